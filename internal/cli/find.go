@@ -34,7 +34,9 @@ acknowledged, --slo not-found=0 searches for the highest rate without losses;
 --op consume answers with the rate of reading at full speed.
 
 Each trial is a run, and is kept as a report with the label find=ID. A search
-that the generator limits says "at least". Ctrl-C ends it with what is known.
+has at most 24 trials. One that is not trusted is repeated; after three in a row
+the machine is too busy to decide (exit code 3). A search that the generator
+limits says "at least". Ctrl-C ends it with what is known.
 
 With --vary it searches with several values of one or more settings, repeated
 and in random order, and reports how much each setting moves the ceiling, as

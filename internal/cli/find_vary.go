@@ -102,7 +102,7 @@ func (s *session) resumeSearches(ctx context.Context, x *variation, o *outputs, 
 				break
 			}
 			x.found = append(x.found, x.searched(&k, a))
-			if a.Ending != find.AtLeast {
+			if a.Ending != find.AtLeast && a.Ending != find.Busy {
 				x.ended(a.ExitCode(0))
 				break
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,15 +22,18 @@ import (
 const compareLong = `Compares the candidate's reports with the base's. A side is reports
 (last,last~1), filters (branch=main,acks=all), a branch, or the beginning of a
 revision; further filters apply to both. Reports of one workload are repetitions
-of each other. With three on each side a difference of 25% or more is found if
-it is larger than the noise; with six, smaller ones too. If a side has several
-revisions, the newest is used.
+of each other. If a side has several revisions, the newest is used.
+
+Runs that are made in turns (--run) show a difference of 25% or more with three
+on each side, and smaller ones with six. Groups of runs that were made one after
+the other differ without a cause: by 5%, or by more if earlier groups did. Only
+a larger difference counts then, and with fewer than six a factor of two.
 
 The output begins with the reasons why the sides may not be comparable: another
 client, other settings of the servers, other leaders, another host, runs that
 were not trustworthy. Then each row has both medians, their difference with its
-interval, and a verdict: better, worse, same (within the smallest effect of
-interest), or cannot tell, with the reason. One row decides: the one that
+interval, and a verdict: better, worse, same (no difference that matters: within
+--min-effect), or cannot tell, with the reason. One row decides: the one that
 --metric names, or that of the runs' limit, or the response p99, or without a
 schedule throughput. The others are exploratory and corrected for their number.
 If the candidate answers fewer events, better becomes mixed, and same becomes
@@ -43,7 +47,7 @@ are replaced, at most as many as were requested. --repeat auto compares after
 
 const compareExample = `
   carronade compare main faster
-  carronade compare acks=all acks=1 'started>=1d' --effect 5%
+  carronade compare acks=all acks=1 'started>=1d' --min-effect 5%
   carronade compare main faster --metric throughput --gate
   carronade compare last~1 last
   carronade compare --run acks-all.yaml acks-1.yaml --repeat 6
@@ -92,7 +96,7 @@ func Compare(t ReportTools) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	fs := cmd.Flags()
-	fs.StringArrayVar(&c.effects, "effect", nil, effectHelp)
+	fs.StringArrayVar(&c.effects, "min-effect", nil, effectHelp)
 	fs.StringVar(&c.metric, "metric", "", "the one `FIELD` that decides (default: response_p99; throughput without a schedule)")
 	fs.BoolVar(&c.run, "run", false, "the sides are workload files: run them alternately, then compare")
 	fs.StringVar(&c.repeat, "repeat", strconv.Itoa(judge.Repetitions), "with --run: run each `N` times, or auto: until there is a verdict")
@@ -204,11 +208,27 @@ func compareSides(ctx context.Context, s store.Store, args []string, o judge.Com
 	if err != nil {
 		return nil, err
 	}
+	if o.Earlier, err = earlier(ctx, s, base, candidate, fields); err != nil {
+		return nil, err
+	}
 	found, err := judge.Compare(base, candidate, o)
 	if err != nil {
 		return nil, &Words{Err: err, Hint: compareHint(err)}
 	}
 	return found, nil
+}
+
+// What is read of the time before the sides, to see how far groups of equal runs are apart.
+const (
+	earlierFor  = 7 * 24 * time.Hour
+	mostEarlier = 500 // reports
+)
+
+// earlier returns the reports of the same operation from the week before the sides until the newest of them.
+func earlier(ctx context.Context, s store.Store, base, candidate []store.Row, fields []string) ([]store.Row, error) {
+	first := slices.MinFunc(slices.Concat(base, candidate), func(a, b store.Row) int { return a.At.Compare(b.At) })
+	f := equal("op", first.Text("op"))
+	return s.Rows(ctx, store.Query{Since: first.At.Add(-earlierFor), Filters: f, Limit: mostEarlier, Fields: f.Fields(slices.Clone(fields))})
 }
 
 func (c *comparing) compare(ctx context.Context, s store.Store, args []string, o judge.CompareOptions) error {

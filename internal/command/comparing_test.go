@@ -169,7 +169,7 @@ func TestCompare(t *testing.T) {
 		{"all revisions of a side", []string{"main", "feature/faster", "--revisions"}, 0, "base          10 reports"},
 		{"filters", []string{"branch=main,throughput>40k/s", "branch=feature/faster"}, 0, "7 reports"},
 		{"revisions", []string{"0123456789bb", "0123456789cc"}, 0, "better"},
-		{"ids", []string{strings.Join(old, ","), faster[0]}, 0, "all rows: cannot tell (needs 6 repetitions, or 3 for a difference of 25%)"},
+		{"ids", []string{strings.Join(old, ","), faster[0]}, 0, "all rows: cannot tell (needs 6 repetitions, or 3 for a difference of 100%)"},
 		{"the newest", []string{"last~1", "last"}, 0, "needs 6 repetitions"},
 		{"the beginning of an id", []string{faster[0][:6], "last"}, 0, "needs 6 repetitions"},
 		{"further filters", []string{"main", "feature/faster", "throughput>59k/s"}, 2, "no report matches main throughput>59k/s"},
@@ -177,8 +177,8 @@ func TestCompare(t *testing.T) {
 		{"a gate that does not", []string{"feature/faster", "main", "--metric", "throughput", "--gate"}, 1, "worse"},
 		{"a gate that cannot tell", []string{"last~1", "last", "--gate"}, 4, "cannot tell"},
 		{"an unknown metric", []string{"main", "feature/faster", "--metric", "troughput"}, 2, `--metric: "troughput" is not compared -> did you mean throughput?`},
-		{"a larger effect", []string{"feature/faster", "main", "--gate", "--effect", "40%"}, 0, "same within 40%"},
-		{"an effect of one field", []string{"feature/faster", "main", "--gate", "--effect", "throughput=40%"}, 0, "same within 40%"},
+		{"a larger effect", []string{"feature/faster", "main", "--gate", "--min-effect", "40%"}, 0, "same within 40%"},
+		{"an effect of one field", []string{"feature/faster", "main", "--gate", "--min-effect", "throughput=40%"}, 0, "same within 40%"},
 		{"run", []string{"--run", "a.yaml", "b.yaml", "--repeat", "7"}, 0, "compare a.yaml with b.yaml"},
 		{"run until there is a verdict", []string{"--run", "a.yaml", "b.yaml", "--repeat", "auto", "--metric", "throughput"}, 0, "base          6 reports"},
 		{"run, and they are equal", []string{"--run", "a.yaml", "equal.yaml", "--repeat", "auto", "--metric", "throughput"}, 0, "99% interval"},
@@ -198,9 +198,9 @@ func TestCompare(t *testing.T) {
 		{"an empty side", []string{",", "main"}, 2, "one side names no reports"},
 		{"both kinds", []string{"last,branch=main", "main"}, 2, "reports and filters cannot be mixed"},
 		{"the same", []string{alone, alone}, 2, "on both sides -> choose the sides"},
-		{"an invalid share", []string{"main", "feature/faster", "--effect", "lots"}, 2, "--effect lots: "},
-		{"too large a share", []string{"main", "feature/faster", "--effect", "100%"}, 2, "must be between 0 and 100%"},
-		{"an unknown row", []string{"main", "feature/faster", "--effect", "troughput=3%"}, 2, "did you mean throughput?"},
+		{"an invalid share", []string{"main", "feature/faster", "--min-effect", "lots"}, 2, "--min-effect lots: "},
+		{"too large a share", []string{"main", "feature/faster", "--min-effect", "100%"}, 2, "must be between 0 and 100%"},
+		{"an unknown row", []string{"main", "feature/faster", "--min-effect", "troughput=3%"}, 2, "did you mean throughput?"},
 		{"png alone", []string{"main", "feature/faster", "--png"}, 2, "--png belongs to --pictures"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -259,8 +259,8 @@ func TestVerify(t *testing.T) {
 		code int
 		want string
 	}{
-		{"nothing new", []string{"branch=main", "--effect", "10%"}, 0, "not worse"},
-		{"with the old words of filters", []string{"-n", "168h", "branch=main", "duration=1m", "--effect", "10%"}, 0, "not worse"},
+		{"nothing new", []string{"branch=main", "--min-effect", "10%"}, 0, "not worse"},
+		{"with the old words of filters", []string{"-n", "168h", "branch=main", "duration=1m", "--min-effect", "10%"}, 0, "not worse"},
 		{"noisy", []string{"branch=noisy"}, 4, "too noisy"},
 		{"strictly", []string{"branch=noisy", "--strict"}, 1, "too noisy"},
 		{"too little history", []string{"branch=old", "-n", "60d"}, 4, "no earlier revision"},
@@ -268,7 +268,7 @@ func TestVerify(t *testing.T) {
 		{"too old", []string{"branch=old"}, 2, "no report matches branch=old, of the last 168h"},
 		{"an unknown field", []string{"brnch=main"}, 2, `no report has the field "brnch"`},
 		{"no age", []string{"-n", "soon"}, 2, "--last: must be a number of reports"},
-		{"no share", []string{"--effect", "much"}, 2, "--effect much"},
+		{"no share", []string{"--min-effect", "much"}, 2, "--min-effect much"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			code, words := s.run(append([]string{"verify"}, tt.args...)...)
@@ -280,7 +280,7 @@ func TestVerify(t *testing.T) {
 
 	s.repeat(3, "main", "abcdef9", time.Hour, 40e3)
 	pictures := filepath.Join(t.TempDir(), "p")
-	code, words := s.run("verify", "branch=main", "--effect", "8%", "--json", "--pictures", pictures, "--png")
+	code, words := s.run("verify", "branch=main", "--min-effect", "8%", "--json", "--pictures", pictures, "--png")
 	assert.Must(t, code == system.ExitBroken && words == "", "a revision that is a fifth slower: %d, %s", code, words)
 	var got struct{ Schema, Verdict string }
 	if err := json.Unmarshal(s.out.Bytes(), &got); err != nil || got.Schema != "carronade.verification/1" || got.Verdict != "worse" {
@@ -355,7 +355,7 @@ func TestVerifyLeavesOut(t *testing.T) {
 	s.repeat(6, "main", "bbbb", 2*day, 50e3)
 	bad := s.keep("main", "bbbb", 2*day, 1, func(d *report.Document) { d.Trust.OK, d.Trust.Reasons = false, []string{"late"} })
 	cut := s.keep("main", "bbbb", 2*day, 1, func(d *report.Document) { d.Partial = true })
-	if code, words := s.run("verify", "--effect", "10%"); code != system.ExitOK {
+	if code, words := s.run("verify", "--min-effect", "10%"); code != system.ExitOK {
 		t.Errorf("got %d, %s\n%s", code, words, s.out.String())
 	}
 	for _, want := range []string{bad + ": not trustworthy: the generator was the limit", cut + ": cut short"} {
@@ -433,7 +433,7 @@ func TestConfirm(t *testing.T) {
 				t.Setenv("CONFIRM_LEVEL", tt.level)
 				t.Setenv("CONFIRM_STORE", s.path)
 			}
-			code, words := s.run("verify", "--effect", "8%", "--confirm", tt.command)
+			code, words := s.run("verify", "--min-effect", "8%", "--confirm", tt.command)
 			if code != tt.code || !strings.Contains(strings.Join(strings.Fields(s.out.String()+words), " "), tt.want) {
 				t.Errorf("got %d, %q, want %d and %q\n%s\n%s", code, words, tt.code, tt.want, s.out.String(), s.notes.String())
 			}
@@ -460,7 +460,7 @@ func TestConfirmBeyondTheLimit(t *testing.T) {
 		}
 		s.keep("", "", time.Duration(30-i)*time.Hour, level*math.Exp(0.01*rnd.NormFloat64()))
 	}
-	code, words := s.run("verify", "-n", "30", "--effect", "8%", "--confirm", "true")
+	code, words := s.run("verify", "-n", "30", "--min-effect", "8%", "--confirm", "true")
 	if want := "the confirming command made no new usable report"; code != system.ExitFailed || !strings.Contains(words, want) {
 		t.Errorf("got %d, %q, want %q\n%s", code, words, want, s.out.String())
 	}

@@ -10,13 +10,13 @@ import (
 	"carronade/units"
 )
 
-const effectHelp = "the smallest `DIFFERENCE` of interest, such as 5% (default: 3%), or for one field: response_p99=10% (repeatable)"
+const effectHelp = "the smallest `DIFFERENCE` of interest, such as 10% (default: 5%, of a rate 2%), or for one field: response_p99=10% (repeatable)"
 
-// effects parses the values of --effect.
+// effects parses the values of --min-effect.
 func effects(texts []string) (judge.Effects, error) {
-	e := judge.Effects{All: judge.DefaultEffect, Of: map[string]float64{}}
+	e := judge.Effects{Of: map[string]float64{}}
 	fail := func(text, why, hint string) (judge.Effects, error) {
-		return e, &Words{Err: fmt.Errorf("--effect %s: %s", text, why), Hint: hint}
+		return e, &Words{Err: fmt.Errorf("--min-effect %s: %s", text, why), Hint: hint}
 	}
 	for _, text := range texts {
 		name, share, one := strings.Cut(text, "=")
@@ -34,7 +34,7 @@ func effects(texts []string) (judge.Effects, error) {
 			e.All = x
 			continue
 		}
-		if name, err = judgedField("--effect "+text, name); err != nil {
+		if name, err = judgedField("--min-effect "+text, name); err != nil {
 			return e, err
 		}
 		e.Of[name] = x

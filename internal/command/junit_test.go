@@ -80,7 +80,7 @@ func TestCompareAsJUnit(t *testing.T) {
 	assert.Equal(t, code, system.ExitBroken, "%s", words)
 	got := outcomes(t, s.out.Bytes())
 	has(t, got, "compare main with slower: ", "| throughput | failed: base ", "candidate 40", "(95% interval -", ": worse")
-	has(t, got, "| response p99 | passed: ", "same within 3%")
+	has(t, got, "| response p99 | passed: ", "same within 5%")
 	if code, words = s.run("compare", "main", "slower", "--junit", "--gate"); code != system.ExitCannotTell {
 		t.Errorf("got %d, %s; want the exit code of a gate that cannot tell: the p99 is the same, and fewer events were answered", code, words)
 	}
@@ -90,7 +90,7 @@ func TestCompareAsJUnit(t *testing.T) {
 	if code, words = s.run("compare", "main", strings.Join(few, ","), "--junit"); code != system.ExitOK {
 		t.Errorf("got %d, %s", code, words)
 	}
-	has(t, outcomes(t, s.out.Bytes()), "| throughput | skipped: ", "cannot tell (needs 6 repetitions, or 3 for a difference of 25%)")
+	has(t, outcomes(t, s.out.Bytes()), "| throughput | skipped: ", "cannot tell (needs 6 repetitions, or 3 for a difference of 100%)")
 	for _, name := range []string{"compare", "verify"} {
 		args := []string{name, "main", "slower", "--json", "--junit"}
 		if name == "verify" {
@@ -170,8 +170,8 @@ func TestVerifyAsJUnit(t *testing.T) {
 		{name: "not worse", keep: func(s *testStore) {
 			s.repeat(8, "main", "aaaa", 3*day, 50e3)
 			s.repeat(8, "main", "bbbb", 2*day, 50e3)
-		}, args: []string{"--effect", "8%"}, want: [][]string{{"branch main | throughput | passed: before ", "newest ", "(90% interval", "not 8% worse"}}},
-		{name: "worse", keep: slower, args: []string{"--effect", "8%"}, code: 1, want: [][]string{
+		}, args: []string{"--min-effect", "8%"}, want: [][]string{{"branch main | throughput | passed: before ", "newest ", "(90% interval", "not 8% worse"}}},
+		{name: "worse", keep: slower, args: []string{"--min-effect", "8%"}, code: 1, want: [][]string{
 			{"| throughput | failed: ", ": worse"}, {"| response p99 | passed: "},
 		}},
 		{name: "cannot tell", keep: func(s *testStore) { s.repeat(2, "main", "aaaa", 3*day, 50e3) }, code: 4, want: [][]string{
@@ -193,11 +193,11 @@ func TestVerifyAsJUnit(t *testing.T) {
 			s.repeat(8, "main", "aaaa", 3*day, 50e3)
 			s.repeat(8, "main", "bbbb", 2*day, 50e3)
 			s.keep("main", "bbbb", 2*day, 50e3, func(d *report.Document) { d.Stopped, d.Partial = load.Killed, true })
-		}, args: []string{"--effect", "8%"}, want: [][]string{{"| reports judged | skipped: 8 of 9 can be judged; left out ", ": cut short (killed)"}}},
-		{name: "not as bad again", keep: slower, args: []string{"--effect", "8%", "--confirm", "CONFIRM_LEVEL=50000 '" + program + "'"}, code: 4, want: [][]string{
+		}, args: []string{"--min-effect", "8%"}, want: [][]string{{"| reports judged | skipped: 8 of 9 can be judged; left out ", ": cut short (killed)"}}},
+		{name: "not as bad again", keep: slower, args: []string{"--min-effect", "8%", "--confirm", "CONFIRM_LEVEL=50000 '" + program + "'"}, code: 4, want: [][]string{
 			{"| throughput | skipped: "}, {"| confirmed | passed: ", "it was not as bad again"},
 		}},
-		{name: "as bad again", keep: slower, args: []string{"--effect", "8%", "--confirm", "CONFIRM_LEVEL=40100 '" + program + "'"}, code: 1, want: [][]string{
+		{name: "as bad again", keep: slower, args: []string{"--min-effect", "8%", "--confirm", "CONFIRM_LEVEL=40100 '" + program + "'"}, code: 1, want: [][]string{
 			{"| throughput | failed: "}, {"| confirmed | passed: ", "it was as bad again"},
 		}},
 	} {

@@ -99,6 +99,9 @@ func variationFigures(v *judge.Variation) []picture.Figure {
 	var out []picture.Figure
 	for i := range v.Numbers {
 		n := &v.Numbers[i]
+		if len(n.Effects) == 0 {
+			continue
+		}
 		var dots []dot
 		for k := range n.Effects {
 			e := &n.Effects[k]

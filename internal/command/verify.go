@@ -27,7 +27,10 @@ in the history. A step for the worse without a recovery counts as worse, however
 long ago it was.
 
 The verdict depends on throughput, response p99, and whether the system died in
-runs of the newest revision. The exit code is the worst over all workloads:
+runs of the newest revision. Runs made at another time differ without a cause:
+with fewer than six revisions before it, only a difference of more than 5% (or
+of more than those differ) is worse. The exit code is the worst over all
+workloads:
   0  not worse: a relevant regression is ruled out
   1  worse
   2  the command failed
@@ -46,7 +49,7 @@ revision.`
 const verifyExample = `
   carronade verify -n 168h branch=main
   carronade verify branch=faster --against branch=main,revision=4.1
-  carronade verify branch=main rate=50k/s --effect 5% --effect response_p99=15%
+  carronade verify branch=main --min-effect 5% --min-effect response_p99=15%
   carronade verify branch=main \
     --confirm 'carronade report replay $CARRONADE_REPORT'`
 
@@ -74,7 +77,7 @@ func Verify(t ReportTools) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringVarP(&c.last, "last", "n", "168h", "reports up to this `AGE`, such as 168h, or this number of the newest")
-	fs.StringArrayVar(&c.effects, "effect", nil, effectHelp)
+	fs.StringArrayVar(&c.effects, "min-effect", nil, effectHelp)
 	fs.BoolVar(&c.strict, "strict", false, "exit with 1 instead of 4 if it cannot tell")
 	fs.StringVar(&c.confirm, "confirm", "", "before failing, run `CMD`, which makes more reports")
 	fs.StringVar(&c.against, "against", "", "compare with these `REPORTS` (ids, filters, a branch or a revision), not with the history")

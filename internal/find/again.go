@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/measure"
 	"carronade/units"
 )
 
@@ -72,7 +73,7 @@ func (s *search) together(outcomes []Outcome) (v Verdict, confirmed bool) {
 	if i := slices.IndexFunc(outcomes, func(o Outcome) bool { return o.Dead != "" }); i >= 0 {
 		return Verdict{Result: Fail, Why: outcomes[i].Dead}, false
 	}
-	long := slices.DeleteFunc(slices.Clone(outcomes), func(o Outcome) bool { return o.Generator != "" })
+	long := slices.DeleteFunc(slices.Clone(outcomes), func(o Outcome) bool { return o.Generator != "" || o.Trust == measure.NotTrusted })
 	if len(long) == 0 {
 		return s.Judge(outcomes...), false
 	}
@@ -115,7 +116,10 @@ func (s *search) endAgain() {
 		}
 	}
 	between := strings.Join(open, ", ")
+	contradicting := s.contradicting()
 	switch {
+	case a.Holds > 0 && contradicting != nil:
+		a.Ending, a.Why = Irregular, s.contradiction(contradicting)
 	case a.Holds > 0 && narrow && a.HoldsConfirmed && a.FailsConfirmed:
 		a.Ending, a.Why = Found, s.find(a.Fails).verdict.Why
 	case len(s.points) == 0:

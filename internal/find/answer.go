@@ -42,6 +42,7 @@ const (
 	Irregular Ending = "irregular" // the trials contradict each other, or a limit cannot be checked
 	Stopped   Ending = "stopped"   // budget or trials spent before both ends were confirmed
 	Died      Ending = "died"
+	Busy      Ending = "busy" // trial after trial was not trusted
 )
 
 // An Answer is the result of a search.
@@ -97,7 +98,7 @@ func (a *Answer) ExitCode(atLeast float64) int {
 		return system.ExitOK
 	case a.Ending == None, a.Ending == Found && !holds, atLeast > 0 && a.FailsConfirmed && a.Fails <= atLeast:
 		return system.ExitBroken
-	case a.Ending == AtLeast:
+	case a.Ending == AtLeast, a.Ending == Busy:
 		return system.ExitUntrusted
 	case a.Soak != nil && a.Soak.Result == Invalid:
 		return system.ExitCannotTell

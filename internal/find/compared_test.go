@@ -23,11 +23,11 @@ func TestRepeatedSearchesCompared(t *testing.T) {
 	different, better := 0, 0
 	for seed := range n {
 		base := side(2*seed, 1000)
-		switch judge.CompareCeilings(base, side(2*seed+1, 1000), judge.DefaultEffect, stats.Defaults).Verdict {
+		switch judge.CompareCeilings(base, side(2*seed+1, 1000), judge.DefaultEffect, 0, stats.Defaults).Verdict {
 		case stats.Better, stats.Worse:
 			different++
 		}
-		if judge.CompareCeilings(base, side(2*seed+1, 1250), judge.DefaultEffect, stats.Defaults).Verdict == stats.Better {
+		if judge.CompareCeilings(base, side(2*seed+1, 1250), judge.DefaultEffect, 0, stats.Defaults).Verdict == stats.Better {
 			better++
 		}
 	}

@@ -61,7 +61,8 @@ type CurveKnee struct {
 // CurveKnee is the knee of the load-latency curve: the measured rate with the largest ratio of rate
 // to the limited time (Kleinrock's power). Nil if fewer than three rates have times, or if these do not
 // show that times grow with the rate: the highest rate has the largest ratio, or takes no longer than the
-// lowest one. A client that fills batches has shorter times at higher rates.
+// lowest one. A client that fills batches has shorter times at higher rates. It is nil too if the limits
+// fail at that rate: then they end below the knee.
 func (a *Answer) CurveKnee() *CurveKnee {
 	curve := a.Curve()
 	if len(curve) == 0 {
@@ -70,13 +71,14 @@ func (a *Answer) CurveKnee() *CurveKnee {
 	limited := Limited(curve[0].Times)
 	// Of the trials at one rate, the middle one counts.
 	var rates []float64
-	at := map[float64][]Quantile{}
+	at, broken := map[float64][]Quantile{}, map[float64]bool{}
 	for i := range curve {
 		if q, ok := curve[i].At(limited.Of, limited.P); ok && q.At > 0 {
 			if len(at[curve[i].Rate]) == 0 {
 				rates = append(rates, curve[i].Rate)
 			}
 			at[curve[i].Rate] = append(at[curve[i].Rate], q)
+			broken[curve[i].Rate] = broken[curve[i].Rate] || curve[i].Result == Fail
 		}
 	}
 	if len(rates) < 3 {
@@ -96,7 +98,7 @@ func (a *Answer) CurveKnee() *CurveKnee {
 			best = &k
 		}
 	}
-	if best.Rate == rates[len(rates)-1] || last.At <= first.At {
+	if best.Rate == rates[len(rates)-1] || last.At <= first.At || broken[best.Rate] {
 		return nil
 	}
 	return best

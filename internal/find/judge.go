@@ -8,6 +8,7 @@ import (
 	"github.com/aclements/go-moremath/mathx"
 
 	"carronade/internal/stats"
+	"carronade/measure"
 	"carronade/units"
 )
 
@@ -83,6 +84,8 @@ func (o *Options) judge(outcomes []Outcome, again bool) Verdict {
 			return Verdict{Result: Fail, Why: one.Dead}
 		case one.Generator != "":
 			return Verdict{Result: Invalid, Why: one.Generator}
+		case one.Trust == measure.NotTrusted:
+			return Verdict{Result: Invalid, Why: notTrusted(one)}
 		case one.Broken != "":
 			return Verdict{Result: Fail, Why: one.Broken}
 		case one.Unclear != "":

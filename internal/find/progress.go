@@ -60,7 +60,7 @@ func (o *Options) Plan(p *Progress) string {
 		return fmt.Sprintf("plan: an answer %s wide, which is what %s allow; %s would take %s", units.FormatPercent(p.Precision),
 			units.FlagDuration(o.Budget), units.FormatPercent(o.Precision), budgetText(p.Needs))
 	}
-	return fmt.Sprintf("plan: an answer %s wide, within %s", units.FormatPercent(p.Precision), units.FlagDuration(o.Budget))
+	return fmt.Sprintf("plan: an answer %s wide, within %s and %d trials", units.FormatPercent(p.Precision), units.FlagDuration(o.Budget), MostTrials)
 }
 
 // Text is the interval so far and the time that is left.

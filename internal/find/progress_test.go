@@ -56,5 +56,5 @@ func TestProgress(t *testing.T) {
 	} {
 		assert.Equal(t, tt.p.Text(), tt.want)
 	}
-	assert.Equal(t, o.Plan(&Progress{Precision: 0.02}), "plan: an answer 2% wide, within 10m")
+	assert.Equal(t, o.Plan(&Progress{Precision: 0.02}), "plan: an answer 2% wide, within 10m and 24 trials")
 }

@@ -12,6 +12,8 @@ import (
 
 // Limits of each search.
 const (
+	// MostTrials is the most trials of a search, not counting those that repeat one that was not
+	// trusted.
 	MostTrials     = 24
 	worstPrecision = 0.5
 	probeFor       = 5 * time.Second
@@ -36,7 +38,8 @@ type point struct {
 	begun     bool // the outcomes are those of a confirmation
 	confirmed bool // they are all that it takes
 	failed    bool // in a confirmation that was begun anew
-	disturbed int  // times that the generator could not send it, each of which took two trials or more
+	disturbed int  // times that the generator could not send it, each of which took several trials
+	retried   bool // because it contradicted the ends
 }
 
 // search is a search that is replayed from its history.
@@ -45,6 +48,7 @@ type search struct {
 	timing
 	history []Outcome
 	used    int
+	repeats int // of the used ones: see MostTrials
 	elapsed time.Duration
 	best    float64 // rate answered
 	points  []point
@@ -95,8 +99,8 @@ func (s *search) end(e Ending, why string, args ...any) error {
 func (s *search) try(t Trial) (*Outcome, error) {
 	switch {
 	case t.Role == Soak:
-	case s.used >= MostTrials:
-		return nil, s.end(Stopped, "%d trials were not enough", MostTrials)
+	case s.used-s.repeats >= MostTrials:
+		return nil, s.end(Stopped, "%d trials, the most of a search, were not enough", MostTrials)
 	case s.elapsed >= s.Budget:
 		return nil, s.end(Stopped, "the budget is spent")
 	}
@@ -123,22 +127,22 @@ func (s *search) try(t Trial) (*Outcome, error) {
 	return o, nil
 }
 
-// at tries a rate. A rate that says nothing because of the generator is tried once more.
+// at tries a rate. What says nothing of the system is tried again.
 func (s *search) at(role Role, rate float64, measure time.Duration) (Verdict, error) {
 	measure = max(measure, seconds(leastEvents/rate))
 	t := Trial{Role: role, Rate: rate, Settle: s.settle, Measure: measure, Slot: s.slot(), Relax: s.relax}
 	if role == Confirm {
 		t.Relax = s.relaxAt(rate)
 	}
-	o, v, err := s.judged(t)
-	if p := s.find(rate); err == nil && v.Result == Invalid && (p == nil || p.disturbed == 0) {
-		o, v, err = s.judged(t)
-	}
+	ends := role == Search || role == Confirm // others say nothing of the ends
+	o, v, err := s.repeated(t, ends)
 	switch {
 	case err != nil:
 		return v, err
+	case v.Result == Invalid && ends && s.tooBusy(rate, o):
+		return v, s.end(Busy, "%s", busyText(o, &v))
 	case v.Result == Invalid:
-		if role == Search || role == Confirm { // others say nothing of the ends
+		if ends {
 			s.disturb(rate, v)
 		}
 		return v, nil
@@ -185,6 +189,11 @@ func (s *search) judged(t Trial) (*Outcome, Verdict, error) {
 		return nil, Verdict{}, err
 	}
 	v := s.Judge(*o)
+	if v.Result == Fail && o.Dead == "" {
+		if why := s.unexplained(o); why != "" {
+			v = Verdict{Result: Invalid, Why: why}
+		}
+	}
 	s.answer.Trials[len(s.answer.Trials)-1].Verdict = &v
 	return o, v, nil
 }
@@ -270,6 +279,9 @@ func (s *search) run() error {
 		return err
 	}
 	if err := s.confirmHigh(high); err != nil {
+		return err
+	}
+	if err := s.resolve(); err != nil {
 		return err
 	}
 	return s.finish()
@@ -403,124 +415,37 @@ func (s *search) none(capacity float64) error {
 		v, err := s.at(Search, rate, s.timing.search)
 		switch {
 		case err != nil && s.answer.Ending == Stopped && !s.Interrupted: // what is known suffices
-			return s.end(None, "the limits fail at every rate down to %s", units.FormatRate(s.floor()))
+			return s.noRate()
 		case err != nil:
 			return err
 		case v.Result == Pass:
 			return s.end(Irregular, "the limits hold at %s, and fail at lower rates", units.FormatRate(rate))
 		}
 	}
-	return s.end(None, "the limits fail at every rate down to %s", units.FormatRate(s.floor()))
+	return s.noRate()
 }
 
-// confirmLow confirms that the limits hold at a rate, or finds a lower one. Its steps grow, so a
-// search that short trials misled (burst credits) ends.
-func (s *search) confirmLow(rate float64) error {
-	for step := s.precision / 2; ; step *= 3 {
-		v, err := s.confirmAt(rate)
-		if err != nil || v.Result == Pass {
-			return err
-		}
-		switch {
-		case rate > s.floor():
-		case v.Result == Invalid:
-			return s.end(AtLeast, "%s", v.Why)
-		case v.Result == Undecided:
-			return s.end(Stopped, "no rate down to %s is decided: %s", units.FormatRate(s.floor()), v.Why)
-		default:
-			return s.end(None, "the limits fail at every rate down to %s", units.FormatRate(s.floor()))
-		}
-		rate = max(rate/(1+step), s.floor())
-	}
-}
-
-// confirmHigh confirms that the limits fail at a rate above the one that holds, and narrows the
-// interval with confirmed trials if it is too wide. Its steps grow too: where the share of late
-// events hardly depends on the rate, only a rate far above decides.
-func (s *search) confirmHigh(rate float64) error {
-	step := s.precision
-	for {
-		holds, fails := s.bounds(true)
-		switch {
-		case s.To > 0 && holds >= s.To:
-			return s.end(Highest, "it was the highest rate allowed")
-		case fails > 0 && fails/holds <= 1+1.5*s.precision:
-			return nil
-		case fails > 0:
-			rate = math.Sqrt(holds * fails)
-		case rate <= holds*1.001:
-			rate = holds * (1 + step)
-			step *= 2
-		}
-		if rate = s.allowed(rate); rate == s.To && s.find(rate) != nil && s.find(rate).confirmed && fails == 0 {
-			return s.end(Stopped, "the trials at %s, the highest rate allowed, do not decide", units.FormatRate(rate))
-		}
-		if p := s.generatorLimit(rate); p != nil {
-			if p.disturbed > 1 || s.used >= MostTrials || s.elapsed >= s.Budget {
-				return s.end(AtLeast, "the generator was the limit above %s: %s", units.FormatRate(holds), p.verdict.Why)
-			}
-			rate = p.rate // once more: what disturbed the generator may be over
-		}
-		v, err := s.confirmAt(rate)
-		switch {
-		case err != nil:
-			return err
-		case v.Result == Pass, v.Result == Fail:
-			continue
-		case fails > 0:
-			return nil // the interval cannot be narrowed
-		}
-		rate *= 1 + step/2
-		step *= 2
-	}
-}
-
-// generatorLimit is the lowest rate up to this one at which the generator was the limit, or nil.
-func (s *search) generatorLimit(rate float64) (lowest *point) {
+// noRate ends a search in which no rate held. It says whether a lower rate helped.
+func (s *search) noRate() error {
+	text := "the limits fail at every rate down to " + units.FormatRate(s.floor())
+	var low, high *point // at which events took too long
 	for i := range s.points {
-		if p := &s.points[i]; p.rate <= rate && s.unsendable(p) && (lowest == nil || p.rate < lowest.rate) {
-			lowest = p
+		p := &s.points[i]
+		if p.verdict.Result != Fail || p.verdict.Share == 0 { // the others failed for a reason of their own
+			continue
+		}
+		if low == nil || p.rate < low.rate {
+			low = p
+		}
+		if high == nil || p.rate > high.rate {
+			high = p
 		}
 	}
-	return lowest
-}
-
-// confirmAt confirms a rate. It fails only if two trials fail, of which one may be a short one of
-// the search: a stall that happens once is not the system's limit. A backlog that grows is certain.
-func (s *search) confirmAt(rate float64) (v Verdict, err error) {
-	fails := 0
-	if p := s.find(rate); p != nil && p.verdict.Result == Fail {
-		fails = 1
+	if low != nil && high.rate >= 2*low.rate && low.verdict.Share >= high.verdict.Share/2 {
+		text += fmt.Sprintf(", and the rate makes no difference: at %s %s, at %s %s",
+			units.FormatRate(high.rate), high.verdict.Why, units.FormatRate(low.rate), low.verdict.Why)
 	}
-	for {
-		if v, err = s.parts(rate); err != nil || v.Result != Fail {
-			return v, err
-		}
-		if fails++; v.Growing || fails >= 2 {
-			return v, nil
-		}
-		p := s.find(rate)
-		p.begun, p.confirmed, p.failed = false, false, true // judged alone
-		if s.elapsed+s.confirm > s.Budget {
-			return v, nil
-		}
-	}
-}
-
-// parts runs a confirmation in parts that are judged together. A rate that fails may show it
-// early; one that holds takes the whole time. What is nearly decided then gets the time again.
-func (s *search) parts(rate float64) (v Verdict, err error) {
-	first := s.timing.search
-	for _, part := range []time.Duration{first, s.confirm - first, s.confirm} {
-		if part < s.slot() || part == s.confirm && (!v.near() || s.elapsed+part > s.Budget) {
-			break
-		}
-		v, err = s.at(Confirm, rate, part)
-		if err != nil || v.Result == Fail || v.Result == Invalid || part != first && v.Result == Pass {
-			break
-		}
-	}
-	return v, err
+	return s.end(None, "%s", text)
 }
 
 // finish shows how the system behaves around the ceiling that was confirmed.
@@ -532,17 +457,18 @@ func (s *search) finish() error {
 			return err
 		}
 	}
-	v, err := s.at(Again, holds, s.confirm/2)
+	again, err := s.at(Again, holds, s.confirm/2)
 	if err != nil {
 		return err
 	}
-	s.answer.AfterOverload = &v
+	s.answer.AfterOverload = &again
 	below := 0.8 * holds
-	if v, err = s.at(Typical, below, s.timing.search); err != nil {
+	typical, err := s.at(Typical, below, s.timing.search)
+	if err != nil {
 		return err
 	}
-	if v.Result == Fail {
-		s.answer.Inversions = append(s.answer.Inversions, fmt.Sprintf("%s holds although %s fails: %s", units.FormatRate(holds), units.FormatRate(below), v.Why))
+	if typical.Result == Fail {
+		s.answer.Inversions = append(s.answer.Inversions, fmt.Sprintf("%s holds although %s fails: %s", units.FormatRate(holds), units.FormatRate(below), typical.Why))
 	}
 	return errDone
 }
@@ -563,7 +489,7 @@ func (s *search) conclude() {
 	if a.Holds > 0 && a.Fails > 0 {
 		a.Precision = a.Fails/a.Holds - 1
 	}
-	if a.Ending == Stopped && a.HoldsConfirmed && a.FailsConfirmed {
+	if (a.Ending == Stopped || a.Ending == Busy) && a.HoldsConfirmed && a.FailsConfirmed && s.contradicting() == nil {
 		a.Ending, a.Why = Found, s.find(a.Fails).verdict.Why // with the precision that was reached
 	}
 	_, fails := s.bounds(false)

@@ -95,6 +95,11 @@ type Outcome struct {
 	// Doubt says why the generator may be the cause of what is wrong, if the report is not
 	// trusted.
 	Doubt string
+	// Others are the processors that other programs used, or that were stolen from this machine:
+	// the system too, if it runs on this machine and is not watched. OthersMost is their use in the
+	// busiest second. A Bound of 0: not known.
+	Others     Use
+	OthersMost float64
 	// Unclear says why a limit cannot be checked at all, such as that no metric has its name. The
 	// search ends, unless it has its answer already.
 	Unclear string

@@ -29,6 +29,7 @@ func TestAgainst(t *testing.T) {
 	}
 	release := at(0, runs(1, "rel", 8, 50e3, 0.012, 0.01, of("4.0", nil)))
 	between := at(1, runs(2, "mid", 8, 30e3, 0.012, 0.01, of("4.1-dev", nil)))
+	slower := at(1, runs(2, "slow", 8, 45e3, 0.012, 0.01, of("4.1-dev", nil)))
 	newest := at(2, runs(3, "new", 8, 30e3, 0.012, 0.01, of("4.1", nil)))
 	pull := at(3, runs(4, "pr", 8, 50e3, 0.012, 0.01, of("5.0", fields{"branch": "pr"})))
 	other := at(0, runs(5, "oth", 8, 50e3, 0.012, 0.01, of("4.0", fields{"for": "60s"})))
@@ -54,7 +55,7 @@ func TestAgainst(t *testing.T) {
 		{"as the one before it", all(release, between, newest), between, false, NotWorse, "baseline      4.1-dev"},
 		{"the baseline's reports match the filters too", all(release, newest), release, false, Worse, "8 reports: new0"},
 		{"another branch", pull, release, false, NotWorse, "branch        pr"},
-		{"a baseline of two revisions", newest, all(release, between), false, Worse, "baseline      2026-10-01 02:00, 16 reports"},
+		{"a baseline of two revisions", newest, all(release, slower), false, Worse, "baseline      2026-10-01 02:00, 16 reports"},
 		{"too few", newest, release[:5], false, CannotTell, "too few reports: 5 of the baseline and 8 of the newest; needed: 6 on both sides"},
 		{"one workload is missing", all(newest, between), all(between, other), false, CannotTell, "the baseline alone has 8 reports of rate 50k/s, for 60s, acks all on kafka://127.0.0.1:9092"},
 		{"another port is another system", all(newest, port), release, false, Worse, "newest        4.1 of 2026-10-03 02:00, 8 reports: new0"},

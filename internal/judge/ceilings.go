@@ -16,7 +16,8 @@ type Ceiling struct {
 }
 
 // CompareCeilings compares the ceilings that two sets of searches found. The numbers shown are
-// those of the lower ends. effect is the smallest difference that counts, as a share.
+// those of the lower ends. effect is the smallest difference that counts, and between what sides that were
+// searched at different times may differ by, as shares.
 //
 // The lower ends are compared as any other number of repeated runs, and so are the upper ends.
 // The verdict stands only if both give it: a search whose interval is wider has a lower end that
@@ -24,14 +25,15 @@ type Ceiling struct {
 //
 // With fewer repetitions than stats.Least a difference is also clear if every interval of one side
 // lies above every interval of the other.
-func CompareCeilings(base, candidate []Ceiling, effect float64, o stats.Options) Judgement {
+func CompareCeilings(base, candidate []Ceiling, effect, between float64, o stats.Options) Judgement {
 	top := 0.0
 	for _, side := range [][]Ceiling{base, candidate} {
 		for _, c := range side {
 			top = max(top, ceilingFactor*c.Holds, ceilingFactor*c.Fails)
 		}
 	}
-	lower, upper := stats.Row{Better: stats.More, Effect: effect}, stats.Row{Better: stats.More, Effect: effect}
+	lower := stats.Row{Better: stats.More, Effect: effect, Between: between}
+	upper := lower
 	lower.Base, upper.Base = ends(base, top)
 	lower.Candidate, upper.Candidate = ends(candidate, top)
 	lower.Clear = apart(base, candidate) || apart(candidate, base)
@@ -90,6 +92,6 @@ func (c *contest) decideBySearches(j *Judgement, o stats.Options) {
 	if c.field != ceiling.field || c.history {
 		return
 	}
-	found := CompareCeilings(ceilingsOf(c.base[0]), ceilingsOf(c.candidate), c.effect, o)
+	found := CompareCeilings(ceilingsOf(c.base[0]), ceilingsOf(c.candidate), c.effect, c.between, o)
 	j.Verdict, j.Why, j.worst = found.Verdict, found.Why, found.worst
 }

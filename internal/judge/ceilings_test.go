@@ -48,7 +48,7 @@ func TestCompareCeilings(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			j := CompareCeilings(tt.base, tt.candidate, DefaultEffect, stats.Defaults)
+			j := CompareCeilings(tt.base, tt.candidate, DefaultEffect, 0, stats.Defaults)
 			assert.True(t, j.Verdict == tt.want && strings.Contains(j.Why, tt.why), "got %s, %q, want %s", j.Verdict, j.Why, tt.want)
 			if j.Base.Median != nil && *j.Base.Median != tt.base[len(tt.base)/2].Holds && len(tt.base)%2 == 1 {
 				t.Errorf("got %v before, want the median of the lower ends", *j.Base.Median)
@@ -84,10 +84,10 @@ func TestCompareCeilingsErrorRate(t *testing.T) {
 			}
 			different, found := 0, 0
 			for range trials {
-				if v := CompareCeilings(side(1), side(1), DefaultEffect, stats.Defaults).Verdict; v == stats.Better || v == stats.Worse {
+				if v := CompareCeilings(side(1), side(1), DefaultEffect, 0, stats.Defaults).Verdict; v == stats.Better || v == stats.Worse {
 					different++
 				}
-				if CompareCeilings(side(1), side(1.2), DefaultEffect, stats.Defaults).Verdict == stats.Better {
+				if CompareCeilings(side(1), side(1.2), DefaultEffect, 0, stats.Defaults).Verdict == stats.Better {
 					found++
 				}
 			}

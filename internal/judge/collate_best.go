@@ -30,6 +30,7 @@ func markBest(groups []Group) {
 		o := stats.Defaults
 		o.Alpha /= float64(max(len(judged), 1))
 		for _, c := range judged {
+			o.Effect = Effects{}.of(c)
 			if best, sure := g.best(&c, o); sure {
 				cell := g.Rows[best].Cells[c.field]
 				cell.Best = true
@@ -55,7 +56,10 @@ func (g *Group) best(c *quantity, o stats.Options) (best int, sure bool) {
 		}
 		worst = max(worst, slices.Max(samples[i]))
 	}
-	best, sure = stats.Best(samples, c.better, o)
+	apart := func(a, b int) float64 {
+		return betweenGroups(c, trusted(g.Rows[a].rows()), trusted(g.Rows[b].rows()))
+	}
+	best, sure = stats.Best(samples, c.better, apart, o)
 	if !sure {
 		return best, false
 	}
@@ -68,13 +72,13 @@ func (g *Group) best(c *quantity, o stats.Options) (best int, sure bool) {
 		}
 	}
 	if moved {
-		if again, still := stats.Best(others, c.better, o); !still || again != best {
+		if again, still := stats.Best(others, c.better, apart, o); !still || again != best {
 			return best, false
 		}
 	}
 	if rows := trusted(g.Rows[best].rows()); anyBound(c.field, rows) {
 		samples[best] = raised(rows, c.field, ceilingFactor*worst)
-		again, still := stats.Best(samples, c.better, o)
+		again, still := stats.Best(samples, c.better, apart, o)
 		return best, still && again == best
 	}
 	return best, true

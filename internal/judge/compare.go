@@ -34,6 +34,9 @@ type CompareOptions struct {
 	Revisions bool
 	// SameSystem: all reports are of one system, whatever its address.
 	SameSystem bool
+	// Earlier are reports that may be of the same workloads, made before or between those of the
+	// sides: they show how far groups of equal runs are apart.
+	Earlier []store.Row
 }
 
 // statistics are the options of tests and intervals.
@@ -127,9 +130,13 @@ type Judgement struct {
 	Effect float64 `json:"effect"`
 	// AnyChange: the base is 0, so shares are undefined, and any significant
 	// change counts.
-	AnyChange bool          `json:"any_change,omitempty"`
-	Verdict   stats.Verdict `json:"verdict"`
-	Why       string        `json:"why,omitempty"`
+	AnyChange bool `json:"any_change,omitempty"`
+	// Between is how far equal runs that were made at different times may be apart, in the scale of
+	// Effect: only a difference beyond it counts. 0: the runs of both sides alternated, or a history
+	// shows it.
+	Between float64       `json:"between,omitempty"`
+	Verdict stats.Verdict `json:"verdict"`
+	Why     string        `json:"why,omitempty"`
 	// LowerBounds: one of the medians is only a lower bound.
 	LowerBounds bool `json:"lower_bounds,omitempty"`
 	// Widened: the generators of noisy runs may have moved values. The
@@ -192,8 +199,9 @@ func Compare(base, candidate []store.Row, o CompareOptions) (*Comparison, error)
 		Base: Side{Name: o.BaseName}, Candidate: Side{Name: o.CandidateName},
 	}
 	if o.SameSystem {
-		base, candidate = asOneSystem(base), asOneSystem(candidate)
+		base, candidate, o.Earlier = asOneSystem(base), asOneSystem(candidate), asOneSystem(o.Earlier)
 	}
+	o.Earlier, _ = fit(o.Earlier, o.Untrusted)
 	if !o.Revisions { // before leaving reports out: if all runs of a revision failed, the one before must not replace it
 		base, c.Base.Older = newestRevisions(base)
 		candidate, c.Candidate.Older = newestRevisions(candidate)
@@ -206,8 +214,7 @@ func Compare(base, candidate []store.Row, o CompareOptions) (*Comparison, error)
 	if len(c.Base.Reports) == 0 || len(c.Candidate.Reports) == 0 && count(candidate, died) == 0 {
 		return nil, nothingFit(c)
 	}
-	excluded := func(name string) bool { return environment(name) || store.OfRevision(name) }
-	left, right := bySystem(bundlesWithUnfit(base, excluded, o.Untrusted)), bySystem(bundlesWithUnfit(candidate, excluded, o.Untrusted))
+	left, right := bySystem(bundlesWithUnfit(base, comparedOver, o.Untrusted)), bySystem(bundlesWithUnfit(candidate, comparedOver, o.Untrusted))
 	pairs, a, b := partners(left, right)
 	var deciding []contest // of each pair
 	for _, both := range pairs {
@@ -328,10 +335,14 @@ func pair(l, r bundle, o CompareOptions) (Pair, contest) {
 		}
 	}
 	sides := measured(base, candidate)
+	earlier := [][][]store.Row{o.earlier(&l, candidate), o.earlier(&r, base)}
 	contests := func(qs ...quantity) []contest {
 		out := make([]contest, len(qs))
 		for i, q := range qs {
-			out[i] = contest{quantity: q, base: [][]store.Row{base}, candidate: candidate, effect: o.Effects.of(q)}
+			out[i] = contest{
+				quantity: q, base: [][]store.Row{base}, candidate: candidate,
+				effect: o.Effects.of(q), between: betweenGroups(&q, base, candidate, earlier...),
+			}
 		}
 		return out
 	}
@@ -342,6 +353,21 @@ func pair(l, r bundle, o CompareOptions) (Pair, contest) {
 	p.Differs, p.Findings, p.Distribution = orEmpty(p.Differs), orEmpty(p.Findings), orEmpty(p.Distribution)
 	return p, contests(main)[0]
 }
+
+// earlier are the groups of earlier runs of a side's workload, without those of the other side.
+func (o *CompareOptions) earlier(side *bundle, other []store.Row) [][]store.Row {
+	var rows []store.Row
+	for i := range o.Earlier {
+		r := &o.Earlier[i]
+		if key(r, comparedOver) == side.key && !slices.ContainsFunc(other, func(o store.Row) bool { return o.ID == r.ID }) {
+			rows = append(rows, *r)
+		}
+	}
+	return groupsOf(rows)
+}
+
+// comparedOver is whether a variable may differ between the reports of a side.
+func comparedOver(name string) bool { return environment(name) || store.OfRevision(name) }
 
 // settingsDiffer are the settings and revisions that differ.
 func settingsDiffer(base, candidate []store.Row) []Differing {
@@ -361,7 +387,7 @@ func measured(sides ...[]store.Row) [][]store.Row {
 // judgement turns a comparison of a quantity into a row of a document.
 func judgement(q quantity, c stats.Comparison, kind store.ValueKind) Judgement {
 	j := Judgement{
-		Field: q.field, Title: q.title, Unit: unitOf(kind), Better: "more", Confidence: stats.Confidence, Effect: c.Effect, AnyChange: c.AnyChange, Verdict: c.Verdict,
+		Field: q.field, Title: q.title, Unit: unitOf(kind), Better: "more", Confidence: stats.Confidence, Effect: c.Effect, AnyChange: c.AnyChange, Between: c.Between, Verdict: c.Verdict,
 		Base: estimated(c.Base), Candidate: estimated(c.Candidate), P: finite(c.P), Adjusted: finite(c.Adjusted),
 		Why: c.Doubt.String(), kind: kind, raw: c,
 	}

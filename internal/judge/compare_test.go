@@ -93,7 +93,7 @@ func TestCompare(t *testing.T) {
 		},
 		{
 			name: "single runs", base: runs(1, "a", 1, level, p99, 0.01), candidate: runs(2, "b", 1, level*2, p99, 0.01),
-			want:    []string{"response p99: cannot tell needs 6 repetitions, or 3 for a difference of 25%"},
+			want:    []string{"response p99: cannot tell needs 6 repetitions, or 3 for a difference of 100%"},
 			verdict: "cannot tell",
 		},
 		{
@@ -475,11 +475,11 @@ func TestWorkloadsAreJudgedTogether(t *testing.T) {
 		return out
 	}
 	base, candidate := side("a", "1k/s", 100, 101, 102, 103, 104, 105), side("b", "1k/s", 104.5, 106, 107, 108, 109, 102.5) // the U-test says 0.026
-	c, err := Compare(base, candidate, CompareOptions{})
+	c, err := Compare(base, candidate, CompareOptions{Effects: Effects{All: 0.03}})
 	assert.Must(t, err == nil && c.Verdict == Worse, "alone: got %+v, %v", c, err)
 	base = append(base, side("c", "2k/s", 100, 100.1, 100.2, 100.3, 100.4, 100.5)...)
 	candidate = append(candidate, side("d", "2k/s", 100.05, 100.15, 100.25, 100.35, 100.45, 100.55)...)
-	if c, err = Compare(base, candidate, CompareOptions{}); err != nil || c.Verdict != CannotTell {
+	if c, err = Compare(base, candidate, CompareOptions{Effects: Effects{All: 0.03}}); err != nil || c.Verdict != CannotTell {
 		t.Fatalf("one of two: got %+v, %v", c, err)
 	}
 	if r := c.Pairs[0].Rows[0]; r.Verdict != stats.Unknown || *r.Adjusted <= *r.P || !strings.Contains(r.Why, "may be chance") {

@@ -3,6 +3,7 @@ package judge
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"carronade/internal/stats"
 	"carronade/internal/store"
@@ -18,6 +19,8 @@ type contest struct {
 	candidate []store.Row
 	history   bool
 	effect    float64 // as requested
+	between   float64 // see betweenGroups
+	pooled    bool    // the levels of the history are one: they do not show how levels differ
 }
 
 // A raisedSide is the side whose lower bounds are taken to be as bad as
@@ -49,6 +52,8 @@ func (c *contest) correctedRow(to correctedSide) stats.Row {
 	case to == correctCandidate:
 		r.Candidate = correctedSample(c.candidate, c.field)
 	case to != correctBase:
+	case c.history && c.pooled:
+		r.History[0] = correctedSample(slices.Concat(c.base...), c.field)
 	case c.history:
 		for i, rows := range c.base {
 			r.History[i] = correctedSample(rows, c.field)
@@ -61,7 +66,7 @@ func (c *contest) correctedRow(to correctedSide) stats.Row {
 
 // row is the contest for the statistics.
 func (c *contest) row(up raisedSide) stats.Row {
-	r := stats.Row{Better: c.better, Amount: c.amount > 0, Effect: c.effect}
+	r := stats.Row{Better: c.better, Amount: c.amount > 0, Effect: c.effect, Between: c.between}
 	ceiling := math.NaN()
 	if up == raiseCandidate {
 		ceiling = c.ceiling()
@@ -70,7 +75,7 @@ func (c *contest) row(up raisedSide) stats.Row {
 	ceiling = math.NaN()
 	if up == raiseBase {
 		ceiling = c.ceiling()
-		if c.history && len(c.base) >= stats.Levels {
+		if c.history && len(c.base) >= stats.Levels && !c.pooled {
 			// The test against a history is Student's, and a single huge value
 			// would hide every difference from it: there the bounds are as bad
 			// as the newest.
@@ -84,6 +89,9 @@ func (c *contest) row(up raisedSide) stats.Row {
 	r.History = [][]float64{}
 	for _, rows := range c.base {
 		r.History = append(r.History, raised(rows, c.field, ceiling))
+	}
+	if c.pooled {
+		r.History = [][]float64{slices.Concat(r.History...)}
 	}
 	return r
 }

@@ -200,7 +200,7 @@ func TestEffectBesideZero(t *testing.T) {
 		{"at 0", page(zero(many(1, "a")), zero(many(2, "b"))), []string{"throughput 0/s 0/s +0/s +0/s .. +0/s same response"}},
 		{
 			"one of them 0", page(append(zero(many(1, "a")[:1]), many(1, "a")[1:]...), many(2, "b")),
-			[]string{"same within 1.5k/s"},
+			[]string{"same within 1k/s"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -239,7 +239,7 @@ func TestHistoryWithAnOutage(t *testing.T) {
 	if v, err = Verify(few, VerifyOptions{Effects: Effects{All: 0.001}}); err != nil {
 		t.Fatal(err)
 	}
-	if r := v.Groups[0].Rows[0]; !strings.Contains(r.Reason, "k/s worse; --effect ") && !strings.Contains(r.Reason, "/s worse; --effect ") {
+	if r := v.Groups[0].Rows[0]; !strings.Contains(r.Reason, "k/s worse; --min-effect ") && !strings.Contains(r.Reason, "/s worse; --min-effect ") {
 		t.Errorf("got %q (%q)", r.Reason, r.Gate)
 	}
 	checkPage(t, v.Text)

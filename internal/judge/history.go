@@ -170,7 +170,17 @@ const (
 	newAlpha  = gateAlpha / 2
 	stepAlpha = gateAlpha / 4
 	leastStep = 3 // revisions on either side: two odd ones are not a step
+	// leastStepEffect is the smallest step that counts: machines have steps of their own.
+	leastStepEffect = 0.04
 )
+
+// rowsAt are the reports of some revisions.
+func rowsAt(revisions []revision, at []int) (out [][]store.Row) {
+	for _, i := range at {
+		out = append(out, revisions[i].rows)
+	}
+	return out
+}
 
 // steps finds the steps of a quantity in a history.
 func steps(revisions []revision, samples [][]float64, at []int, q quantity, effect float64) []DatedStep {

@@ -170,8 +170,11 @@ type Effects struct {
 	Of  map[string]float64 // by the name of the field
 }
 
-// DefaultEffect is the smallest difference worth naming if none is requested.
-const DefaultEffect = 0.03
+// The smallest differences worth naming if none is requested: of a rate, and of anything else.
+const (
+	DefaultRateEffect = 0.02
+	DefaultEffect     = 0.05
+)
 
 // MostEffect is the exclusive upper limit of every effect: a gate that accepts
 // twice as much as equal checks nothing.
@@ -185,8 +188,11 @@ func (e Effects) of(q quantity) float64 {
 	if q.amount > 0 {
 		return q.amount
 	}
-	if e.All > 0 {
+	switch {
+	case e.All > 0:
 		return e.All
+	case q.field == throughput.field, q.field == ceiling.field, q.field == ceilingUpper.field:
+		return DefaultRateEffect
 	}
 	return DefaultEffect
 }

@@ -223,14 +223,16 @@ func (v *Variation) fitRuns(rows []store.Row, at [][]*store.Row) []store.Row {
 	return good
 }
 
-// analyze estimates the effects on each number.
+// analyze estimates the effects on each number. The means of the cells do not depend on that: what was
+// measured is shown, also if cells are missing.
 func (v *Variation) analyze(quantities []quantity, good []store.Row, at [][]*store.Row) {
-	var fits []*stats.Analysis
+	var fits []*stats.Analysis // nil: no effects
+	decided := true
 	for i, q := range quantities {
 		values := make([][]float64, len(at))
 		n := VariedNumber{
 			Field: q.field, Title: q.title, Decides: i == 0, Better: "more", kind: kindOf(q.field, good), column: cmp.Or(q.column, q.title), better: q.better,
-			AtLeast: lowerBounds(q.field, good),
+			AtLeast: lowerBounds(q.field, good), Effects: []VariedEffect{},
 		}
 		if q.better == stats.Less {
 			n.Better = "less"
@@ -246,32 +248,61 @@ func (v *Variation) analyze(quantities []quantity, good []store.Row, at [][]*sto
 				}
 			}
 		}
+		for c := range values {
+			if mean, ok := stats.GeometricMean(values[c]); ok {
+				v.Cells[c].Means[q.field] = mean
+			}
+		}
 		least := 0.0
 		if i == 0 {
 			least = v.least
 		}
-		f, err := v.design.Analyze(values, least)
-		if err != nil {
-			v.Notes = append(v.Notes, fmt.Sprintf("%s: no effects, since %v", q.title, err))
-			if i == 0 {
-				return // the others would not be corrected as promised
+		var f *stats.Analysis
+		if decided { // otherwise the others would not be corrected as promised
+			var err error
+			if f, err = v.design.Analyze(values, least); err != nil {
+				v.Notes = append(v.Notes, fmt.Sprintf("%s: no effects, since %s", q.title, v.noEffects(err)))
+				decided = i > 0
+			} else {
+				n.Noise, n.Degrees = f.Noise, f.Degrees
+				for c, mean := range f.Means {
+					v.Cells[c].Means[q.field] = mean
+				}
 			}
-			continue
-		}
-		n.Noise, n.Degrees = f.Noise, f.Degrees
-		for c, mean := range f.Means {
-			v.Cells[c].Means[q.field] = mean
 		}
 		fits, v.Numbers = append(fits, f), append(v.Numbers, n)
 	}
-	stats.JudgeEffects(fits...)
+	if !decided {
+		return
+	}
+	stats.JudgeEffects(slices.DeleteFunc(slices.Clone(fits), func(f *stats.Analysis) bool { return f == nil })...)
 	for i, f := range fits {
-		v.Numbers[i].Effects = v.effects(f)
+		if f != nil {
+			v.Numbers[i].Effects = v.effects(f)
+		}
 	}
 	best, rivals := fits[0].Best(v.Numbers[0].better)
 	v.Best = &VariedBest{Cell: best + 1, Rivals: []int{}}
 	for _, r := range rivals {
 		v.Best.Rivals = append(v.Best.Rivals, r+1)
+	}
+}
+
+// noEffects is the reason why a number has no effects. Cells without a run that counts are named.
+func (v *Variation) noEffects(err error) string {
+	var missing []string
+	for i := range v.Cells {
+		if c := &v.Cells[i]; len(c.Reports) == 0 {
+			missing = append(missing, fmt.Sprintf("%d (%s)", c.Cell, c.settings()))
+		}
+	}
+	switch n := len(missing); {
+	case n == 0 || !errors.Is(err, stats.ErrEmptyCell):
+		return err.Error()
+	case n == 1:
+		return "cell " + missing[0] + " has no " + v.each() + " that counts"
+	default:
+		return "cells " + commas(missing, 4) + " have no " + v.each() + " that counts"
 	}
 }
 
@@ -310,7 +341,7 @@ func (v *Variation) addNotes() {
 			add("the system ended in %s of cell %d: its numbers are of the others", units.Plural(c.Died, v.each()), c.Cell)
 		}
 	}
-	if len(v.Numbers) == 0 {
+	if v.Best == nil { // there are no effects
 		return
 	}
 	add("an effect is an average over the values of the other settings; %s intervals from the noise between repetitions of a cell", units.FormatPercent(stats.Confidence))

@@ -139,6 +139,9 @@ func (v *Variation) Text(w io.Writer, style layout.Style) error {
 	p.Title("what the settings change: " + v.summary())
 	for i := range v.Numbers {
 		n := &v.Numbers[i]
+		if len(n.Effects) == 0 { // a note says why
+			continue
+		}
 		p.Section(n.heading(s))
 		shown, rest := n.shown()
 		wide := 0
@@ -269,6 +272,9 @@ func (v *Variation) Markdown(w io.Writer) error {
 	b.WriteString("### What the settings change\n\n" + layout.Markdown(v.summary()) + "\n")
 	for i := range v.Numbers {
 		n := &v.Numbers[i]
+		if len(n.Effects) == 0 {
+			continue
+		}
 		b.WriteString("\n**" + layout.Markdown(n.heading(s)) + "**\n\n")
 		var rows [][]string
 		for k := range n.Effects {

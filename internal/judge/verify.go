@@ -259,7 +259,10 @@ func gate(b bundle, baseline []store.Row, o VerifyOptions) (Gate, bool) {
 		if len(at) == 0 {
 			continue
 		}
-		found := steps(revisions, samples, at, q, o.Effects.of(q))
+		found := steps(revisions, samples, at, q, max(o.Effects.of(q), leastStepEffect))
+		if _, inARow := measuredInARow(rowsAt(revisions, at)); inARow && newest.name == "" {
+			found = nil // they are not independent, and say what happened on the machine meanwhile
+		}
 		g.Steps = append(g.Steps, found...)
 		if at[len(at)-1] != len(revisions)-1 { // the newest lacks the quantity
 			samples, at = append(samples, nil), append(at, len(revisions)-1)
@@ -268,6 +271,9 @@ func gate(b bundle, baseline []store.Row, o VerifyOptions) (Gate, bool) {
 			all[i].base = append(all[i].base, revisions[k].rows)
 		}
 		all[i].candidate = newest.rows
+		if all[i].pooled = muchLater(all[i].base, newest.rows); all[i].pooled || len(all[i].base) < stats.Levels { // else they show how they differ
+			all[i].between = betweenGroups(&q, slices.Concat(all[i].base...), newest.rows, all[i].base)
+		}
 	}
 	slices.SortStableFunc(g.Steps, func(a, b DatedStep) int { return a.Index - b.Index })
 	for i, j := range judgeContests(all, stats.Options{Alpha: newAlpha, Confidence: gateConfidence}) {
@@ -308,6 +314,8 @@ func (r *GateRow) decide(c *contest, found []DatedStep) {
 		if !anyBound(c.field, c.base...) && !anyBound(c.field, c.candidate) {
 			r.Reason = movedWords
 		}
+	case r.Widened && !anyBound(c.field, c.base...) && !anyBound(c.field, c.candidate): // the end of the interval that is shown
+		r.Gate, r.Reason = CannotTell, r.noiseReason(r.worst)
 	default:
 		r.Gate, r.Reason = CannotTell, r.noiseReason(unbounded)
 	}
@@ -340,7 +348,7 @@ func (r *GateRow) noiseReason(worst float64) string {
 	if !(effect < MostEffect) {
 		return text + "more repetitions of this revision would decide it"
 	}
-	return fmt.Sprintf("%s--effect %s would decide it, or more repetitions of this revision", text, percent(effect))
+	return fmt.Sprintf("%s--min-effect %s would decide it, or more repetitions of this revision", text, percent(effect))
 }
 
 // littleHistory says how much history exists and how much is needed.
@@ -356,8 +364,12 @@ func (c *contest) littleHistory(baseline bool) string {
 	if n == 0 {
 		return "too little history: no earlier revision"
 	}
+	if c.pooled && len(c.base) >= stats.Levels {
+		return fmt.Sprintf("too little history: the %s before it were measured in a row and it was measured much later, so it needs %d reports of its own, and has %d",
+			units.Plural(len(c.base), "revision"), stats.Least, len(row.Candidate))
+	}
 	return fmt.Sprintf("too little history: %s of %d revisions before it and %d of its own; needed: %d revisions, or %d reports on both sides",
-		units.Plural(n, "report"), len(row.History), len(row.Candidate), stats.Levels, stats.Least)
+		units.Plural(n, "report"), len(c.base), len(row.Candidate), stats.Levels, stats.Least)
 }
 
 // at is the revision and date of a step.

@@ -125,7 +125,7 @@ func TestNoiseAdvisesOnlyAllowedEffects(t *testing.T) {
 		v, err := Verify(history(1, 8, 1, tt.noise, level), VerifyOptions{Effects: Effects{All: 0.01}})
 		assert.OK(t, err)
 		got := v.Groups[0].Rows[0].Reason
-		if strings.Contains(got, "--effect") != tt.want || !strings.Contains(got, "more repetitions of this revision") {
+		if strings.Contains(got, "--min-effect") != tt.want || !strings.Contains(got, "more repetitions of this revision") {
 			t.Errorf("noise of %v: got %q", tt.noise, got)
 		}
 	}

@@ -129,6 +129,8 @@ func (s *Search) verdicts() []Verdict {
 		say(OnEnd, Good, "confirmed", fmt.Sprintf("the limits hold at %s and fail at %s", units.FormatRate(s.Holds), units.FormatRate(s.Fails)))
 	case find.AtLeast:
 		say(OnTrust, Bad, "at least", s.Why)
+	case find.Busy:
+		say(OnTrust, Bad, "too busy", s.Why)
 	case find.Died:
 		say(OnSystem, Bad, "died", s.Why)
 	default:

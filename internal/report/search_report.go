@@ -57,7 +57,7 @@ func SearchReport(s *Searched) (*Document, error) {
 	if s.Canceled {
 		d.Stopped = load.Interrupted
 	}
-	if s.Answer.Ending == find.AtLeast {
+	if s.Answer.Ending == find.AtLeast || s.Answer.Ending == find.Busy {
 		d.Trust.OK, d.Trust.Level, d.Trust.Reasons = false, measure.NotTrusted, []string{s.Answer.Why}
 	}
 	if d.Labels == nil {

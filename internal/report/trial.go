@@ -41,6 +41,7 @@ func TrialOutcome(o *find.Options, t find.Trial, d *Document, limits []workload.
 	if l := d.TrustLevel(); l != measure.Trusted {
 		out.Trust = l
 	}
+	out.Others, out.OthersMost = others(d)
 	if s := d.System; s != nil && s.Died {
 		out.Dead = "the system ended"
 	}

@@ -17,14 +17,7 @@ func uses(d *Document) (all []find.Use) {
 			all = append(all, find.Use{Resource: resource, Used: used, Bound: bound, Unit: unit})
 		}
 	}
-	mean := func(from, name string) float64 {
-		for i := range d.Gauges {
-			if g := &d.Gauges[i]; g.From == from && g.Name == name && g.Mean != nil {
-				return *g.Mean
-			}
-		}
-		return math.NaN()
-	}
+	mean := d.gaugeMean
 	host, _ := d.Machine()
 	processors := float64(host.Cores)
 	if host.CPULimit > 0 && startedSystem(d) { // a system that runs elsewhere has not the limit of this process
@@ -65,6 +58,59 @@ func uses(d *Document) (all []find.Use) {
 	add(find.Window, d.Generator.BoundFull, 1, "")
 	add(find.Busiest, d.Generator.BoundFullMost, 1, "")
 	return all
+}
+
+// gaugeMean is the mean of a gauge over the measurement, NaN if it is not known.
+func (d *Document) gaugeMean(from, name string) float64 {
+	for i := range d.Gauges {
+		if g := &d.Gauges[i]; g.From == from && g.Name == name && g.Mean != nil {
+			return *g.Mean
+		}
+	}
+	return math.NaN()
+}
+
+// others are the processors of this machine that neither the generator nor the system that was watched
+// used, and those that a hypervisor gave to other machines: on average, and in the busiest second.
+func others(d *Document) (mean find.Use, most float64) {
+	host, _ := d.Machine()
+	used := d.gaugeMean("host", "CPU")
+	if host.Cores == 0 || math.IsNaN(used) || d.Totals.ElapsedS <= 0 {
+		return mean, 0
+	}
+	for _, x := range []float64{d.gaugeMean("host", "steal") / 100 * float64(host.Cores), -d.gaugeMean("system", "CPU"), -d.Generator.CPUS / d.Totals.ElapsedS} {
+		if !math.IsNaN(x) {
+			used += x
+		}
+	}
+	within := func(v float64) float64 { return min(max(v, 0), float64(host.Cores)) }
+	most = used
+	for i := range d.Gauges {
+		if g := &d.Gauges[i]; g.From == "host" && g.Name == "CPU" {
+			most += max(0, busiestSecond(g)-*g.Mean)
+		}
+	}
+	return find.Use{Resource: "other programs", Used: within(used), Bound: float64(host.Cores), Unit: "processors"}, within(most)
+}
+
+// busiestSecond is the highest mean of a second: a shorter one says little, because the kernel counts in
+// steps of 10 ms.
+func busiestSecond(g *Gauge) (most float64) {
+	sums, counts := map[int]float64{}, map[int]float64{}
+	for _, p := range g.Points {
+		sums[int(p.AtS)] += p.Value
+		counts[int(p.AtS)]++
+	}
+	full := 0.0 // points of a second that is whole
+	for _, n := range counts {
+		full = max(full, n)
+	}
+	for second, n := range counts {
+		if 2*n >= full {
+			most = max(most, sums[second]/n)
+		}
+	}
+	return most
 }
 
 // startedSystem reports whether the run started the system as a process of its own.

@@ -49,6 +49,10 @@ type Row struct {
 	// shares, see AnyChange.
 	Amount bool
 	Effect float64 // of this row; 0: the one in the options
+	// Between is how far two groups of equal runs may be apart because they were made at different
+	// times, as a share: values within a group do not show it. The test then is whether the samples
+	// differ by more. 0: the runs of both sides alternated. Of an Amount it only says that they did not.
+	Between float64
 	// Clear: other evidence shows that the difference is clear. With fewer repetitions than Least
 	// the test then decides also about differences below ClearRatio.
 	Clear bool
@@ -60,7 +64,8 @@ type Comparison struct {
 	Difference      Difference
 	Predicted       bool    // compared with the predicted next level
 	Few             bool    // fewer repetitions than Least: only a clear difference is decided
-	P               float64 // of the test; NaN: not tested
+	P               float64 // of the test whether they differ by more than Between; NaN: not tested
+	Between         float64 // in the scale of Difference
 	Adjusted        float64 // P adjusted for the rows it was judged with
 	Effect          float64 // the smallest difference worth naming, in the scale of Difference
 	// AnyChange: the base is 0, so shares are undefined, and the test alone
@@ -68,6 +73,8 @@ type Comparison struct {
 	AnyChange bool
 	Verdict   Verdict
 	Doubt     Doubt // why the verdict is Unknown
+
+	apart bool // the sides were not measured in turns
 }
 
 // Compare compares two samples, judged alone.
@@ -79,7 +86,8 @@ func Compare(base, candidate []float64, better Direction, o Options) Comparison 
 // row is called better or worse in at most Alpha of families.
 //
 // A row is better or worse if the test, adjusted by Holm for its family, says
-// that the samples differ, and the difference is worth naming. It is the same
+// that the samples differ by more than groups of equal runs may, and the
+// difference is worth naming. It is the same
 // if the whole interval of the difference is too small to be worth naming.
 // Otherwise the verdict is that it cannot tell. The test is the U-test; with
 // fewer repetitions than Least it is Welch's, and the difference must be clear.
@@ -116,33 +124,69 @@ func (r *Row) measure(o Options) Comparison {
 		P:          math.NaN(),
 		Effect:     o.Effect,
 		Difference: unknownDifference(),
+		apart:      r.Between > 0,
 	}
 	if r.Effect != 0 {
 		c.Effect = r.Effect
 	}
 	n, m := len(base), len(r.Candidate)
 	relative := !r.Amount && positive(base) && positive(r.Candidate)
+	if !r.Amount && n > 0 && m > 0 {
+		c.AnyChange = !relative && c.Base.Median == 0
+		c.Effect = smallestEffect(c.Effect, c.Base.Median, relative)
+		c.Between = smallestEffect(r.Between, c.Base.Median, relative)
+	}
+	away := c.away(relative)
 	if c.Predicted {
-		c.Difference, c.P = predict(r.History, r.Candidate, relative, o.Confidence)
+		c.Difference, c.P = predict(r.History, r.Candidate, relative, away, o.Confidence)
 	} else if n > 0 && m > 0 {
 		s := pairShift(base, r.Candidate, relative, o.Confidence)
 		switch least := min(n, m); {
 		case least >= o.Least:
-			c.P = uTest(base, r.Candidate)
-			if c.P <= 1-o.Confidence {
+			if uTest(base, r.Candidate) <= 1-o.Confidence {
 				s.clipAtZero()
 			}
+			c.P = uTest(moved(base, away, relative), r.Candidate)
 		case o.Few > 1 && least >= o.Few:
 			c.Few = true
-			s, c.P = welch(base, r.Candidate, relative, o.Confidence)
+			s, c.P = welch(base, r.Candidate, relative, away, o.Confidence)
 		}
 		c.Difference = s.around(c.Base.Median, c.Candidate.Median, relative)
-	}
-	if !r.Amount && n > 0 && m > 0 {
-		c.AnyChange = !relative && c.Base.Median == 0
-		c.Effect = smallestEffect(c.Effect, c.Base.Median, relative)
+		if c.withinBetween() && !math.IsNaN(c.P) {
+			c.P = 1 // the base was moved beyond the candidate
+		}
 	}
 	return c
+}
+
+// away is how far the base is moved towards the candidate, so that the test is whether they differ by
+// more than Between: an amount, or a logarithm.
+func (c *Comparison) away(relative bool) float64 {
+	by := c.Between
+	if relative {
+		by = math.Log1p(by)
+	}
+	if c.Candidate.Median < c.Base.Median {
+		return -by
+	}
+	return by
+}
+
+// withinBetween is whether the medians are no further apart than groups of equal runs may be.
+func (c *Comparison) withinBetween() bool { return c.Between > 0 && !c.Difference.reaches(c.Between) }
+
+// moved is a sample moved by an amount or, if relative, by a logarithm.
+func moved(sample []float64, by float64, relative bool) []float64 {
+	if by == 0 {
+		return sample
+	}
+	out := make([]float64, len(sample))
+	for i, v := range sample {
+		if out[i] = v + by; relative {
+			out[i] = v * math.Exp(by)
+		}
+	}
+	return out
 }
 
 // judge gives the verdict.
@@ -153,7 +197,9 @@ func (c *Comparison) judge(r *Row, o Options) {
 		c.doubt(Missing, 0)
 	case math.IsNaN(c.P):
 		c.doubt(TooFew, o.Least)
-		c.Doubt.Few = o.Few
+		if c.Doubt.Few = o.Few; c.apart && o.Few > 0 {
+			c.Doubt.Clear = ClearApart
+		}
 	case c.Few && !r.Clear && !c.clear():
 		c.doubt(TooFew, o.Least)
 	case c.Adjusted <= o.Alpha && d.reaches(c.Effect) && d.Center != 0 && !d.straddles():
@@ -165,6 +211,11 @@ func (c *Comparison) judge(r *Row, o Options) {
 		c.doubt(TooFew, o.Least)
 	case d.within(c.Effect):
 		c.Verdict = Same
+	case c.Between > 0 && c.Adjusted > o.Alpha && d.Bounded() && !d.straddles() && d.Center != 0:
+		c.doubt(Apart, 0)
+		if d.Relative {
+			c.Doubt.Between = c.Between
+		}
 	case c.Adjusted <= o.Alpha:
 		c.doubt(Small, c.need())
 	case c.P <= o.Alpha:
@@ -200,10 +251,10 @@ func (c *Comparison) need() int {
 	if !d.Bounded() {
 		return 0
 	}
-	half, center, effect := c.halfWidth(), math.Abs(d.Center), c.Effect
+	half, center, effect := c.halfWidth(), math.Abs(d.Center), max(c.Effect, c.Between)
 	room := effect - center
 	if center >= effect {
-		room = center
+		room = center - c.Between
 	}
 	if c.Predicted {
 		return 0 // repetitions do not reduce how much levels differ for no reason
@@ -217,8 +268,8 @@ func (c *Comparison) need() int {
 
 // Best is the sample with the best median, and whether it is better than every
 // other, all comparisons judged together. Samples with fewer values than Least
-// are never.
-func Best(samples [][]float64, better Direction, o Options) (best int, sure bool) {
+// are never. between is Row.Between of two samples; nil: 0.
+func Best(samples [][]float64, better Direction, between func(a, b int) float64, o Options) (best int, sure bool) {
 	o = o.orDefaults()
 	o.Few = 0
 	best = -1
@@ -236,7 +287,11 @@ func Best(samples [][]float64, better Direction, o Options) (best int, sure bool
 	var rows []Row
 	for i, s := range samples {
 		if i != best {
-			rows = append(rows, Row{Base: s, Candidate: samples[best], Better: better})
+			r := Row{Base: s, Candidate: samples[best], Better: better}
+			if between != nil {
+				r.Between = between(i, best)
+			}
+			rows = append(rows, r)
 		}
 	}
 	for _, c := range Family(rows, o) {

@@ -202,7 +202,7 @@ func TestBest(t *testing.T) {
 		{"an empty one", [][]float64{nil, around(6, 120, 0.01)}, More, 1, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if best, sure := Best(tt.samples, tt.better, Options{}); best != tt.best || sure != tt.sure {
+			if best, sure := Best(tt.samples, tt.better, nil, Options{}); best != tt.best || sure != tt.sure {
 				t.Errorf("got %d (%v), want %d (%v)", best, sure, tt.best, tt.sure)
 			}
 		})

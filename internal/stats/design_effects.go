@@ -115,6 +115,22 @@ func (d *Design) Analyze(values [][]float64, least float64) (*Analysis, error) {
 	return f, nil
 }
 
+// GeometricMean is that of the values that are not missing (NaN). It is false if there are none, or one is
+// not above 0.
+func GeometricMean(values []float64) (mean float64, ok bool) {
+	n := 0.0
+	for _, v := range values {
+		if math.IsNaN(v) {
+			continue
+		}
+		if !(v > 0) {
+			return 0, false
+		}
+		mean, n = mean+math.Log(v), n+1
+	}
+	return math.Exp(mean / max(n, 1)), n > 0
+}
+
 // contrast estimates a weighted sum of the logarithms of the cells' means: its value, half the
 // width of its interval, and the probability of a value as far from 0 if it were 0.
 func (f *Analysis) contrast(logs, weights []float64) (center, reach, p float64) {

@@ -23,7 +23,10 @@ const Levels = 6
 //
 // A U-test of all repetitions before against all new ones would treat those of
 // one level as independent, and call every level new.
-func predict(history [][]float64, candidate []float64, relative bool, confidence float64) (d Difference, p float64) {
+//
+// away is how far the new level may be from the others because it was measured at another time, if that
+// is not part of how they scatter.
+func predict(history [][]float64, candidate []float64, relative bool, away, confidence float64) (d Difference, p float64) {
 	scale := func(v float64) float64 { return v }
 	back := scale
 	if relative {
@@ -63,14 +66,48 @@ func predict(history [][]float64, candidate []float64, relative bool, confidence
 	t := moremath.TDist{V: k - 1}
 	d = Difference{Relative: relative, Center: back(shift), Lo: back(shift), Hi: back(shift)}
 	if scatter == 0 { // every level was the same, to the bit
-		if shift == 0 {
+		if math.Abs(shift) <= math.Abs(away) {
 			return d, 1
 		}
 		return d, 0
 	}
 	reach := scatter * moremath.InvCDF(t)((1+confidence)/2)
 	d.Lo, d.Hi = back(shift-reach), back(shift+reach)
-	return d, 2 * (1 - t.CDF(math.Abs(shift)/scatter))
+	if math.Abs(shift) <= math.Abs(away) && away != 0 {
+		return d, 1
+	}
+	return d, 2 * (1 - t.CDF(math.Abs(shift-away)/scatter))
+}
+
+// What groups of equal runs show of how far groups are apart.
+const (
+	leastGroups = 4 // fewer show too little
+	// reach times the median difference of two groups is what 95 % of such differences are below, if
+	// groups scatter normally: 1.96 / 0.674.
+	reach = 2.9
+)
+
+// Between is how far two groups of equal runs may be apart, as a share, by the medians of earlier groups
+// in the order of time: reach times the median of the differences of two that follow each other. A few of
+// them may be real changes, and slow drift over many groups does not count. It is false if there are too
+// few groups, or if not all values are above 0.
+func Between(groups [][]float64) (share float64, ok bool) {
+	var apart []float64
+	last := 0.0
+	for _, g := range groups {
+		if len(g) == 0 {
+			continue
+		}
+		if !positive(g) {
+			return 0, false
+		}
+		now := math.Log(median(g))
+		apart, last = append(apart, math.Abs(now-last)), now
+	}
+	if len(apart) < leastGroups {
+		return 0, false
+	}
+	return math.Expm1(reach * median(apart[1:])), true // the first has none before it
 }
 
 // medianVariance is the variance of the median of n values, as a share of the

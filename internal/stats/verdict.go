@@ -1,6 +1,9 @@
 package stats
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // A Verdict is the result of a comparison.
 type Verdict string
@@ -23,6 +26,7 @@ const (
 	Noisy   Reason = "too noisy" // the interval includes both no difference and one worth naming
 	Small   Reason = "small"     // they differ, but perhaps by less than is worth naming
 	Crowded Reason = "crowded"   // alone it would differ; among this many rows it may be chance
+	Apart   Reason = "apart"     // they differ, but groups of equal runs may differ as much
 )
 
 // A Doubt is a reason and its numbers.
@@ -31,8 +35,12 @@ type Doubt struct {
 	// Need is how many repetitions per side would probably suffice, 0 if
 	// unknown, and Many if at least that many.
 	Need int
-	// Few is how many would suffice if the difference is clear, 0 if none.
-	Few int
+	// Few is how many would suffice if the difference is clear, 0 if none. Clear is the ratio that is,
+	// if not ClearRatio.
+	Few   int
+	Clear float64
+	// Between is how far groups of equal runs may be apart, a share; 0: unknown.
+	Between float64
 	// Detects is the smallest difference that these samples could show, a share
 	// or an amount like the difference; 0: unknown.
 	Detects float64
@@ -56,7 +64,7 @@ func (d Doubt) String() string {
 	case TooFew:
 		text := fmt.Sprintf("needs %d repetitions", d.Need)
 		if d.Few > 0 {
-			text += fmt.Sprintf(", or %d for a difference of %.0f%%", d.Few, 100*(ClearRatio-1))
+			text += fmt.Sprintf(", or %d for a difference of %.0f%%", d.Few, 100*(cmp.Or(d.Clear, ClearRatio)-1))
 		}
 		return text
 	case Noisy:
@@ -65,6 +73,12 @@ func (d Doubt) String() string {
 		return "it differs, perhaps by less" + need
 	case Crowded:
 		return "may be chance" + need
+	case Apart:
+		text := "equal runs that were made at another time may differ by as much"
+		if d.Between > 0 {
+			text = fmt.Sprintf("equal runs that were made at another time may differ by %.0f%%", 100*d.Between)
+		}
+		return text + "; compare --run alternates between both sides"
 	}
 	return ""
 }

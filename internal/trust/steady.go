@@ -33,9 +33,9 @@ const (
 // without trend. If the schedule itself climbs or falls by more than a tenth, there is
 // no result.
 //
-// A run with an outage is never steady, whatever its trends are. An outage is complete
-// intervals in which the system accepted no event, or refused most events. They must
-// be more than a tenth of all intervals, or five consecutive seconds.
+// A run with complete intervals in which the system accepted no event, or refused most
+// events, is never steady, whatever its trends are. They are an outage if they are more
+// than a tenth of all intervals, or five consecutive seconds.
 func Steady(r *load.Result) measure.Steady {
 	perBatch := 1.0
 	if r.Measurement.Batches > 0 {
@@ -69,10 +69,14 @@ func Steady(r *load.Result) measure.Steady {
 func withOutage(s measure.Steady, o outage) measure.Steady {
 	s.Silent = o.share
 	switch {
-	case o.bad && s.Known && !s.OK, !o.bad && o.text != "":
-		s.Text = o.text + "; " + s.Text
-	case o.bad:
+	case o.text == "":
+	case o.bad && !s.Known, s.Known && s.OK:
 		s.Text = o.text
+	default:
+		s.Text = o.text + "; " + s.Text
+	}
+	if s.Known && o.text != "" {
+		s.OK = false
 	}
 	if o.bad {
 		s.OK, s.Known, s.Outage = false, true, o.text

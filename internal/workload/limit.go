@@ -134,7 +134,7 @@ func LimitResults() []LimitResult {
 		{Name: "index-share", Kind: ShareKind, AtLeast: true, Help: "documents indexed, of those expected"},
 		{Name: "cpu", Kind: ShareKind, Help: "processor time of the system, as a share of its machine's"},
 		{Name: "rss", Kind: SizeKind, Help: "resident memory of the system, peak"},
-		{Name: "steady", Kind: VerdictKind, Needs: NeedsSending, Help: "in flight and response time do not climb, without an outage"},
+		{Name: "steady", Kind: VerdictKind, Needs: NeedsSending, Help: "in flight and response time do not climb, and answers do not stop"},
 		{Name: "keeps-up", Kind: VerdictKind, Help: "reading keeps up with writing: the backlog does not grow"},
 	}
 }

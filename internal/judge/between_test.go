@@ -1,0 +1,143 @@
+package judge
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/stats"
+	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
+)
+
+// group is runs in a row, a minute each, with these values of the response p99 in milliseconds.
+func group(prefix string, at time.Duration, ms ...float64) (out []store.Row) {
+	for i, v := range ms {
+		out = append(out, row(fmt.Sprint(prefix, i), start.Add(at+time.Duration(i)*time.Minute), fields{
+			"response_p99": v / 1000, "repetition": float64(i + 1), "repetitions": float64(len(ms)),
+		}))
+	}
+	return out
+}
+
+// grouped are six runs whose median is a level.
+func grouped(prefix string, at time.Duration, level float64) []store.Row {
+	return group(prefix, at, 0.99*level, 0.995*level, 0.999*level, 1.001*level, 1.005*level, 1.01*level)
+}
+
+// Two groups of six equal runs, minutes apart, of which one takes 3.5 % more: no command calls that a
+// difference. Runs in turns show it.
+func TestTwoGroupsOfEqualRuns(t *testing.T) {
+	base, candidate := grouped("a", 0, 40), grouped("b", 10*time.Minute, 41.4)
+	both := append(base[:6:6], candidate...)
+	v, err := Verify(both, VerifyOptions{})
+	assert.OK(t, err)
+	assert.True(t, v.Verdict == NotWorse, "verify: got %s, %+v", v.Verdict, v.Groups[0].Rows)
+	c, err := Compare(base, candidate, CompareOptions{})
+	assert.OK(t, err)
+	assert.True(t, c.Verdict == "same", "compare: got %s, %s", c.Verdict, c.Pairs[0].Reason)
+
+	// Where less would matter, it still cannot tell.
+	fine := Effects{All: 0.01}
+	if v, err = Verify(both, VerifyOptions{Effects: fine}); err != nil || v.Verdict != CannotTell {
+		t.Errorf("verify: got %s, %v", v.Verdict, err)
+	}
+	c, err = Compare(base, candidate, CompareOptions{Effects: fine})
+	assert.OK(t, err)
+	const why = "equal runs that were made at another time may differ by 5%; compare --run alternates between both sides"
+	assert.True(t, c.Verdict == CannotTell && c.Pairs[0].Rows[0].Why == why && c.Pairs[0].Rows[0].Between == usualBetween, "compare: got %s, %s", c.Verdict, c.Pairs[0].Rows[0].Why)
+	for i := range candidate { // in turns
+		candidate[i].At = base[i].At.Add(30 * time.Second)
+	}
+	c, err = Compare(base, candidate, CompareOptions{Effects: fine})
+	assert.OK(t, err)
+	assert.True(t, c.Verdict == Worse, "in turns: got %s, %s", c.Verdict, c.Pairs[0].Reason)
+}
+
+// What earlier groups of equal runs differ by counts if it is more than is usual.
+func TestEarlierGroupsThatDiffer(t *testing.T) {
+	base, candidate := grouped("a", 0, 40), grouped("b", 10*time.Minute, 46)
+	c, err := Compare(base, candidate, CompareOptions{})
+	assert.OK(t, err)
+	assert.True(t, c.Verdict == Worse, "without earlier groups: got %s", c.Verdict)
+	var earlier, others []store.Row
+	for i, level := range []float64{40, 44, 39, 43, 40, 44} {
+		earlier = append(earlier, grouped(fmt.Sprint("e", i), time.Duration(i-20)*time.Hour, level)...)
+	}
+	for _, r := range grouped("o", -time.Hour, 900) {
+		r.Fields = append(r.Fields, store.Field{Name: "zz", Value: store.Value{Text: "another workload", Independent: true}})
+		others = append(others, r)
+	}
+	c, err = Compare(base, candidate, CompareOptions{Earlier: append(earlier, others...)})
+	assert.OK(t, err)
+	assert.True(t, c.Verdict == CannotTell && strings.HasPrefix(c.Pairs[0].Rows[0].Why, "equal runs that were made at another time may differ by 3"), "got %s, %s", c.Verdict, c.Pairs[0].Rows[0].Why)
+	for i := range earlier { // a gate has them as levels
+		earlier[i].At = earlier[i].At.Add(-time.Hour)
+	}
+	v, err := Verify(append(append(earlier[:30:30], base...), candidate...), VerifyOptions{})
+	assert.OK(t, err)
+	assert.True(t, v.Verdict != Worse, "verify: got %s", v.Verdict)
+}
+
+func TestAlternate(t *testing.T) {
+	for order, want := range map[string]bool{
+		"ABBAABBAABBA": true, "ABABABABABAB": true, "ABBAAB": true, "ABBAABBAABBAAA": true,
+		"AAAAAABBBBBB": false, "AAABBB": false, "AAABBBAAABBB": false, "BBBBBBAAAAAA": false, "AB": false, "": false,
+	} {
+		var base, candidate []store.Row
+		for i, side := range order {
+			r := row(fmt.Sprint(i), start.Add(time.Duration(i)*time.Minute))
+			if side == 'A' {
+				base = append(base, r)
+			} else {
+				candidate = append(candidate, r)
+			}
+		}
+		assert.Equal(t, alternate(base, candidate), want, "%s", order)
+	}
+}
+
+// A run on another day than those before it, which were made in a row, is not judged alone.
+func TestASingleRunMuchLater(t *testing.T) {
+	var rows []store.Row
+	for i := range 8 {
+		rows = append(rows, group(fmt.Sprint("a", i), time.Duration(i)*2*time.Minute, 40+float64(i%3))...)
+	}
+	v, err := Verify(append(rows[:8:8], group("b", 24*time.Hour, 60)...), VerifyOptions{})
+	assert.OK(t, err)
+	assert.True(t, v.Verdict == CannotTell && strings.Contains(v.Groups[0].Rows[1].Reason, "was measured much later, so it needs 6 reports of its own, and has 1"), "got %s: %+v", v.Verdict, v.Groups[0].Rows[1].Reason)
+	v, err = Verify(append(rows[:8:8], group("b", 16*time.Minute, 60)...), VerifyOptions{})
+	assert.OK(t, err)
+	assert.True(t, v.Verdict == Worse, "in the same row: got %s", v.Verdict)
+}
+
+// The smallest difference that matters is smaller for rates.
+func TestDefaultEffects(t *testing.T) {
+	for _, tt := range []struct {
+		q    quantity
+		e    Effects
+		want float64
+	}{
+		{throughput, Effects{}, 0.02},
+		{ceiling, Effects{}, 0.02},
+		{responseP99, Effects{}, 0.05},
+		{cores, Effects{}, 0.05},
+		{failures, Effects{}, failures.amount},
+		{throughput, Effects{All: 0.1}, 0.1},
+		{responseP99, Effects{Of: map[string]float64{"response_p99": 0.2}}, 0.2},
+	} {
+		assert.Equal(t, tt.e.of(tt.q), tt.want, "%s, %+v", tt.q.field, tt.e)
+	}
+	assert.True(t, stats.ClearApart > stats.ClearRatio, "sides that did not alternate need a larger difference")
+}
+
+// How much worse a noisy row may be is the end of the interval beside it.
+func TestHowMuchWorseIsTheEndOfTheInterval(t *testing.T) {
+	base := lowered(group("a", 0, 30, 35, 40, 45, 50, 55), 0.5)
+	candidate := lowered(group("b", time.Hour, 31, 36, 41, 46, 51, 56), 0.5)
+	v, err := Verify(append(base, candidate...), VerifyOptions{})
+	assert.OK(t, err)
+	r := v.Groups[0].Rows[1]
+	assert.True(t, r.Widened && r.Gate == CannotTell && strings.HasPrefix(r.Reason, "too noisy: it may be "+percent(*r.Difference.Hi)+" worse; "), "got %q, and the interval ends at %s", r.Reason, percent(*r.Difference.Hi))
+}
