@@ -56,7 +56,9 @@ func (t *thread) retry(o *Outcome, now time.Duration) bool {
 		return false
 	}
 	s := o.Batch
-	s.FirstSent = o.firstSent()
+	if s.FirstSent = o.firstSent(); s.FirstSent < 0 {
+		s.Free = max(s.Free, o.Done) // until then it waited for the system, such as for a connection
+	}
 	s.Attempt++
 	t.rec.at(o.Done, int(s.Phase), t.run.partOf(s.Stream)).Retries += uint64(o.Retries) + 1
 	ls := t.laneOf(int(o.Lane))

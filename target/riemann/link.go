@@ -124,6 +124,10 @@ func (l *lane) up(k *link) {
 		k.Kill(conn.ErrClosed)
 		return
 	}
+	for i := l.begunRuns; i < l.queue.tail; i++ { // they waited for the connection, which is the system's delay
+		b := &l.queue.at(i).batch
+		b.Free = max(b.Free, now)
+	}
 	k.Watch(l.cfg.requestTimeout)
 	k.PumpLater() // messages that waited for it go first
 	l.ready(now)
