@@ -28,7 +28,7 @@ func seriesColumns() []string {
 	}
 	return append(cols,
 		"generator_cpu_s", "generator_rss_bytes", "generator_gc_pauses", "generator_gc_pause_max_us", "generator_gc_cpu_s",
-		"response_at_least_from_p")
+		"response_at_least_from_p", "within_s", "arrived")
 }
 
 // writeCSV writes the series: one row per interval (and phase); the first line
@@ -91,7 +91,7 @@ func seriesRow(row []string, d *report.Document, iv *report.Interval) []string {
 	if r := iv.Response; r != nil && r.AtLeastFrom > 0 {
 		first = number(r.AtLeastFrom)
 	}
-	return append(row, number(g.CPUS), count(g.RSSBytes), count(g.GCPauses), number(g.GCPauseMaxUS), number(g.GCCPUS), first)
+	return append(row, number(g.CPUS), count(g.RSSBytes), count(g.GCPauses), number(g.GCPauseMaxUS), number(g.GCCPUS), first, number(iv.WithinS), count(iv.Arrived))
 }
 
 // appendTime appends the eleven columns of a time. If nothing was counted, only

@@ -223,7 +223,9 @@ type Interval struct {
 	measure.Counts
 	Statuses   measure.Statuses `json:"statuses,omitempty"`
 	Classes    measure.Classes  `json:"classes,omitempty"`
-	EventsPerS float64          `json:"events_per_s"`
+	WithinS    float64          `json:"within_s"`     // how much of it lies in its phase
+	Arrived    uint64           `json:"arrived"`      // in that part
+	EventsPerS float64          `json:"events_per_s"` // Arrived over WithinS
 	InFlight   uint64           `json:"in_flight"`
 	LagEvents  int64            `json:"lag_events"`
 	LagLogs    []int64          `json:"lag_events_by_log,omitempty"`

@@ -166,7 +166,7 @@ func (d *Document) intervalRow(part []Interval, answered bool, responses map[flo
 	inFlight := uint64(0)
 	var p50, p99, response measure.Value
 	for _, iv := range part {
-		l := iv.EndS - iv.StartS
+		l := iv.Lasts()
 		rate += iv.EventsPerS * l
 		bytes += float64(iv.Bytes)
 		length += l

@@ -1,0 +1,57 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"carronade/internal/layout"
+	"carronade/internal/testkit/assert"
+	"carronade/load"
+	"carronade/measure"
+)
+
+// The second rate of the headline is the one that was asked for. If a number of events took less time than they
+// would at that rate, the headline says so.
+func TestHeadlineTargetRate(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name          string
+		stopped       load.Reason
+		events        uint64
+		elapsed, rate float64
+		want          string
+	}{
+		{"five events", load.ByEvents, 5, 4, 1, "1.25/s of 1/s acked (5 events within 4 s), "},
+		{"all at once", load.ByEvents, 200, 0.025, 200, "8 k/s of 200/s acked (200 events within 25 ms), "},
+		{"many", load.ByEvents, 10_000, 10, 1000, "1 k/s of 1 k/s acked, "},
+		{"a time", load.ByTime, 4990, 5, 1000, "998/s of 1 k/s acked, "},
+		{"killed", load.Killed, 4990, 5, 0, "998/s of 998/s acked, "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			d := &Document{Mode: load.OpenLoop, Stopped: tt.stopped, Phases: []Phase{{Name: measure.Measurement, Rate: tt.rate}}}
+			d.Totals = Totals{RateOf: RateAcked, ElapsedS: tt.elapsed, EventsPerS: float64(tt.events) / tt.elapsed, Counts: measure.Counts{Offered: tt.events, Sent: tt.events, Acked: tt.events}}
+			assert.True(t, strings.HasPrefix(d.Headline(), tt.want), "headline %q, want it to begin with %q", d.Headline(), tt.want)
+		})
+	}
+}
+
+// The series says where it begins: all times of a report count from the start of the run, warm-up included. The rate of
+// an interval in which a warm-up ended, or two steps met, is that of its parts.
+func TestSeriesRates(t *testing.T) {
+	t.Parallel()
+	row := func(at, within float64, arrived uint64) Interval {
+		iv := Interval{Phase: measure.Measurement, StartS: at, EndS: at + 1, WithinS: within, Arrived: arrived}
+		iv.EventsPerS = float64(arrived) / within
+		return iv
+	}
+	d := &Document{Mode: load.OpenLoop, Phases: []Phase{{Name: measure.Measurement, StartS: 10.5, EndS: 14}}}
+	d.Totals.RateOf = RateAcked
+	d.Intervals = []Interval{row(10, 0.5, 1000), row(11, 1, 2000), row(12, 0.25, 500), row(12, 0.75, 1500), row(13, 1, 2000)}
+	var b strings.Builder
+	assert.OK(t, d.Text(&b, layout.Style{ASCII: true}))
+	text := strings.Join(strings.Fields(b.String()), " ")
+	for _, want := range []string{"from 10.5 s on", " 2 k/s 2 k/s "} {
+		assert.True(t, strings.Contains(text, want), "without %q:\n%s", want, b.String())
+	}
+}
