@@ -177,8 +177,8 @@ func (d *Document) Limits() []Check {
 	return slices.DeleteFunc(slices.Clone(d.Checks), func(c Check) bool { return c.Name == Taken })
 }
 
-// checks are the limits of the user and those that every run has: events were taken, the
-// requested count was reached, and the verified events are complete.
+// checks are the limits of the user and those that every run has: events were taken, most of them
+// have a certain answer, the requested count was reached, and the verified events are complete.
 func checks(in Input) []Check {
 	out := orEmpty(in.Checks)
 	r := in.Result
@@ -188,10 +188,18 @@ func checks(in Input) []Check {
 		}
 		out = slices.Insert(slices.Clone(out), 0, Check{Name: Taken, Text: text})
 	}
+	if c := &r.Measurement.Counts; !r.Unanswered && 2*c.Unknown > c.Sent && !unfinished(r) {
+		out = append(out, Check{Name: "answered", Text: fmt.Sprintf("%s of %s without a certain answer", units.FormatCount(c.Unknown), units.Plural(c.Sent, "event"))})
+	}
 	if r.Missing > 0 {
 		out = append(out, Check{Name: "count", Text: fmt.Sprintf("%s fewer than requested", units.Plural(r.Missing, "event"))})
 	}
 	return out
+}
+
+// unfinished reports whether a run was interrupted before an answer could come.
+func unfinished(r *load.Result) bool {
+	return r.Stopped == load.Interrupted && r.Measurement.Length() < trust.LeastMeasurement
 }
 
 // verified is the check of the read-back.

@@ -3,6 +3,7 @@ package report
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"carronade/internal/layout"
 	"carronade/internal/testkit/assert"
@@ -53,5 +54,53 @@ func TestSeriesRates(t *testing.T) {
 	text := strings.Join(strings.Fields(b.String()), " ")
 	for _, want := range []string{"from 10.5 s on", " 2 k/s 2 k/s "} {
 		assert.True(t, strings.Contains(text, want), "without %q:\n%s", want, b.String())
+	}
+}
+
+// The conditions say what the default limit of what is in flight is for each of several clients.
+func TestConditionsDivideInFlight(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ clients, want string }{
+		{"1", "max-in-flight 1000"},
+		{"8", "max-in-flight 1000 (125 on each connection of 8 clients)"},
+	} {
+		d := &Document{Settings: []Setting{{Name: "max-in-flight", Value: "1000", Default: true}, {Name: "clients", Value: tt.clients}}}
+		got := ""
+		for _, c := range d.Conditions() {
+			if c.Name == "by default" {
+				got = c.Text
+			}
+		}
+		assert.Same(t, got, tt.want)
+	}
+}
+
+// A run of which most events have no certain answer fails, whatever limits it has.
+func TestMostlyUnknownFails(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name                     string
+		acked, unknown, exitCode int
+		change                   func(*load.Result)
+	}{
+		{"most", 400, 600, 1, nil},
+		{"half", 500, 500, 0, nil},
+		{"nothing is acknowledged", 0, 1000, 0, func(r *load.Result) { r.Unanswered = true }},
+		{"interrupted at once", 0, 1000, 130, func(r *load.Result) {
+			r.Stopped, r.Measurement.End = load.Interrupted, r.Measurement.Start+time.Millisecond
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			in := openLoop()
+			m := &in.Result.Measurement
+			m.Counts = measure.Counts{Offered: 1000, Sent: 1000, Acked: uint64(tt.acked), Unknown: uint64(tt.unknown)}
+			m.Arrived = m.Acked
+			if tt.change != nil {
+				tt.change(in.Result)
+			}
+			d := build(in)
+			assert.Equal(t, d.ExitCode(), tt.exitCode, "exit code, with the checks %+v", d.Checks)
+		})
 	}
 }
