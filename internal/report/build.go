@@ -52,6 +52,7 @@ type Input struct {
 	Notice      string // what the headline begins with, unless the system failed
 	Facts       map[string]any
 	Encoding    *measure.Encoding // nil: nothing was sent, or it is not known
+	Undecoded   string            // how events that were read were counted, if they were not decoded
 	Clients     []measure.Client
 	Host        any // encodes as JSON; a fmt.Stringer is shown by its text
 	Calibration *Calibration
@@ -87,7 +88,7 @@ func Build(in Input) *Document {
 		Gauges:  make([]Gauge, 0, len(in.Gauges)),
 		Indexed: indexed(in.Indexed), System: in.System, Hosts: orEmpty(in.Hosts),
 		Ledger: in.Ledger, Logs: orEmpty(r.Logs), LagEvents: map[string]int64{},
-		Calibration: in.Calibration, Host: in.Host, Facts: in.Facts, Encoding: in.Encoding, Clients: in.Clients,
+		Calibration: in.Calibration, Host: in.Host, Facts: in.Facts, Encoding: in.Encoding, Undecoded: in.Undecoded, Clients: in.Clients,
 		Samples: in.Samples, Trace: in.Trace, Faults: in.Faults,
 		Fleet: fleetOf(in.Agents, in.Skew, in.Apart),
 	}

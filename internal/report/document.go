@@ -81,6 +81,7 @@ type Document struct {
 	Calibration *Calibration      `json:"calibration"`
 	Generates   *Generates        `json:"generates,omitempty"`
 	Encoding    *measure.Encoding `json:"encoding,omitempty"`
+	Undecoded   string            `json:"undecoded,omitempty"` // how events that were read were counted, if they were not decoded
 	Host        any               `json:"host"`
 	HostText    string            `json:"host_text"`
 	Facts       map[string]any    `json:"facts"`

@@ -144,6 +144,7 @@ func (d *Document) Verdicts() []Verdict {
 	}
 	say(OnGenerator, Remark, "generates", d.generatesText())
 	say(OnGenerator, Remark, "codec", d.codecText())
+	say(OnGenerator, Remark, "not decoded", d.Undecoded)
 	switch {
 	case d.Steady.Outage != "":
 	case !d.Steady.Known:
