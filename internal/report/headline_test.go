@@ -75,6 +75,22 @@ func TestConditionsDivideInFlight(t *testing.T) {
 	}
 }
 
+// What the server's output refused stands beside the share that was indexed.
+func TestRefusedByTheOutput(t *testing.T) {
+	t.Parallel()
+	in := underTest()
+	d := build(in)
+	before, after := 10.0, 175.0
+	d.Gauges = append(d.Gauges, Gauge{From: "server", Name: "output failed", Total: true, Before: &before, After: &after})
+	assert.True(t, strings.Contains(d.Headline(), "% indexed, the server's output failed for 165 events"), "headline %q", d.Headline())
+	var full, brief strings.Builder
+	assert.OK(t, d.Text(&full, layout.Style{}))
+	assert.OK(t, d.Brief(&brief, layout.Style{}))
+	for _, text := range []string{full.String(), brief.String()} {
+		assert.True(t, strings.Contains(strings.Join(strings.Fields(text), " "), "the server's output failed for 165 events, which are not indexed"), "got\n%s", text)
+	}
+}
+
 // A run of which most events have no certain answer fails, whatever limits it has.
 func TestMostlyUnknownFails(t *testing.T) {
 	t.Parallel()

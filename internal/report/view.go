@@ -311,6 +311,9 @@ func (d *Document) results() []string {
 	}
 	if x := d.Indexed; x != nil && x.Share != nil {
 		parts = append(parts, fmt.Sprintf("%.2f%% indexed", 100**x.Share))
+		if text := d.refusedText(); text != "" {
+			parts = append(parts, text)
+		}
 	}
 	return parts
 }
