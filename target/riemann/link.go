@@ -117,7 +117,8 @@ func (l *lane) up(k *link) {
 	if l.link == nil {
 		l.counts.Reconnects++
 	}
-	l.link, l.outage = k, conn.Outage{}
+	l.link = k
+	l.outage.Over(now, l.cfg.happened)
 	k.startedAt = now
 	l.countConnected(1)
 	if l.closed || l.ctx.Err() != nil {
