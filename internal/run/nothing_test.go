@@ -77,3 +77,11 @@ func TestWaitedAtStart(t *testing.T) {
 		})
 	}
 }
+
+// What the target says first does not replace that nothing was read.
+func TestNoticesAreJoined(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, joinNotices("", "nothing was read"), "nothing was read", "without one of the target")
+	assert.Equal(t, joinNotices("the broker created the topic", "nothing was read"), "the broker created the topic, nothing was read", "with one")
+	assert.Equal(t, joinNotices("", ""), "", "without any")
+}

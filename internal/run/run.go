@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"carronade/internal/fault"
@@ -273,7 +274,7 @@ func (e *execution) inspect(out *outcome) {
 	out.facts = e.session.Facts()
 	out.words = e.session.Warnings()
 	if n, ok := e.session.(target.Noticer); ok {
-		out.notice = n.Notice()
+		out.notice = joinNotices(n.Notice(), out.notice)
 	}
 	if m, ok := e.session.(target.Metered); ok && e.Workload.ClientMetrics() {
 		out.clients = m.Brokers()
@@ -513,6 +514,11 @@ func (e *execution) encoding() *measure.Encoding {
 		return s.Encoding()
 	}
 	return nil
+}
+
+// joinNotices joins what the headline begins with.
+func joinNotices(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), ", ")
 }
 
 // undecoded says how a run that consumes counts what it reads, if it does not decode it.
