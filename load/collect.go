@@ -18,6 +18,7 @@ type collector struct {
 	parts  []partTally                  // nil if the run has no parts
 	open   map[int]map[int]*sum         // by interval and phase: not closed yet
 	next   int                          // first interval not closed
+	end    time.Duration                // of the measurement, once all threads have ended; Never before
 	rows   map[string]*measure.Interval // newest row per phase name, delayed for corrections
 	series *measure.Series
 	merged []measure.Interval // rows of the series that the current interval completed
@@ -36,6 +37,7 @@ type tally struct {
 
 // A sum adds up one interval of one phase over all threads.
 type sum struct {
+	arrived uint64
 	measure.Counts
 	measure.Set
 	statuses measure.Statuses
@@ -46,7 +48,7 @@ func (r *Run) collect(firing *sync.WaitGroup) {
 	c := &collector{
 		run: r, total: make([]tally, len(r.phases)), open: map[int]map[int]*sum{},
 		rows: map[string]*measure.Interval{}, series: measure.NewSeries(measure.DefaultSeries),
-		texts: map[failureKey]*measure.Failure{}, parts: newPartTallies(r),
+		texts: map[failureKey]*measure.Failure{}, parts: newPartTallies(r), end: Never,
 	}
 	started := time.Now()
 	ended := make(chan struct{})
@@ -59,6 +61,7 @@ func (r *Run) collect(firing *sync.WaitGroup) {
 		}
 		c.takePages(going)
 	}
+	c.end = c.measurementEnd(&Result{})
 	if f := r.plan.Completed; f != nil {
 		f()
 		c.takePages(false)
@@ -141,6 +144,7 @@ func (c *collector) add(p *page) {
 		s = c.newSum()
 		c.open[i][p.phase] = s
 	}
+	s.arrived += p.arrived
 	s.Counts.Add(p.Counts)
 	s.Set.Merge(&p.Set)
 	s.statuses.Merge(p.statuses)
@@ -193,9 +197,10 @@ func (c *collector) closeInterval(i int, end time.Duration) {
 	combined := blank
 	for _, ph := range phases {
 		row := blank
-		row.Phase = r.rowName(ph)
+		row.Phase, row.Within = r.rowName(ph), c.within(ph, start, end)
 		s := sums[ph]
 		if s != nil {
+			row.Arrived = s.arrived
 			row.Counts, row.Set, row.Statuses, row.Classes = s.Counts, s.Set, s.statuses, s.classes
 			s.statuses, s.classes = nil, nil // the row keeps them
 		}
@@ -214,6 +219,8 @@ func (c *collector) closeInterval(i int, end time.Duration) {
 			combined = row
 		} else {
 			combined.Phase = row.Phase
+			combined.Within += row.Within
+			combined.Arrived += row.Arrived
 			combined.Counts.Add(row.Counts)
 			combined.Set.Merge(&row.Set)
 			combined.Statuses.Merge(row.Statuses)
@@ -229,7 +236,7 @@ func (c *collector) closeInterval(i int, end time.Duration) {
 		c.watch(i, combined, rows, end)
 	}
 	for _, s := range sums { // combined may have shared their histograms until here
-		s.Counts = measure.Counts{}
+		s.Counts, s.arrived = measure.Counts{}, 0
 		s.Set.Each(func(_ string, h **measure.Histogram) {
 			if *h != nil {
 				(*h).Reset()
@@ -237,6 +244,20 @@ func (c *collector) closeInterval(i int, end time.Duration) {
 		})
 		c.spare = append(c.spare, s)
 	}
+}
+
+// within returns how much of the time from start to end lies in a phase, as far as the ends of phases are
+// known: of the last one, when the threads have ended.
+func (c *collector) within(ph int, start, end time.Duration) time.Duration {
+	r := c.run
+	from := time.Duration(0)
+	switch first := r.firstMeasurement(); {
+	case ph == first:
+		from = time.Duration(r.measurementAt.Load())
+	case ph > first:
+		from = r.phases[ph].start
+	}
+	return max(0, min(end, r.phaseEnd(ph), c.end)-max(start, from))
 }
 
 // delayRow delays a row until the next one of its phase, because what becomes known
@@ -317,6 +338,25 @@ func (c *collector) checkSums(intervals []measure.Interval) error {
 	}
 	if got != want {
 		return fmt.Errorf("the intervals add up to %+v, the phases to %+v", got, want)
+	}
+	return c.checkArrived(intervals)
+}
+
+// checkArrived checks that what arrived in the intervals of a phase adds up.
+func (c *collector) checkArrived(intervals []measure.Interval) error {
+	left := map[string]uint64{}
+	for i := range c.run.phases {
+		for _, t := range c.run.threads {
+			left[c.run.rowName(i)] += t.arrived[i]
+		}
+	}
+	for i := range intervals {
+		left[intervals[i].Phase] -= intervals[i].Arrived
+	}
+	for name, n := range left {
+		if n != 0 {
+			return fmt.Errorf("%s: %d more answers arrived in the phase than in its intervals", name, int64(n)) //nolint:gosec // negative if fewer
+		}
 	}
 	return nil
 }

@@ -56,7 +56,9 @@ func (t *thread) retry(o *Outcome, now time.Duration) bool {
 		return false
 	}
 	s := o.Batch
-	s.FirstSent = o.firstSent()
+	if s.FirstSent = o.firstSent(); s.FirstSent < 0 {
+		s.Free = max(s.Free, o.Done) // until then it waited for the system, such as for a connection
+	}
 	s.Attempt++
 	t.rec.at(o.Done, int(s.Phase), t.run.partOf(s.Stream)).Retries += uint64(o.Retries) + 1
 	ls := t.laneOf(int(o.Lane))
@@ -126,6 +128,7 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 		came += o.Unknown
 	}
 	at := t.run.phaseAt(o.Done)
+	t.addArrived(pg, o.Done, at, part, uint64(came))
 	t.arrived[at] += uint64(came)
 	t.arrivedB[at] += o.bytesOf(came)
 	own := t.account(part)
@@ -154,6 +157,18 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 			t.run.checkFailureLimits(uint64(o.Events), bad)
 		}
 	}
+}
+
+// addArrived adds answers that came at a time, in a phase, to its interval. pg is the page of their batch,
+// which may belong to another phase. In the drain they are only in the tally of the drain.
+func (t *thread) addArrived(pg *page, done time.Duration, phase, part int, n uint64) {
+	if n == 0 || phase == len(t.run.phases) {
+		return
+	}
+	if phase != pg.phase {
+		pg = t.rec.at(done, phase, part)
+	}
+	pg.arrived += n
 }
 
 // allReadySince returns a time before which no event that is still to be fired on a lane

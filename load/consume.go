@@ -49,6 +49,7 @@ type Reading struct {
 	left           atomic.Int64 // events still to be counted
 	bytes          atomic.Int64
 	lastArrival    atomic.Int64 // when the newest events arrived; -1 before the first; set only under gapMu
+	first          atomic.Int64 // when the first events arrived; -1 before
 	gapMu          sync.Mutex
 	gap            time.Duration // longest time between arrivals
 	gapAt          time.Duration
@@ -95,6 +96,7 @@ func NewReading(plan ReadPlan, src Source) *Reading {
 		r.left.Store(int64(n))
 	}
 	r.lastArrival.Store(-1)
+	r.first.Store(-1)
 	r.endAt.Store(int64(Never))
 	for range max(1, src.Lanes()) {
 		r.lanes = append(r.lanes, &readLane{})
@@ -163,6 +165,9 @@ func (r *Reading) Done() <-chan struct{} { return r.done }
 // Last is when the newest events arrived; negative before the first. It is safe for
 // concurrent use.
 func (r *Reading) Last() time.Duration { return time.Duration(r.lastArrival.Load()) }
+
+// First is when the first events arrived; negative before. It is safe for concurrent use.
+func (r *Reading) First() time.Duration { return time.Duration(r.first.Load()) }
 
 // Started returns when the reading started, with a monotonic reading. It is called after Start.
 func (r *Reading) Started() time.Time { return r.start }
@@ -247,6 +252,14 @@ func (r *Reading) within(from, to time.Duration) time.Duration {
 	return max(0, min(to, r.measurementEnd, time.Duration(r.endAt.Load()))-max(from, r.measurementAt))
 }
 
+// lasts returns how much of a span lies in the warm-up (0) or in the measurement (1).
+func (r *Reading) lasts(phase int, from, to time.Duration) time.Duration {
+	if phase == 0 {
+		return max(0, min(to, r.measurementAt, time.Duration(r.endAt.Load()))-from)
+	}
+	return r.within(from, to)
+}
+
 // noteArrival updates the gaps between arrivals. Time before the measurement is not
 // part of a gap.
 func (r *Reading) noteArrival(at time.Duration) {
@@ -260,6 +273,7 @@ func (r *Reading) noteArrival(at time.Duration) {
 		return // another lane has counted the gap
 	}
 	r.lastArrival.Store(int64(at))
+	r.first.CompareAndSwap(-1, int64(at))
 	since := max(before, r.measurementAt)
 	if gap := at - since; before >= 0 && gap > 0 {
 		if gap > r.gap {
@@ -393,7 +407,8 @@ func (c *readCollector) closeInterval(end time.Duration) {
 			continue
 		}
 		row := iv
-		row.Phase, row.Counts = name, sums[i]
+		row.Phase, row.Counts, row.Arrived = name, sums[i], sums[i].Consumed
+		row.Within = r.lasts(i, row.Start, row.End)
 		if i != newest {
 			row.Generator = measure.Usage{}
 		}
@@ -401,13 +416,15 @@ func (c *readCollector) closeInterval(end time.Duration) {
 		c.series.Add(row)
 		merged = append(merged, c.series.Changed()...)
 		combined.Phase = name
+		combined.Within += row.Within
+		combined.Arrived += row.Arrived
 		combined.Counts.Add(sums[i])
 		rows = append(rows, row)
 	}
 	if r.plan.Watch == nil {
 		return
 	}
-	s := Snapshot{At: end, Phase: combined.Phase, Interval: combined, Rows: rows, Merged: merged, Kept: c.series.Bytes(), Left: Never, Endless: r.plan.Endless(), Rebalance: r.src.Rebalancing()}
+	s := Snapshot{Consuming: true, At: end, Phase: combined.Phase, Interval: combined, Rows: rows, Merged: merged, Kept: c.series.Bytes(), Left: Never, Endless: r.plan.Endless(), Rebalance: r.src.Rebalancing()}
 	s.Total.Add(c.total[0])
 	s.Total.Add(c.total[1])
 	if r.measurementEnd != Never {
@@ -424,6 +441,11 @@ func (c *readCollector) finish() *Result {
 	res := &Result{
 		Started: r.start, Ended: time.Now(), Stopped: r.reason, Mode: Consuming, Classes: map[string]uint64{},
 		Usage: c.usage, Intervals: c.series.Intervals(), Rebalance: r.src.Rebalancing(),
+	}
+	for i := range res.Intervals { // that the measurement had ended may have become known later
+		if iv := &res.Intervals[i]; iv.Phase == measure.Measurement {
+			iv.Within = min(iv.Within, r.within(iv.Start, iv.End))
+		}
 	}
 	_, res.WireRead = r.src.Wire()
 	tally := func(i int, name string, start, end time.Duration) measure.Tally {

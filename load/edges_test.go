@@ -106,6 +106,47 @@ func TestRetryOfTheUnwritten(t *testing.T) {
 		assert.OK(t, err)
 		assert.Equal(t, r.Measurement.Service.Max(), 5*time.Millisecond, "service time up to")
 		assert.Equal(t, r.Measurement.Response.Max(), 7*time.Millisecond, "response time up to")
+		assert.Equal(t, r.Measurement.SendDelay.Max(), 0, "the system refused the first attempts: send delay up to")
+		assert.Equal(t, r.Measurement.Queueing.Max(), 2*time.Millisecond, "queueing up to")
+	})
+}
+
+// A waitingLane refuses every later attempt until a time.
+type waitingLane struct {
+	*unwrittenLane
+	until time.Duration
+	armed bool
+}
+
+func (l *waitingLane) Fire(batches []Batch) int {
+	if now := l.f.sink.Now(); batches[0].Attempt > 0 && now < l.until {
+		if !l.armed {
+			l.armed = true
+			time.AfterFunc(l.until-now, func() { l.f.sink.Ready(l.id, l.until) })
+		}
+		return 0
+	}
+	return l.unwrittenLane.Fire(batches)
+}
+
+type waitingTarget struct {
+	*fake
+	lane *waitingLane
+}
+
+func (w *waitingTarget) Route(int32) Lane { return w.lane }
+
+// TestRetryThatWaits: a batch of which nothing was written, and whose next attempt waits for its lane,
+// waits for the system.
+func TestRetryThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(Single(), 1, constantly(5*time.Millisecond))
+		w := &waitingTarget{f, &waitingLane{unwrittenLane: &unwrittenLane{f.lanes[0], 1}, until: 300 * time.Millisecond}}
+		r, err := Fire(t.Context(), Plan{Schedule: Constant(1), BatchEvents: 1, Retry: 1, Measurement: Limits{Events: 1}, Portable: true}, w)
+		assert.OK(t, err)
+		assert.Equal(t, r.Measurement.SendDelay.Max(), 0, "send delay up to")
+		assert.Equal(t, r.Measurement.Queueing.Max(), 300*time.Millisecond, "queueing up to")
+		assert.Equal(t, r.Measurement.Response.Max(), 305*time.Millisecond, "response time up to")
 	})
 }
 

@@ -24,7 +24,7 @@ func (c *collector) finish(started time.Time) *Result {
 	if first == 1 {
 		res.Warmup = c.tally(0, measure.WarmUp, 0, min(measurementStart, end))
 	}
-	measurement := measure.Tally{Name: measure.Measurement, Rate: r.phases[first].rate, Start: measurementStart, End: end}
+	measurement := measure.Tally{Name: measure.Measurement, Rate: r.targetRate(measurementStart, end, res.Stopped), Start: measurementStart, End: end}
 	for i := first; i < len(r.phases); i++ {
 		ph := &r.phases[i]
 		t := c.tally(i, ph.name, min(ph.start, end), min(ph.end, end))
@@ -72,6 +72,31 @@ func (c *collector) finish(started time.Time) *Result {
 	}
 	_, res.WireRead = r.target.Wire()
 	return res
+}
+
+// targetRate is the mean rate that the schedule asks for in the measurement; 0 without a schedule. A number of
+// events takes until the next one would be due, also if they were all due before, or together.
+func (r *Run) targetRate(from, to time.Duration, stopped Reason) float64 {
+	s := r.plan.Schedule
+	if s == nil {
+		return 0
+	}
+	if stopped == ByEvents {
+		if next := s.Due(r.phases[len(r.phases)-1].to); next != Never {
+			to = max(to, next)
+		}
+	}
+	const samples = 1000
+	first, sum, same := s.Rate(from), 0.0, true
+	for i := range samples {
+		rate := s.Rate(from + time.Duration((float64(i)+0.5)/samples*float64(to-from)))
+		same = same && rate == first
+		sum += rate
+	}
+	if same {
+		return first
+	}
+	return sum / samples
 }
 
 // Missing returns how many of the requested events a measurement lacks, given why it

@@ -336,6 +336,11 @@ func (t *thread) refire() {
 		if ls.full {
 			continue
 		}
+		for i := range ls.refire {
+			if b := &ls.refire[i]; b.FirstSent < 0 {
+				b.Free = max(b.Free, ls.roomSince)
+			}
+		}
 		taken := ls.Fire(ls.refire)
 		if taken > 0 {
 			t.markUnflushed(ls)

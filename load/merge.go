@@ -264,6 +264,7 @@ func mergeIntervals(of [][]measure.Interval) []measure.Interval {
 func addInterval(a measure.Interval, b *measure.Interval) measure.Interval {
 	out := measure.Join(a, *b)
 	out.Start, out.End = min(a.Start, b.Start), max(a.End, b.End)
+	out.Within = max(a.Within, b.Within)
 	out.InFlight = a.InFlight + b.InFlight
 	out.Generator = addUsage(a.Generator, b.Generator)
 	if a.LagEvents >= 0 && b.LagEvents >= 0 {

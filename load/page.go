@@ -13,6 +13,7 @@ type page struct {
 	interval int
 	phase    int
 	part     int
+	arrived  uint64 // answers that came while the run was in the phase
 	measure.Counts
 	measure.Set
 	statuses measure.Statuses
@@ -22,7 +23,7 @@ type page struct {
 type failureKey struct{ class, text string }
 
 func (p *page) reset() {
-	p.Counts = measure.Counts{}
+	p.Counts, p.arrived = measure.Counts{}, 0
 	p.statuses = p.statuses[:0]
 	p.Set.Each(func(_ string, h **measure.Histogram) {
 		if *h != nil {

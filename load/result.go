@@ -117,6 +117,7 @@ type Snapshot struct {
 	Kept     int                // bytes, roughly, that the series takes
 
 	Unanswered bool // from the plan: nothing is acknowledged, and events sent count
+	Consuming  bool // the run reads, and events consumed count
 
 	Rebalance time.Duration // consuming: time without an assignment so far, mean over the clients
 

@@ -72,7 +72,8 @@ func newSine(mean, amplitude float64, period time.Duration) *sine {
 		sin, cos := math.Sincos(2 * math.Pi * float64(x) / float64(s.period))
 		if i < nodes { // cos may differ slightly from 1 at the end
 			swing := amplitude * period.Seconds() / (2 * math.Pi) * (1 - cos)
-			f.Add(f, new(big.Rat).SetFrac(new(big.Int).SetUint64(uint64(swing*(1<<32))), new(big.Int).Lsh(big.NewInt(1), 32)))
+			parts, _ := big.NewFloat(swing * (1 << 32)).Int(nil) // of an event; a uint64 may be too small
+			f.Add(f, new(big.Rat).SetFrac(parts, new(big.Int).Lsh(big.NewInt(1), 32)))
 		}
 		return x, f, (mean + amplitude*sin) / 1e9
 	}

@@ -30,6 +30,7 @@ func TestSineCount(t *testing.T) {
 		{"a week", 50_000, 50_000, time.Minute, 7 * 24 * time.Hour, 50_000 * 7 * 86400},
 		{"half a period", 100, 100, 10 * time.Second, 5 * time.Second, 819}, // 500 + 1000/pi
 		{"periods of a third of an event", 1. / 3, 0.1, time.Second, 3000 * time.Second, 1000},
+		{"a swing of more than 2^32 events", 4e7, 4e7, 10 * time.Minute, 5 * time.Minute, 19_639_437_269}, // 1.2e10 + 2.4e10/pi
 		{"no swing", 700_000, 0, time.Second, 10 * time.Second, 7_000_000},
 	}
 	for _, tt := range tests {

@@ -76,8 +76,10 @@ type stageRead struct {
 }
 
 // late is the generator's part of the time from due to read: the read could have begun
-// earlier.
-func (r *stageRead) late(read *Outcome) time.Duration { return max(0, read.Sent-max(r.due, r.room)) }
+// earlier. Until Free it waited for a connection or a leader.
+func (r *stageRead) late(read *Outcome) time.Duration {
+	return max(0, read.Sent-max(r.due, r.room, read.Free))
+}
 
 // NewStage returns a stage and sets the Observe and the Gate of the run that sends.
 func NewStage(plan StagePlan, of Follower, sending *Plan) *Stage {

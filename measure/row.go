@@ -39,6 +39,8 @@ func (iv *Interval) code(c *rowCoder) {
 	length := iv.End - iv.Start
 	codeNumber(c, &length)
 	iv.End = iv.Start + length
+	codeNumber(c, &iv.Within)
+	codeNumber(c, &iv.Arrived)
 	n, u := &iv.Counts, &iv.Generator
 	for _, v := range []*uint64{
 		&n.Offered, &n.Sent, &n.Dropped, &n.Unsent, &n.Acked, &n.Failed, &n.Unknown, &n.Consumed, &n.Unread, &n.Retries,

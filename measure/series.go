@@ -165,6 +165,8 @@ func (s *Series) Intervals() []Interval {
 func Join(a, b Interval) Interval {
 	out := a
 	out.End = b.End
+	out.Within += b.Within
+	out.Arrived += b.Arrived
 	out.Counts.Add(b.Counts)
 	out.Set = Set{}
 	var left, right [Histograms]*Histogram
@@ -199,3 +201,7 @@ func (u Usage) Join(later Usage) Usage {
 
 // Length returns End - Start.
 func (iv *Interval) Length() time.Duration { return iv.End - iv.Start }
+
+// EventsPerSecond returns the interval's part of the throughput of its phase: what arrived
+// while the phase lasted, divided by that time; 0 if it did not last then.
+func (iv *Interval) EventsPerSecond() float64 { return PerSecond(iv.Arrived, iv.Within) }

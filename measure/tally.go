@@ -158,6 +158,11 @@ func PerSecond(n uint64, d time.Duration) float64 {
 type Interval struct {
 	Phase      string
 	Start, End time.Duration
+	// Within is how much of the interval lies in its phase: a warm-up may end, or the drain begin,
+	// within an interval. Arrived counts the answers (or consumed events) that came in that part,
+	// no matter which phase their events belong to: the interval's part of the Tally's Arrived.
+	Within  time.Duration
+	Arrived uint64
 	Counts
 	Set
 	Statuses  Statuses // of the answers

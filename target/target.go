@@ -279,6 +279,22 @@ type Noticer interface {
 	Notice() string
 }
 
+// NothingRead is a load.Source that knows why nothing has been read so far.
+type NothingRead interface {
+	load.Source
+	// WhyNothing is the reason, as far as it is known: what the system said last, that no partitions
+	// are assigned, or that reading began where the logs end. "": it is not known. It is called
+	// when reading has ended, and may ask the system until the context ends.
+	WhyNothing(ctx context.Context) string
+}
+
+// Undecoded is a load.Source that may count events without decoding them.
+type Undecoded interface {
+	load.Source
+	// Undecoded says how events were counted instead; "" if they were decoded.
+	Undecoded() string
+}
+
 // Encoded is a Session that knows when the bytes of its events are made. Encoding returns
 // nil if it sends none. It is called before and after a run.
 type Encoded interface {

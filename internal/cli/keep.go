@@ -56,6 +56,9 @@ func (s *session) keeping(ctx context.Context, t *command.Settings, quiet bool) 
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
+	if errors.Is(err, store.ErrAbsent) { // its name may be mistyped
+		return nil, err
+	}
 	if local, lerr := s.ownStore(ctx, k.place); lerr == nil && local != nil {
 		s.warn(fmt.Sprintf("%v; reports go to %s meanwhile", err, local.Place()))
 		k.store, k.at, k.substitute = local, local.Place(), !errors.Is(err, store.ErrForeign)

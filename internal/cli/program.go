@@ -30,7 +30,7 @@ type Program struct {
 	Out   io.Writer // results
 	Err   io.Writer // progress and messages
 	// Signals delivers interrupts; nil: none. The first stops a run, the second exits at once,
-	// but see sameTerm.
+	// but see sameSignal.
 	Signals <-chan os.Signal
 	// Exit ends the process at once. Nil: os.Exit.
 	Exit func(code int)
@@ -170,7 +170,7 @@ func (s *session) watchSignals() func() {
 				s.interrupt()
 				continue
 			}
-			if sig == syscall.SIGTERM && first == sig && time.Since(at) < sameTerm {
+			if first == sig && time.Since(at) < sameSignal {
 				continue
 			}
 			s.restore.Load().Close()
@@ -185,11 +185,12 @@ func (s *session) watchSignals() func() {
 	return func() { close(done) }
 }
 
-// sameTerm is how long after the first TERM others mean the same. If the program that
-// started this one was killed, the kernel sends TERM more than once: this process gets a
-// new parent for each of the dying threads (prctl(2), PR_SET_PDEATHSIG). The run must
-// still keep its report.
-const sameTerm = time.Second
+// sameSignal is how long after the first signal others of its kind mean the same, so that the run
+// still keeps its report. Programs that end another one, such as timeout(1), signal it and its process
+// group, and a terminal signals the group, so one Ctrl-C may come twice. If the program that started this
+// one was killed, the kernel sends TERM more than once: this process gets a new parent for each of the
+// dying threads (prctl(2), PR_SET_PDEATHSIG).
+const sameSignal = time.Second
 
 // exitCode is an error that decides the exit code.
 type exitCode = command.Exit

@@ -27,7 +27,7 @@ const runLong = `Sends events to the target, or reads from it, and reports the r
 
 Without --rate, --shape or --concurrency it sends as fast as the in-flight limit
 allows. Without --for, --count or --bytes it runs until Ctrl-C, which stops,
-drains and reports; a second Ctrl-C exits at once.
+drains and reports; another Ctrl-C, a second later or more, exits at once.
 
 The report goes to stdout and progress to stderr. The report is also kept, with
 its intervals as they are measured, in your store (carronade report list) or the

@@ -177,6 +177,9 @@ func (s *seconds) intervals(w *cluster.TopicLoad, r *cluster.TopicResult) []meas
 		row.Offered = min(row.Offered, left)
 		left -= row.Offered
 	}
+	for i := range rows {
+		rows[i].Within, rows[i].Arrived = rows[i].Length(), rows[i].Acked
+	}
 	last := &rows[len(rows)-1]
 	last.Offered += left
 	last.Unsent = r.Unsent

@@ -51,6 +51,12 @@ func (l *producerLines) interval(s load.Snapshot) {
 	if len(rows) == 0 {
 		rows = []measure.Interval{s.Interval}
 	}
+	lasts := s.Interval.Length()
+	for i := range rows {
+		if rows[i].Phase == measure.WarmUp && len(rows) > 1 {
+			lasts -= rows[i].Within // the rest of the interval is the measurement's
+		}
+	}
 	for i := range rows {
 		r := &rows[i]
 		h := l.pick(&r.Set)
@@ -66,7 +72,7 @@ func (l *producerLines) interval(s load.Snapshot) {
 				l.window.Merge(h)
 			}
 			l.counts.Add(r.Counts)
-			l.lasts += r.Length()
+			l.lasts += lasts
 		}
 	}
 	if s.Interval.Length() < time.Duration(l.o.interval)*time.Millisecond || l.sent(l.counts) == 0 {

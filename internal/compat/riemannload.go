@@ -156,7 +156,7 @@ func (o *riemannOptions) workload(strict bool) *workload.Document {
 	d.Set("clients", "-c", strconv.Itoa(clients))
 	d.Set("threads", "-w", strconv.Itoa(min(o.workers, clients)))
 	d.Set("batch-events", "-b", strconv.Itoa(o.batch))
-	d.Set("max-in-flight", "-b", strconv.Itoa(max(minUnacked, unackedBytes/(singleEventBytes-eventBytes+eventBytes*o.batch))))
+	d.Set("max-in-flight", "-b", strconv.Itoa(max(1, max(minUnacked, unackedBytes/(singleEventBytes-eventBytes+eventBytes*o.batch))/clients)))
 	d.Set("interval", "riemann-load", "1s")
 	for _, f := range [][2]string{
 		{"service", "load-test"},

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"carronade/load"
 )
 
 // The pauses between attempts to connect, unless the user chose others: those of Kafka's
@@ -122,6 +124,17 @@ func (o *Outage) Note(at time.Duration, err error) {
 		o.Since = at
 	}
 	o.Err = err
+}
+
+// NoConnection is the name of outages among the moments of a report.
+const NoConnection = "no connection"
+
+// Over ends the outage, if there is one, and keeps that it happened. One that is no stall is not worth it.
+func (o *Outage) Over(now time.Duration, happened func(name string, began time.Time, length time.Duration)) {
+	if length := now - o.Since; o.Err != nil && length >= load.StallAfter {
+		happened(NoConnection, time.Now().Add(-length), length)
+	}
+	*o = Outage{}
 }
 
 // Longer reports whether there has been no connection for longer than most.

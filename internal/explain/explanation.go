@@ -54,8 +54,9 @@ type Incident struct {
 	AfterPerS   *float64 `json:"after_per_s,omitempty"`
 	Scheduled   bool     `json:"scheduled"` // the schedule makes it
 	Explained   bool     `json:"explained"`
-	FrozenS     float64  `json:"frozen_s,omitempty"` // of a stall: how long the generator was frozen in it
-	Coincidence []int    `json:"findings"`           // of its group, by their place
+	AloneS      float64  `json:"unconnected_s,omitempty"` // of a stall: how long a client had no connection in it
+	FrozenS     float64  `json:"frozen_s,omitempty"`      // of a stall: how long the generator was frozen in it
+	Coincidence []int    `json:"findings"`                // of its group, by their place
 
 	freezes int // that overlap it
 }
@@ -145,7 +146,8 @@ func groupOf(g *group, r *input) Group {
 		}
 		switch value, usual := in.Value, in.Usual; g.Kind {
 		case stall:
-			o.frozen(in.over, r.Causes)
+			o.AloneS, _ = overlap(in.over, r.Causes, "client", noConnection)
+			o.FrozenS, o.freezes = overlap(in.over, r.Causes, "generator", "freeze")
 		case spike:
 			value, usual = value*1e6, usual*1e6
 			o.P99US, o.UsualUS = &value, &usual
@@ -166,21 +168,25 @@ func groupOf(g *group, r *input) Group {
 	return out
 }
 
-// frozen notes the freezes of the generator that overlap a stall. One overlap may be chance, so it is
-// no finding. But the generator received no answer during it.
-func (in *Incident) frozen(s span, causes []cause) {
-	i := slices.IndexFunc(causes, func(c cause) bool { return c.From == "generator" && c.Name == "freeze" })
+// noConnection is the name of the times without a connection.
+const noConnection = "no connection"
+
+// overlap returns for how long moments of a name overlap a stall, and how many do. One overlap may be chance, so it is
+// no finding. But without a connection, or while it was frozen, the generator received no answer.
+func overlap(s span, causes []cause, from, name string) (sum float64, n int) {
+	i := slices.IndexFunc(causes, func(c cause) bool { return c.From == from && c.Name == name })
 	if i < 0 {
-		return
+		return 0, 0
 	}
-	until := s.Start // those of several machines may overlap
+	until := s.Start // those of several machines or clients may overlap
 	for _, f := range within(inOrder(causes[i].Moments), s) {
 		if f.End > f.Start {
-			in.freezes++
+			n++
 		}
-		in.FrozenS += max(0, f.End-max(f.Start, until)).Seconds()
+		sum += max(0, f.End-max(f.Start, until)).Seconds()
 		until = max(until, f.End)
 	}
+	return sum, n
 }
 
 // rounded rounds a length up to five seconds.

@@ -58,3 +58,31 @@ func TestFreezes(t *testing.T) {
 		})
 	}
 }
+
+// A stall in which a client had no connection says so, before freezes that overlap a part of it.
+func TestUnconnected(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		moments []report.Moment
+		want    string
+	}{
+		{
+			"refused",
+			[]report.Moment{{From: "client", Name: "no connection", AtS: 10.2, LengthS: 28.9}, {From: "client", Name: "no connection", AtS: 10.3, LengthS: 28.8}, {From: "generator", Name: "freeze", AtS: 12, LengthS: 2}},
+			"unconnected a client had no connection for 28.9 s of its 29 s at 10.1 s, in which the generator was frozen for 2 s",
+		},
+		{
+			"for a moment",
+			[]report.Moment{{From: "client", Name: "no connection", AtS: 20, LengthS: 1}, {From: "generator", Name: "freeze", AtS: 12, LengthS: 2}},
+			"frozen a freeze of the generator overlaps 2 s of its 29 s at 10.1 s",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := document(t)
+			d.Stall.Count, d.Stall.Spans, d.Moments = 1, []report.Span{{AtS: 10.1, LengthS: 29}}, c.moments
+			if got := text(t, Explain(d)); !strings.Contains(got, c.want) {
+				t.Errorf("want %q in:\n%s", c.want, got)
+			}
+		})
+	}
+}

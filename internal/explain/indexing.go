@@ -42,13 +42,13 @@ func indexing(d *report.Document) *Diagnosis {
 		return out
 	}
 	count := func(x float64) string { return units.FormatCount(uint64(max(0, x))) }
-	failed, knowsFailed := rise(d, "output failed", "libbeat.output.events.failed")
-	full, _ := rise(d, "queue was full", "apm-server.processor.stream.errors.queue")
-	acked, knowsAcked := rise(d, "output acked", "libbeat.output.events.acked")
+	failed, knowsFailed := d.OutputFailed()
+	full, _ := d.Rise("queue was full", "apm-server.processor.stream.errors.queue")
+	acked, knowsAcked := d.Rise("output acked", "libbeat.output.events.acked")
 	queued, knowsQueued := 0.0, x.Queued != nil
 	if knowsQueued {
 		queued = *x.Queued
-	} else if g := gauge(d, "pipeline active", "libbeat.pipeline.events.active"); g != nil && g.After != nil {
+	} else if g := d.ServerGauge("pipeline active", "libbeat.pipeline.events.active"); g != nil && g.After != nil {
 		queued, knowsQueued = *g.After, true
 	}
 	switch {
@@ -78,32 +78,9 @@ func indexing(d *report.Document) *Diagnosis {
 	return say(CannotTell, "the server's metrics show neither rejections (%s) nor a queue (%s) that would explain %s missing documents", count(failed), count(queued), count(missing))
 }
 
-// gauge returns a gauge of the server: by the name of the target's own metrics, or as the server
-// names it.
-func gauge(d *report.Document, name, path string) *report.Gauge {
-	for i := range d.Gauges {
-		if g := &d.Gauges[i]; g.From == "server" && g.Name == name || g.From == "system" && g.Name == path {
-			return g
-		}
-	}
-	return nil
-}
-
-// rise returns by how much a counter rose over the run.
-func rise(d *report.Document, name, path string) (x float64, known bool) {
-	g := gauge(d, name, path)
-	if g == nil || g.After == nil {
-		return 0, false
-	}
-	if g.Before != nil {
-		return *g.After - *g.Before, true
-	}
-	return *g.After, true
-}
-
 // busy reports whether the server's output had requests pending in most of the measurement.
 func busy(d *report.Document) bool {
-	for _, g := range []*report.Gauge{gauge(d, "output active", "libbeat.output.events.active"), gauge(d, "pipeline active", "libbeat.pipeline.events.active")} {
+	for _, g := range []*report.Gauge{d.ServerGauge("output active", "libbeat.output.events.active"), d.ServerGauge("pipeline active", "libbeat.pipeline.events.active")} {
 		if g == nil || len(g.Points) == 0 {
 			continue
 		}

@@ -106,7 +106,9 @@ func joined(a, b *report.Interval) *report.Interval {
 	if a.Acked+a.Consumed > b.Acked+b.Consumed {
 		out = *a
 	}
-	out.EventsPerS = a.EventsPerS + b.EventsPerS
+	both := *a
+	both.AddRate(b)
+	out.WithinS, out.Arrived, out.EventsPerS = both.WithinS, both.Arrived, both.EventsPerS
 	out.Counts = a.Counts
 	out.Counts.Add(b.Counts)
 	out.Classes = nil
@@ -120,7 +122,7 @@ func joined(a, b *report.Interval) *report.Interval {
 func intervalOf(iv *report.Interval) interval {
 	out := interval{Start: units.Seconds(iv.StartS), End: units.Seconds(iv.EndS), Rate: iv.EventsPerS}
 	if iv.Response != nil {
-		out.Due = float64(iv.Offered) / (iv.EndS - iv.StartS)
+		out.Due = float64(iv.Offered) / iv.Lasts()
 	}
 	for _, s := range []*measure.Summary{iv.Response, iv.Service, iv.EndToEnd} {
 		if out.P99 = percentile(s, 99); out.P99 > 0 {

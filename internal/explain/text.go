@@ -38,6 +38,7 @@ func (x *Explanation) Text(w io.Writer, style layout.Style) error {
 // group prints the incidents of a kind and what coincided with them.
 func (x *Explanation) group(p *layout.Page, g *Group) {
 	p.Section(g.title())
+	g.unconnected(p)
 	for i := range min(len(g.Findings), mostFindings) {
 		f := &g.Findings[i]
 		label := "coincided"
@@ -67,6 +68,7 @@ func (x *Explanation) group(p *layout.Page, g *Group) {
 		compared++
 		switch {
 		case in.Explained:
+		case in.alone():
 		case in.freezes > 0:
 			freezes += in.freezes
 			frozen = append(frozen, duration(in.FrozenS)+" of its "+in.text(g.Kind))
@@ -106,6 +108,33 @@ func (x *Explanation) group(p *layout.Page, g *Group) {
 		p.Pair("", "too short", fmt.Sprintf("%s that changes %s may be chance in a run of %s; in one of %s or longer it would show",
 			what, each, duration(x.EndS-x.StartS), duration(g.NeededS)))
 	}
+}
+
+// alone reports whether a client had no connection in most of a stall, which explains it before anything that coincided.
+func (in *Incident) alone() bool { return in.AloneS > in.LengthS/2 && in.AloneS >= in.FrozenS }
+
+// unconnected prints the stalls in which a client had no connection.
+func (g *Group) unconnected(p *layout.Page) {
+	var alone []string
+	for i := range g.Incidents {
+		in := &g.Incidents[i]
+		if !in.alone() {
+			continue
+		}
+		text := duration(in.AloneS) + " of its " + in.text(g.Kind)
+		if in.FrozenS > 0 {
+			text += ", in which the generator was frozen for " + duration(in.FrozenS)
+		}
+		alone = append(alone, text)
+	}
+	if len(alone) == 0 {
+		return
+	}
+	what := "a client had no connection for "
+	if n := len(g.Incidents); n > 1 {
+		what = counted(len(alone), n) + ": " + what
+	}
+	p.Pair(layout.Green, "unconnected", what+list(alone))
 }
 
 // count is how many incidents, with their name.
@@ -181,7 +210,7 @@ func (f *Finding) sentence(kind string) string {
 // phrases are the moments that the program itself knows.
 var phrases = map[string]string{
 	"GC pause": "a GC pause", "connection lost": "a lost connection", "leader changed": "a change of leaders",
-	"rebalance": "a rebalance", "freeze": "a freeze", "end of the system": "its end",
+	"rebalance": "a rebalance", "freeze": "a freeze", "end of the system": "its end", noConnection: "no connection",
 }
 
 // what names the cause.

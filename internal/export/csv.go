@@ -32,7 +32,7 @@ func seriesColumns() []string {
 	}
 	return append(cols,
 		"generator_cpu_s", "generator_rss_bytes", "generator_gc_pauses", "generator_gc_pause_max_us", "generator_gc_cpu_s",
-		"response_at_least_from_p", unreadColumn, "end_to_end_at_least_from_p")
+		"response_at_least_from_p", unreadColumn, "end_to_end_at_least_from_p", "within_s", "arrived")
 }
 
 // unreadColumn is the count that was added at the end.
@@ -104,7 +104,8 @@ func seriesRow(row []string, d *report.Document, iv *report.Interval) []string {
 		}
 		return number(s.AtLeastFrom)
 	}
-	return append(row, number(g.CPUS), count(g.RSSBytes), count(g.GCPauses), number(g.GCPauseMaxUS), number(g.GCCPUS), first(iv.Response), count(iv.Unread), first(iv.EndToEnd))
+	return append(row, number(g.CPUS), count(g.RSSBytes), count(g.GCPauses), number(g.GCPauseMaxUS), number(g.GCCPUS), first(iv.Response), count(iv.Unread), first(iv.EndToEnd),
+		number(iv.WithinS), count(iv.Arrived))
 }
 
 // appendTime appends the eleven columns of a time. If nothing was counted, only

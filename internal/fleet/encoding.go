@@ -39,6 +39,7 @@ type snapshot struct {
 	Total   json.RawMessage
 
 	Unanswered bool
+	Consuming  bool
 	Rebalance  time.Duration
 	Freezes    int
 	Frozen     time.Duration
@@ -100,7 +101,7 @@ func packSnapshot(s *load.Snapshot, records [][]byte) ([]byte, error) {
 	}
 	return pack(snapshot{
 		At: s.At, Phase: s.Phase, Left: s.Left, Endless: s.Endless, Rows: rows, Total: total,
-		Unanswered: s.Unanswered, Rebalance: s.Rebalance, Freezes: s.Freezes, Frozen: s.Frozen,
+		Unanswered: s.Unanswered, Consuming: s.Consuming, Rebalance: s.Rebalance, Freezes: s.Freezes, Frozen: s.Frozen,
 		Records: compress(records),
 	})
 }
@@ -145,7 +146,7 @@ func unpackSnapshot(data []byte) (*load.Snapshot, [][]byte, error) {
 	}
 	out := &load.Snapshot{
 		At: s.At, Phase: s.Phase, Left: s.Left, Endless: s.Endless,
-		Unanswered: s.Unanswered, Rebalance: s.Rebalance, Freezes: s.Freezes, Frozen: s.Frozen,
+		Unanswered: s.Unanswered, Consuming: s.Consuming, Rebalance: s.Rebalance, Freezes: s.Freezes, Frozen: s.Frozen,
 	}
 	if err := errors.Join(json.Unmarshal(s.Rows, &out.Rows), json.Unmarshal(s.Total, &out.Total)); err != nil {
 		return nil, nil, err

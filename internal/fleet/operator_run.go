@@ -289,12 +289,18 @@ func (r *firing) lost(m *participant) *load.Result {
 		}
 		if tally.Name == "" {
 			tally.Name, tally.Start = row.Phase, row.Start
+			if row.Phase == measure.Measurement {
+				tally.Start = row.End - row.Within
+			}
+			tally.End = tally.Start
 		}
-		tally.End = row.End
+		if row.Within > 0 {
+			tally.End = max(row.Start, tally.Start) + row.Within
+		}
 		tally.Counts.Add(row.Counts)
 		tally.Set.Merge(&row.Set)
 		tally.Statuses.Merge(row.Statuses)
-		tally.Arrived += row.Acked + row.Consumed
+		tally.Arrived += row.Arrived
 		tally.ArrivedBytes += row.AckedBytes
 		tally.Answers += row.Answered
 		for _, c := range row.Classes {

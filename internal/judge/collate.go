@@ -33,7 +33,7 @@ type CollateOptions struct {
 // CollateFields are the fields of rows that Collate reads.
 func CollateFields(o CollateOptions) []string {
 	out := append(slices.Clone(systemFields), store.AllIndependent, "flag.", "trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "started", "revision_date", "kind", o.Var, strings.TrimPrefix(o.Sort, "-"))
-	for _, c := range columns {
+	for _, c := range slices.Concat(columns, unshown) {
 		out = append(out, c.field)
 		if lower := lowerField(c.field); lower != "" && c.marked {
 			out = append(out, lower)
@@ -175,7 +175,7 @@ func Collate(rows []store.Row, o CollateOptions) (*Collation, error) {
 	c.columns = columnsOf(c.Groups)
 	for i := range c.Groups {
 		c.Groups[i].describe(v)
-		c.Groups[i].fillCells(c.columns)
+		c.Groups[i].fillCells(slices.Concat(c.columns, unshown))
 	}
 	markDifferences(c.Groups)
 	markBest(c.Groups)

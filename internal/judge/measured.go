@@ -86,6 +86,9 @@ var columns = func() []quantity {
 	return append(out, failures, quantity{field: "indexed", column: "indexed"}, quantity{field: "index_share", column: "index"}, memory, cores, efficiency)
 }()
 
+// unshown are quantities that only the JSON of a collation has.
+var unshown = []quantity{{field: "service_mean", better: stats.Less}}
+
 // ascending is whether sorting by a field puts the smallest value first,
 // because it is the best.
 func ascending(field string) bool {

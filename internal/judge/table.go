@@ -25,7 +25,7 @@ const (
 // TableFields are the fields of rows that a table is made of.
 func TableFields() []string {
 	out := []string{
-		"op", "started", "ended", "partial", "trusted", "trust_level", "throughput", "elapsed", "acked", "sent", "bytes_moved", "acked_bytes", "wire_bytes", "consumed", "read", "rate", "acks",
+		"op", "started", "ended", "partial", "trusted", "trust_level", "throughput", "elapsed", "acked", "sent", "bytes_moved", "acked_bytes", "accepted", "wire_bytes", "consumed", "read", "rate", "acks",
 		"in_flight", "in_flight_max", "in_flight_peak",
 	}
 	for _, t := range []string{"response", "service"} {
@@ -154,6 +154,9 @@ func runOf(r *store.Row, side string) TableRun {
 	x.MB = bytes / mb
 	if elapsed > 0 {
 		x.MBPerS, x.PerS = x.MB/elapsed, x.Count/elapsed
+	}
+	if accepted, ok := r.Num("accepted"); ok { // what came in the drain is no part of the rate
+		x.MBPerS, x.PerS = accepted/mb, num("throughput")
 	}
 	if side == Consuming {
 		return x

@@ -33,6 +33,9 @@ func (x *TableRun) flow(r *store.Row, elapsed float64) {
 		return &n
 	}
 	x.SentPerS, x.AckedPerS, x.MbitPerS = over("sent", 1), over("acked", 1), over("wire_bytes", 8e-6)
+	if n, ok := r.Num("throughput"); ok && x.AckedPerS != nil && *x.AckedPerS > 0 {
+		x.AckedPerS = &n // what came in the drain is no part of the rate
+	}
 	if n, ok := r.Num("in_flight"); ok {
 		x.Unacked = &n
 	}

@@ -256,3 +256,17 @@ func TestTableLikeRiemannLoad(t *testing.T) {
 	assert.Same(t, b.String(), csv, "CSV")
 	assert.Equal(t, tableText(t, rows, Producing), before, "the table in Kafka's columns changed")
 }
+
+// What came after the measurement is no part of a rate.
+func TestTableRatesAreOfTheMeasurement(t *testing.T) {
+	r := row("drained", start, fields{
+		"op": "produce", "elapsed": 1.0, "sent": 50_000.0, "acked": 50_000.0, "throughput": 14_000.0, "bytes_moved": 50e6, "acked_bytes": 50e6, "accepted": 14 * float64(mb),
+	})
+	table, err := TableOf([]store.Row{r}, Producing)
+	assert.OK(t, err)
+	x := &table.Runs[0]
+	assert.Equal(t, x.PerS, 14_000, "events/s")
+	assert.Equal(t, x.MBPerS, 14, "MB/s")
+	assert.Equal(t, *x.AckedPerS, 14_000, "ack rate")
+	assert.Equal(t, *x.SentPerS, 50_000, "send rate")
+}

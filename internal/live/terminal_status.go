@@ -29,7 +29,7 @@ type status struct {
 // is acknowledged, no batch is ever answered.
 func rateOf(s *load.Snapshot) (name string, events uint64) {
 	switch {
-	case s.Total.Sent == 0 && s.Total.Consumed > 0:
+	case s.Consuming:
 		return "consumed", s.Interval.Consumed
 	case s.Total.Answered == 0 && s.Total.Acked == 0 && s.Interval.Service == nil && s.Total.Sent > 0:
 		return "sent", s.Interval.Sent

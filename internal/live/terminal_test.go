@@ -225,10 +225,12 @@ func TestPlainLines(t *testing.T) {
 	counted := closed
 	counted.Endless = false
 	consume := load.Snapshot{
-		At: 3 * time.Second, Phase: "measurement", Left: load.Never, Endless: true,
+		Consuming: true,
+		At:        3 * time.Second, Phase: "measurement", Left: load.Never, Endless: true,
 		Interval: measure.Interval{End: time.Second, LagEvents: 1_234_567, Counts: measure.Counts{Consumed: 19_000_000, Bytes: 1 << 30}},
 		Total:    measure.Counts{Consumed: 57_000_000},
 	}
+	nothing := load.Snapshot{Consuming: true, At: 3 * time.Second, Phase: "measurement", Left: load.Never, Interval: measure.Interval{End: time.Second, LagEvents: 0}}
 	unacknowledged := snapshot(4)
 	unacknowledged.Interval.Set = measure.Set{}
 	unacknowledged.Total = measure.Counts{Sent: 200_000, Unknown: 200_000}
@@ -247,6 +249,7 @@ func TestPlainLines(t *testing.T) {
 		{"closed loop, a number of events", counted, "measurement  2 s  50 k/s acked  4.77 MiB/s  service p50 1 ms  p99 1 ms  max 3 ms  42 in flight"},
 		{"closed loop, no end", closed, "measurement  2 s  until Ctrl-C  50 k/s acked  4.77 MiB/s  service p50 1 ms  p99 1 ms  max 3 ms  42 in flight"},
 		{"consume", consume, "measurement  3 s  until Ctrl-C  19 M/s consumed  1 GiB/s  1,234,567 behind"},
+		{"nothing to consume", nothing, "measurement  3 s  0/s consumed  0 B/s  0 behind"},
 		{"nothing is acknowledged", unacknowledged, "measurement  4 s  16 s left  50 k/s sent  4.77 MiB/s"},
 		{"round trip", roundTrip, "measurement  5 s  15 s left  50 k/s acked  4.77 MiB/s  end to end p50 7 ms  p99 7 ms  max 21 ms  42 in flight"},
 		{"dropping", dropping, "measurement  6 s  14 s left  50 k/s acked  4.77 MiB/s  response p50 3 ms  p99 3 ms  max 9 ms  42 in flight  1,234 dropped  5 retried"},

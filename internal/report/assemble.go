@@ -96,22 +96,14 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 		return Phase{}, false
 	}
 	ph := Phase{Name: name, StartS: rows[0].StartS, EndS: rows[len(rows)-1].EndS}
-	// Phases need not meet where intervals do, and the last answers of the
-	// warm-up arrive in intervals of the measurement: neither makes a phase
-	// longer.
-	if warmUpEnd, ok := d.warmUpEnd(); ok {
-		switch {
-		case name == measure.WarmUp:
-			ph.EndS = min(ph.EndS, max(warmUpEnd, ph.StartS))
-		case ph.StartS < warmUpEnd && warmUpEnd < rows[0].EndS:
-			ph.StartS = warmUpEnd
-		}
-	}
 	t := &ph.Totals
 	t.RateOf = d.Totals.RateOf
-	t.ElapsedS = ph.EndS - ph.StartS
+	var arrived uint64
+	var within float64
 	for i := range rows {
 		iv := &rows[i]
+		arrived += iv.Arrived
+		within += iv.WithinS
 		t.Counts.Add(iv.Counts)
 		t.Statuses.Merge(iv.Statuses)
 		t.InFlightMean += float64(iv.InFlight) / float64(len(rows))
@@ -124,21 +116,19 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 	case RateConsumed:
 		events, bytes = t.Consumed, t.Bytes
 	}
+	// Phases need not meet where intervals do, and the last answers of the warm-up arrive in intervals of
+	// the measurement: neither makes a phase longer.
+	if within > 0 {
+		if name != measure.WarmUp {
+			ph.StartS = rows[0].EndS - rows[0].WithinS
+		}
+		ph.EndS, events = ph.StartS+within, arrived
+	}
+	t.ElapsedS = ph.EndS - ph.StartS
 	elapsed := units.Seconds(t.ElapsedS)
 	t.EventsPerS, t.BytesPerS = measure.PerSecond(events, elapsed), measure.PerSecond(bytes, elapsed)
 	ph.Times = assembleTimes(rows)
 	return ph, true
-}
-
-// warmUpEnd is the end of the warm-up in seconds, if it was given as a time.
-func (d *Document) warmUpEnd() (float64, bool) {
-	for _, s := range d.Settings {
-		if s.Name == "warmup" {
-			t, err := units.ParseDuration(s.Value)
-			return t.Seconds(), err == nil
-		}
-	}
-	return 0, false
 }
 
 // assembleTimes joins the histograms of intervals. A time without histograms is left out.

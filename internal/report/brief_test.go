@@ -33,7 +33,7 @@ func flat(s string) string { return strings.Join(strings.Fields(s), " ") }
 func TestBriefFits(t *testing.T) {
 	for name, input := range inputs {
 		t.Run(name, func(t *testing.T) {
-			d := Build(input())
+			d := build(input())
 			text := briefly(t, d)
 			lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 			most := screen
@@ -58,7 +58,7 @@ func TestBriefFits(t *testing.T) {
 func TestBriefHidesNothing(t *testing.T) {
 	for name, input := range inputs {
 		t.Run(name, func(t *testing.T) {
-			d := Build(input())
+			d := build(input())
 			d.Warnings = append(d.Warnings, "one more")
 			text := flat(briefly(t, d))
 			for _, want := range slices.Concat(d.Warnings, d.Problems, d.Trust.Reasons, d.Trust.Doubts, d.Trust.Notes) {
@@ -97,7 +97,7 @@ func TestBriefSays(t *testing.T) {
 		{"system-died", []string{"DIED the system under test ended by itself", "out of memory"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			text := briefly(t, Build(inputs[tt.name]()))
+			text := briefly(t, build(inputs[tt.name]()))
 			for _, want := range tt.says {
 				assert.True(t, strings.Contains(flat(text), want), "it does not say %q:\n%s", want, text)
 			}

@@ -52,6 +52,7 @@ type Input struct {
 	Notice      string // what the headline begins with, unless the system failed
 	Facts       map[string]any
 	Encoding    *measure.Encoding // nil: nothing was sent, or it is not known
+	Undecoded   string            // how events that were read were counted, if they were not decoded
 	Clients     []measure.Client
 	Host        any // encodes as JSON; a fmt.Stringer is shown by its text
 	Calibration *Calibration
@@ -87,7 +88,7 @@ func Build(in Input) *Document {
 		Gauges:  make([]Gauge, 0, len(in.Gauges)),
 		Indexed: indexed(in.Indexed), System: in.System, Hosts: orEmpty(in.Hosts),
 		Ledger: in.Ledger, Logs: orEmpty(r.Logs), LagEvents: map[string]int64{},
-		Calibration: in.Calibration, Host: in.Host, Facts: in.Facts, Encoding: in.Encoding, Clients: in.Clients,
+		Calibration: in.Calibration, Host: in.Host, Facts: in.Facts, Encoding: in.Encoding, Undecoded: in.Undecoded, Clients: in.Clients,
 		Samples: in.Samples, Trace: in.Trace, Faults: in.Faults,
 		Fleet: fleetOf(in.Agents, in.Skew, in.Apart),
 	}
@@ -177,8 +178,8 @@ func (d *Document) Limits() []Check {
 	return slices.DeleteFunc(slices.Clone(d.Checks), func(c Check) bool { return c.Name == Taken })
 }
 
-// checks are the limits of the user and those that every run has: events were taken, the
-// requested count was reached, and the verified events are complete.
+// checks are the limits of the user and those that every run has: events were taken, most of them
+// have a certain answer, the requested count was reached, and the verified events are complete.
 func checks(in Input) []Check {
 	out := orEmpty(in.Checks)
 	r := in.Result
@@ -188,10 +189,18 @@ func checks(in Input) []Check {
 		}
 		out = slices.Insert(slices.Clone(out), 0, Check{Name: Taken, Text: text})
 	}
+	if c := &r.Measurement.Counts; !r.Unanswered && 2*c.Unknown > c.Sent && !unfinished(r) {
+		out = append(out, Check{Name: "answered", Text: fmt.Sprintf("%s of %s without a certain answer", units.FormatCount(c.Unknown), units.Plural(c.Sent, "event"))})
+	}
 	if r.Missing > 0 {
 		out = append(out, Check{Name: "count", Text: fmt.Sprintf("%s fewer than requested", units.Plural(r.Missing, "event"))})
 	}
 	return out
+}
+
+// unfinished reports whether a run was interrupted before an answer could come.
+func unfinished(r *load.Result) bool {
+	return r.Stopped == load.Interrupted && r.Measurement.Length() < trust.LeastMeasurement
 }
 
 func generator(in Input, t Totals) Generator {

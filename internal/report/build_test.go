@@ -53,7 +53,7 @@ func TestPromisedNames(t *testing.T) {
 	}
 	for name, input := range inputs {
 		t.Run(name, func(t *testing.T) {
-			doc := encode(t, Build(input()))
+			doc := encode(t, build(input()))
 			for _, path := range always {
 				at(t, doc, path)
 			}
@@ -64,19 +64,19 @@ func TestPromisedNames(t *testing.T) {
 		})
 	}
 	t.Run("times", func(t *testing.T) {
-		doc := encode(t, Build(overloaded()))
+		doc := encode(t, build(overloaded()))
 		for _, of := range []string{"response", "service", "send_delay", "batching", "queueing", "steps.0.response", "phases.0.send_delay", "intervals.0.service"} {
 			if strings.HasPrefix(of, "steps") {
-				doc = encode(t, Build(steps()))
+				doc = encode(t, build(steps()))
 			}
 			for n := range strings.FieldsSeq("count mean_us min_us p50_us p90_us p95_us p99_us p999_us p9999_us max_us") {
 				at(t, doc, of+"."+n)
 			}
 		}
-		at(t, encode(t, Build(overloaded())), "service.p25_us")
+		at(t, encode(t, build(overloaded())), "service.p25_us")
 	})
 	t.Run("missing times", func(t *testing.T) {
-		doc := encode(t, Build(closedLoop()))
+		doc := encode(t, build(closedLoop()))
 		for _, n := range []string{"response", "send_delay"} {
 			if got := at(t, doc, n); got != nil {
 				t.Errorf("%s of a closed loop: got %v, want null", n, got)
@@ -84,18 +84,18 @@ func TestPromisedNames(t *testing.T) {
 		}
 	})
 	t.Run("response times without answers", func(t *testing.T) {
-		doc := encode(t, Build(interrupted()))
+		doc := encode(t, build(interrupted()))
 		assert.Equal(t, at(t, doc, "response.censored"), 100.0, "censored")
 		assert.Equal(t, at(t, doc, "service.count"), 0.0, "service times")
 	})
 	t.Run("consume", func(t *testing.T) {
-		doc := encode(t, Build(consume()))
+		doc := encode(t, build(consume()))
 		assert.Equal(t, at(t, doc, "lag_events.bench-b"), 70_000.0, "lag_events")
 		assert.Equal(t, at(t, doc, "totals.fetch_s"), 9.69, "fetch_s")
 		assert.Equal(t, at(t, doc, "totals.missing"), 1e6, "missing")
 	})
 	t.Run("client metrics", func(t *testing.T) {
-		at(t, encode(t, Build(overloaded())), "client_metrics.0.throttle_s")
+		at(t, encode(t, build(overloaded())), "client_metrics.0.throttle_s")
 	})
 }
 
@@ -114,7 +114,7 @@ func TestRates(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := Build(tt.input).Totals
+			got := build(tt.input).Totals
 			if got.RateOf != tt.of || got.EventsPerS != tt.want {
 				t.Errorf("got %v %s/s, want %v %s/s", got.EventsPerS, got.RateOf, tt.want, tt.of)
 			}
@@ -177,7 +177,7 @@ func TestExitCode(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			in := openLoop()
 			tt.alter(&in)
-			assert.Equal(t, Build(in).ExitCode(), tt.want)
+			assert.Equal(t, build(in).ExitCode(), tt.want)
 		})
 	}
 }
@@ -248,7 +248,7 @@ func TestFact(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	for _, input := range inputs {
 		var file bytes.Buffer
-		d := Build(input())
+		d := build(input())
 		d.Intervals = d.Intervals[:min(len(d.Intervals), 2)]
 		assert.OK(f, d.Seal())
 		assert.OK(f, d.WriteJSON(&file))
@@ -371,7 +371,7 @@ func TestVerified(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			in := openLoop()
 			in.Ledger = &tt.ledger
-			d := Build(in)
+			d := build(in)
 			c := d.Checks[len(d.Checks)-1]
 			if c.Name != "verify" || c.OK != tt.ok || c.CannotTell != tt.cannotTell || c.Text != tt.text {
 				t.Errorf("got %+v, want %v, %v, %q", c, tt.ok, tt.cannotTell, tt.text)
@@ -402,7 +402,7 @@ func TestReadBackWithoutAcks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			in := unacknowledged()
 			in.Ledger = &measure.Ledger{Read: tt.found, Recovered: tt.found, Complete: true}
-			d := Build(in)
+			d := build(in)
 			if got := d.Headline(); !strings.Contains(got, tt.says) || strings.Contains(got, "lost") {
 				t.Errorf("got %q, want %q", got, tt.says)
 			}
@@ -448,7 +448,7 @@ func TestBatchesHaveAboutSoManyEvents(t *testing.T) {
 			m.Sent = tt.events
 		}
 		var text bytes.Buffer
-		assert.OK(t, Build(tt.in).Text(&text, layout.Style{}))
+		assert.OK(t, build(tt.in).Text(&text, layout.Style{}))
 		if !strings.Contains(text.String(), tt.want) {
 			t.Errorf("%d events in %d batches: want %q in\n%s", tt.events, tt.batches, tt.want, text.String())
 		}
@@ -459,7 +459,7 @@ func TestBatchesHaveAboutSoManyEvents(t *testing.T) {
 // the normal end of one without. Both exit with the same code.
 func TestEndedByHand(t *testing.T) {
 	for _, whole := range []bool{false, true} {
-		d := Build(Input{Result: &load.Result{Mode: load.OpenLoop, Stopped: load.Interrupted, Whole: whole}, Trust: measure.Trust{OK: true}})
+		d := build(Input{Result: &load.Result{Mode: load.OpenLoop, Stopped: load.Interrupted, Whole: whole}, Trust: measure.Trust{OK: true}})
 		if d.Partial == whole || d.ExitCode() != system.ExitInterrupted {
 			t.Errorf("whole %v: partial %v, exit %d", whole, d.Partial, d.ExitCode())
 		}
@@ -480,7 +480,7 @@ func TestCPUShareOfAShortMeasurement(t *testing.T) {
 	}{{time.Second, "CPU           10 ms, 0.5% of 2 processors\n"}, {4 * time.Millisecond, "CPU           10 ms\n"}} {
 		r := &load.Result{Mode: load.Consuming, Measurement: measure.Tally{Name: measure.Measurement, End: tt.measurement}, Usage: measure.Usage{CPU: 10 * time.Millisecond}}
 		var b strings.Builder
-		assert.OK(t, Build(Input{Result: r, Processors: 2}).Text(&b, layout.Style{}))
+		assert.OK(t, build(Input{Result: r, Processors: 2}).Text(&b, layout.Style{}))
 		if !strings.Contains(b.String(), tt.want) {
 			t.Errorf("a measurement of %v: no %q in\n%s", tt.measurement, tt.want, b.String())
 		}
@@ -490,7 +490,7 @@ func TestCPUShareOfAShortMeasurement(t *testing.T) {
 // TestTotalsHaveNoMean: the mean of a total that only grows is meaningless.
 func TestTotalsHaveNoMean(t *testing.T) {
 	points := []measure.Point{{At: time.Second, Value: 5}, {At: 2 * time.Second, Value: 7}}
-	d := Build(Input{
+	d := build(Input{
 		Result: &load.Result{Measurement: measure.Tally{Name: measure.Measurement, End: 3 * time.Second}},
 		Gauges: []measure.Gauge{{From: "server", Name: "requests", Total: true, Points: points}, {From: "server", Name: "heap", Points: points}},
 	})
@@ -508,7 +508,7 @@ func TestTotalsHaveNoMean(t *testing.T) {
 func TestMostInFlight(t *testing.T) {
 	in := openLoop()
 	in.Result.Measurement.InFlightPeak = 777
-	d := Build(in)
+	d := build(in)
 	doc := encode(t, d)
 	assert.Equal(t, at(t, doc, "totals.in_flight_peak"), 777.0, "the peak")
 	assert.Equal(t, at(t, doc, "totals.in_flight_max"), 44.0, "at the end of an interval")

@@ -81,6 +81,7 @@ type Document struct {
 	Calibration *Calibration      `json:"calibration"`
 	Generates   *Generates        `json:"generates,omitempty"`
 	Encoding    *measure.Encoding `json:"encoding,omitempty"`
+	Undecoded   string            `json:"undecoded,omitempty"` // how events that were read were counted, if they were not decoded
 	Host        any               `json:"host"`
 	HostText    string            `json:"host_text"`
 	Facts       map[string]any    `json:"facts"`
@@ -223,7 +224,9 @@ type Interval struct {
 	measure.Counts
 	Statuses   measure.Statuses `json:"statuses,omitempty"`
 	Classes    measure.Classes  `json:"classes,omitempty"`
-	EventsPerS float64          `json:"events_per_s"`
+	WithinS    float64          `json:"within_s"`     // how much of it lies in its phase
+	Arrived    uint64           `json:"arrived"`      // in that part
+	EventsPerS float64          `json:"events_per_s"` // Arrived over WithinS
 	InFlight   uint64           `json:"in_flight"`
 	LagEvents  int64            `json:"lag_events"`
 	LagLogs    []int64          `json:"lag_events_by_log,omitempty"`

@@ -53,7 +53,7 @@ func measured(seconds int) Input {
 
 func sealed(t *testing.T, in Input) *Document {
 	t.Helper()
-	d := Build(in)
+	d := build(in)
 	assert.OK(t, d.Seal())
 	return d
 }
@@ -189,7 +189,7 @@ func TestReadFaults(t *testing.T) {
 // intervals, exactly except for the rounding of the mean.
 func TestHistogram(t *testing.T) {
 	in := measured(5)
-	d, err := Read(strings.NewReader(jsonOf(t, Build(in))))
+	d, err := Read(strings.NewReader(jsonOf(t, build(in))))
 	assert.OK(t, err)
 	measurement := in.Result.Measurement.Set
 	measurement.Each(func(name string, h **measure.Histogram) {
@@ -218,10 +218,10 @@ func TestHistogram(t *testing.T) {
 // as the intervals go.
 func TestAssemble(t *testing.T) {
 	in := measured(5)
-	whole := Build(in)
+	whole := build(in)
 	begun := in
 	begun.Result = &load.Result{Started: in.Result.Started, Mode: in.Result.Mode, Stopped: load.Killed}
-	head, err := Read(strings.NewReader(jsonOf(t, Build(begun))))
+	head, err := Read(strings.NewReader(jsonOf(t, build(begun))))
 	assert.OK(t, err)
 	kept, err := Read(strings.NewReader(jsonOf(t, whole)))
 	assert.OK(t, err)
@@ -260,7 +260,7 @@ func TestAssemble(t *testing.T) {
 // A run that died before its first interval, and one with events in flight.
 func TestAssembleLittle(t *testing.T) {
 	in := measured(3)
-	head := Build(Input{Result: &load.Result{Mode: load.OpenLoop, Started: started}, ID: "0a1b2c3d"})
+	head := build(Input{Result: &load.Result{Mode: load.OpenLoop, Started: started}, ID: "0a1b2c3d"})
 	d := Assemble(head, nil)
 	if err := d.Check(); err != nil || d.Totals.Sent != 0 || !d.EndedAt.Equal(started) {
 		t.Errorf("got %d sent, ended %v (%v)", d.Totals.Sent, d.EndedAt, err)
@@ -270,7 +270,7 @@ func TestAssembleLittle(t *testing.T) {
 	}
 	in.Result.Intervals[2].Acked -= 7
 	in.Result.Intervals[2].Offered += 3
-	d = Assemble(head, Build(in).Intervals)
+	d = Assemble(head, build(in).Intervals)
 	c := d.Totals.Counts
 	if c.Unknown != 7 || c.Unsent != 3 || c.Sent != c.Acked+c.Failed+c.Unknown || c.Offered != c.Sent+c.Dropped+c.Unsent {
 		t.Errorf("the identities do not hold: %+v", c)
@@ -293,7 +293,7 @@ func TestTextOfEvidence(t *testing.T) {
 func TestBuildTakesEncodedRows(t *testing.T) {
 	in := measured(3)
 	in.Series = []Interval{{Phase: "measurement", EndS: 1, EventsPerS: 42}}
-	if d := Build(in); len(d.Intervals) != 1 || d.Intervals[0].EventsPerS != 42 {
+	if d := build(in); len(d.Intervals) != 1 || d.Intervals[0].EventsPerS != 42 {
 		t.Errorf("got %+v", d.Intervals)
 	}
 }
@@ -346,30 +346,33 @@ func TestLaterFieldsAreKept(t *testing.T) {
 	}
 }
 
-// Phases need not meet where intervals do: the rates of a killed run are those
-// of its phases, whose boundary is in the workload.
+// Phases need not meet where intervals do: the rates of a killed run are those of its phases. In a report of an
+// older version the intervals do not say how much of them lies in their phase.
 func TestAssemblePhaseBoundary(t *testing.T) {
-	row := func(phase string, start float64, acked uint64) Interval {
-		return Interval{Phase: phase, StartS: start, EndS: start + 1, Counts: measure.Counts{Offered: acked, Sent: acked, Acked: acked}}
-	}
-	rows := []Interval{
-		row("warm-up", 0, 100), row("warm-up", 1, 50), row("measurement", 1, 50), row("warm-up", 2, 0), row("measurement", 2, 100),
+	row := func(phase string, start float64, acked, arrived uint64, within float64) Interval {
+		return Interval{Phase: phase, StartS: start, EndS: start + 1, WithinS: within, Arrived: arrived, Counts: measure.Counts{Offered: acked, Sent: acked, Acked: acked}}
 	}
 	for _, tt := range []struct {
-		name, warmup      string
+		name              string
+		rows              []Interval
 		warm, measurement float64 // events/s
+		from, to          float64 // of the measurement
 	}{
-		{"a time", "1.5s", 100, 100},
-		{"a number of events", "150", 50, 75},
-		{"none", "", 50, 75},
-		{"a time beyond", "10s", 50, 75},
+		{"a boundary within an interval", []Interval{
+			row("warm-up", 0, 100, 100, 1), row("warm-up", 1, 50, 50, 0.5), row("measurement", 1, 45, 50, 0.5), row("warm-up", 2, 5, 0, 0), row("measurement", 2, 100, 100, 1),
+		}, 100, 100, 1.5, 3},
+		{"an older version", []Interval{
+			row("warm-up", 0, 100, 0, 0), row("warm-up", 1, 50, 0, 0), row("measurement", 1, 50, 0, 0), row("warm-up", 2, 0, 0, 0), row("measurement", 2, 100, 0, 0),
+		}, 50, 75, 1, 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			head := &Document{Settings: []Setting{{Name: "warmup", Value: tt.warmup}}}
+			head := &Document{}
 			head.Totals.RateOf = RateAcked
-			d := Assemble(head, rows)
+			d := Assemble(head, tt.rows)
 			assert.Equal(t, d.Phases[0].Totals.EventsPerS, tt.warm, "warm-up events/s")
 			assert.Equal(t, d.Totals.EventsPerS, tt.measurement, "measurement events/s")
+			assert.Equal(t, d.Phases[1].StartS, tt.from, "start of the measurement")
+			assert.Equal(t, d.Phases[1].EndS, tt.to, "end of the measurement")
 		})
 	}
 }

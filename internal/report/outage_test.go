@@ -74,7 +74,7 @@ func TestTheSystemComesFirst(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := Build(tt.in)
+			d := build(tt.in)
 			if got := d.Headline(); !strings.HasPrefix(got, tt.sentence) {
 				t.Errorf("got %q, want it to begin with %q", got, tt.sentence)
 			}

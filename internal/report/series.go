@@ -77,18 +77,11 @@ func (s *Series) Row(iv *measure.Interval, kept *Kept) Interval {
 
 // row makes a row without encoded histograms.
 func (s *Series) row(iv *measure.Interval, summary func(exists bool, h, censored *measure.Histogram) *measure.Summary) Interval {
-	n := iv.Acked
-	switch s.rateOf() {
-	case RateConsumed:
-		n = iv.Consumed
-	case RateSent:
-		n = iv.Sent
-	}
 	set := iv.Set
 	return Interval{
 		Phase: iv.Phase, StartS: iv.Start.Seconds(), EndS: iv.End.Seconds(), Counts: iv.Counts, Statuses: iv.Statuses, Classes: iv.Classes,
-		EventsPerS: measure.PerSecond(n, iv.Length()),
-		InFlight:   iv.InFlight, LagEvents: iv.LagEvents, LagLogs: iv.LagLogs,
+		WithinS: iv.Within.Seconds(), Arrived: iv.Arrived, EventsPerS: iv.EventsPerSecond(),
+		InFlight: iv.InFlight, LagEvents: iv.LagEvents, LagLogs: iv.LagLogs,
 		Response:  summary(s.scheduled() && s.answered(), iv.Response, iv.Censored),
 		Service:   summary(s.answered(), iv.Service, nil),
 		SendDelay: summary(s.scheduled(), iv.SendDelay, nil),

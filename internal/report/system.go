@@ -101,7 +101,7 @@ func (d *Document) answers(p *layout.Page) {
 	p.Note("of the batches of the measurement that were answered")
 	if d.Totals.ElapsedS > 0 {
 		p.Pair("", "pushed", d.volume(d.Totals.Bytes)+" of events, "+d.volume(d.Totals.WireBytes)+" on the wire")
-		p.Pair("", "accepted", d.volume(d.Totals.AckedBytes)+" of events")
+		p.Pair("", "accepted", fmt.Sprintf("%s/s (%s) of events", units.FormatSize(int64(d.Totals.BytesPerS)), units.FormatSize(int64(d.Totals.AckedBytes))))
 	}
 }
 
@@ -133,6 +133,9 @@ func (d *Document) indexedText(p *layout.Page) {
 		what += ", " + units.FormatRate(x.PerS)
 	}
 	p.Pair("", "indexed", what)
+	if text := d.refusedText(); text != "" {
+		p.Pair(layout.Yellow, "refused", text+", which are not indexed")
+	}
 	p.Pair("", "in", fmt.Sprintf("%s: %s before, %s after", strings.ReplaceAll(x.Pattern, ",", ", "), units.FormatCount(x.Before), units.FormatCount(x.After)))
 	p.Pair("", "store", joinNonEmpty(x.Store, x.Where, x.nodes(), health(x.HealthBefore, x.HealthAfter)))
 	p.Pair("", "waited", x.waited())

@@ -68,7 +68,7 @@ func systemDied() Input {
 // A report has everything that hey-apm prints after a test.
 func TestEverythingOfHeyAPMsTable(t *testing.T) {
 	var text bytes.Buffer
-	assert.OK(t, Build(underTest()).Text(&text, layout.Style{}))
+	assert.OK(t, build(underTest()).Text(&text, layout.Style{}))
 	flattened := strings.Join(strings.Fields(text.String()), " ")
 	for _, want := range []struct{ name, text string }{
 		{"pushed", "pushed 1.49 MiB/s (44.8 MiB) of events, 166 KiB/s (4.86 MiB) on the wire"}, // 1.6 Mb/s in 10^6 bytes

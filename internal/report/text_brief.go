@@ -132,6 +132,9 @@ func (d *Document) unusual(p *layout.Page) {
 		if !x.Still {
 			u.Pair(layout.Yellow, "indexed", x.waited())
 		}
+		if text := d.refusedText(); text != "" {
+			u.Pair(layout.Yellow, "indexed", text+", which are not indexed")
+		}
 		if x.Note != "" {
 			u.Pair(layout.Yellow, "indexed", x.Note)
 		}

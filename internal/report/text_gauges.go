@@ -166,7 +166,7 @@ func (d *Document) intervalRow(part []Interval, answered bool, responses map[flo
 	inFlight := uint64(0)
 	var p50, p99, response measure.Value
 	for _, iv := range part {
-		l := iv.EndS - iv.StartS
+		l := iv.Lasts()
 		rate += iv.EventsPerS * l
 		bytes += float64(iv.Bytes)
 		length += l
@@ -214,4 +214,41 @@ func signed(v float64) string {
 		return "-" + s
 	}
 	return "+" + s
+}
+
+// ServerGauge returns a gauge of the server: by the name of the target's own metrics, or as the server
+// names it; nil if it has none.
+func (d *Document) ServerGauge(name, path string) *Gauge {
+	for i := range d.Gauges {
+		if g := &d.Gauges[i]; g.From == "server" && g.Name == name || g.From == "system" && g.Name == path {
+			return g
+		}
+	}
+	return nil
+}
+
+// Rise returns by how much a counter of the server rose over the run.
+func (d *Document) Rise(name, path string) (x float64, known bool) {
+	g := d.ServerGauge(name, path)
+	if g == nil || g.After == nil {
+		return 0, false
+	}
+	if g.Before != nil {
+		return *g.After - *g.Before, true
+	}
+	return *g.After, true
+}
+
+// OutputFailed returns how many events the server's output failed to index.
+func (d *Document) OutputFailed() (x float64, known bool) {
+	return d.Rise("output failed", "libbeat.output.events.failed")
+}
+
+// refusedText says how many events the server's output failed to index; "" if none, or if it is not known.
+func (d *Document) refusedText() string {
+	n, _ := d.OutputFailed()
+	if n < 1 {
+		return ""
+	}
+	return "the server's output failed for " + units.Plural(uint64(n), "event")
 }

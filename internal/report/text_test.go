@@ -436,7 +436,7 @@ func TestText(t *testing.T) {
 func testText(t *testing.T, file string, input func() Input, write func(*Document, io.Writer, layout.Style) error) {
 	t.Helper()
 	t.Run(file, func(t *testing.T) {
-		d := Build(input())
+		d := build(input())
 		var text bytes.Buffer
 		assert.OK(t, write(d, &text, layout.Style{}))
 		for i, l := range strings.Split(text.String(), "\n") {
@@ -491,7 +491,7 @@ func TestGoldenFilesHaveTests(t *testing.T) {
 
 func TestASCII(t *testing.T) {
 	var text bytes.Buffer
-	assert.OK(t, Build(openLoop()).Text(&text, layout.Style{ASCII: true}))
+	assert.OK(t, build(openLoop()).Text(&text, layout.Style{ASCII: true}))
 	for _, r := range text.String() {
 		assert.Must(t, r <= 0x7e, "got %q in ASCII text", r)
 	}

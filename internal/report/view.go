@@ -146,6 +146,7 @@ func (d *Document) Verdicts() []Verdict {
 	}
 	say(OnGenerator, Remark, "generates", d.generatesText())
 	say(OnGenerator, Remark, "codec", d.codecText())
+	say(OnGenerator, Remark, "not decoded", d.Undecoded)
 	switch {
 	case d.Steady.Outage != "":
 	case !d.Steady.Known:
@@ -270,9 +271,13 @@ func (d *Document) results() []string {
 	} else {
 		rate := units.FormatRate(t.EventsPerS)
 		if d.Mode == load.OpenLoop && t.ElapsedS > 0 {
-			rate += " of " + units.FormatRate(float64(t.Offered)/t.ElapsedS)
+			rate += " of " + units.FormatRate(d.targetRate())
 		}
-		parts = append(parts, rate+" "+t.RateOf, units.FormatSize(int64(t.BytesPerS))+"/s")
+		rate += " " + t.RateOf
+		if d.Mode == load.OpenLoop && d.Stopped == load.ByEvents && t.EventsPerS > fasterThanDue*d.targetRate() {
+			rate += fmt.Sprintf(" (%s within %s)", units.Plural(t.Acked, "event"), seconds(t.ElapsedS))
+		}
+		parts = append(parts, rate, units.FormatSize(int64(t.BytesPerS))+"/s")
 		main := d.MainTime()
 		if v, ok := main.Sum.At(99); ok {
 			parts = append(parts, main.Title+" p99 "+Percentile(v))
@@ -312,8 +317,25 @@ func (d *Document) results() []string {
 	}
 	if x := d.Indexed; x != nil && x.Share != nil {
 		parts = append(parts, fmt.Sprintf("%.2f%% indexed", 100**x.Share))
+		if text := d.refusedText(); text != "" {
+			parts = append(parts, text)
+		}
 	}
 	return parts
+}
+
+// fasterThanDue is how many times the target rate a rate must be for the report to say how it came about: the last of
+// a number of events is due before the time that all of them take, or all are due together.
+const fasterThanDue = 1.05
+
+// targetRate is the rate that the run should reach in the measurement.
+func (d *Document) targetRate() float64 {
+	for i := range d.Phases {
+		if ph := &d.Phases[i]; ph.Name == measure.Measurement && ph.Rate > 0 {
+			return ph.Rate
+		}
+	}
+	return float64(d.Totals.Offered) / d.Totals.ElapsedS // of a run that was killed
 }
 
 // stepsHeadline is the answer of a run with steps: the highest step that holds the limits, or

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/layout"
+	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/units"
 )
@@ -33,7 +34,7 @@ func (d *Document) Conditions() []Condition {
 		case !s.Default:
 			set = append(set, s.Name+" "+s.Value)
 		case s.Value != "" && s.Value != "false": // unset switches are left out
-			usual = append(usual, s.Name+" "+s.Value)
+			usual = append(usual, s.Name+" "+s.Value+d.dividedInFlight(&s))
 		}
 	}
 	add("load", string(d.Mode))
@@ -70,6 +71,24 @@ func (d *Document) Conditions() []Condition {
 	}
 	add("when", d.When()+": "+strings.Join(spans, ", ")+"; "+ended(d.Stopped))
 	return out
+}
+
+// dividedInFlight says what the default limit of batches in flight is on each connection, if that of a single client
+// is divided among several.
+func (d *Document) dividedInFlight(s *Setting) string {
+	if s.Name != "max-in-flight" {
+		return ""
+	}
+	one, err := units.ParseCount(s.Value)
+	i := slices.IndexFunc(d.Settings, func(s Setting) bool { return s.Name == "clients" })
+	if err != nil || i < 0 {
+		return ""
+	}
+	clients, err := units.ParseCount(d.Settings[i].Value)
+	if each := workload.InFlightEach(one, clients); err == nil && each < one {
+		return fmt.Sprintf(" (%d on each connection of %s)", each, units.Plural(clients, "client"))
+	}
+	return ""
 }
 
 // When is the start of the run.

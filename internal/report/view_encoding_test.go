@@ -43,7 +43,7 @@ func TestEncoding(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			in := openLoop()
 			in.Encoding = tt.e
-			d := Build(in)
+			d := build(in)
 			events, codec := "", ""
 			for _, c := range d.Conditions() {
 				if c.Name == "events" {

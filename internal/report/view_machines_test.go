@@ -72,7 +72,7 @@ func TestMachinesInText(t *testing.T) {
 	bad := server("k\x1b[31m3", 1, "2")
 	bad.Disks[0].Model = "a\x1b]0;model\a" + strings.Repeat(" and a long name", 10)
 	in.Host, in.Hosts = server("lab", 1, "EMT02B6Q"), described(t, server("k1", 1, "1"), server("k2", 2, "1"), bad)
-	d := Build(in)
+	d := build(in)
 	var text, brief bytes.Buffer
 	assert.OK(t, d.Text(&text, layout.Style{}))
 	assert.OK(t, d.Brief(&brief, layout.Style{}))

@@ -42,7 +42,7 @@ func TestNeverStored(t *testing.T) {
 		r.Warmup, r.Drain = measure.Tally{}, measure.Tally{}
 		r.Measurement.Counts = counts
 		in.Ledger = &measure.Ledger{Acked: 39_960, Read: 39_960 + c.recovered, Recovered: c.recovered, Lost: c.lost, Complete: true}
-		d := Build(in)
+		d := build(in)
 		assert.Equal(t, first(d), c.want, "%s", c.name)
 		code := system.ExitOK
 		if c.lost > 0 {
@@ -69,7 +69,7 @@ func TestMostlyFailed(t *testing.T) {
 		r.Classes = map[string]uint64{"too-large": c.failed, "timeout": 1}
 		r.Failures = []measure.Failure{{Class: "timeout", Text: "late"}, {Class: "too-large", Text: "MESSAGE_TOO_LARGE: The message is too large."}}
 		in.Trust = measure.Trust{Reasons: []string{"the generator was late"}}
-		assert.Equal(t, first(Build(in)), c.want, "%d failed", c.failed)
+		assert.Equal(t, first(build(in)), c.want, "%d failed", c.failed)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestNoLimit(t *testing.T) {
 		if change != nil {
 			change(&in)
 		}
-		return Build(in)
+		return build(in)
 	}
 	const failures, steady = "0, since no limit was set; --slo 'failure-rate<1%' makes such a run fail (exit code 1)", "0, since no limit was set; --slo steady makes such a run fail (exit code 1)"
 	died := diedMidway()
@@ -101,7 +101,7 @@ func TestNoLimit(t *testing.T) {
 	}{
 		{"a tenth", failing(100, nil), failures, system.ExitOK},
 		{"less", failing(99, nil), "", system.ExitOK},
-		{"an outage", Build(died), steady, system.ExitOK},
+		{"an outage", build(died), steady, system.ExitOK},
 		{"a limit that holds", failing(100, limit("failure-rate<20%")), "", system.ExitOK},
 		{"the limit that it names", failing(100, limit("failure-rate<1%")), "", system.ExitBroken},
 		{"not trusted", failing(100, func(in *Input) { in.Trust.OK = false }), "", system.ExitUntrusted},

@@ -81,6 +81,27 @@ func (d *Document) lines(rows []Interval) []Line {
 	return out
 }
 
+// Lasts is how much of the interval lies in its phase, in seconds.
+func (iv *Interval) Lasts() float64 {
+	if iv.WithinS > 0 {
+		return iv.WithinS
+	}
+	return iv.EndS - iv.StartS // of a report of an older version
+}
+
+// AddRate adds the row of another step for the same interval to the rate.
+func (iv *Interval) AddRate(o *Interval) {
+	if iv.WithinS == 0 || o.WithinS == 0 { // of a report of an older version, or the phase of one of them was over
+		iv.EventsPerS += o.EventsPerS
+		iv.WithinS += o.WithinS
+		iv.Arrived += o.Arrived
+		return
+	}
+	iv.WithinS += o.WithinS
+	iv.Arrived += o.Arrived
+	iv.EventsPerS = float64(iv.Arrived) / iv.WithinS
+}
+
 // measurementEnd is when the measurement ended: later intervals are of the drain.
 func (d *Document) measurementEnd() float64 {
 	end := math.Inf(1)
@@ -93,7 +114,7 @@ func (d *Document) measurementEnd() float64 {
 }
 
 // measurementRows are the intervals that began within the measurement. Where two steps meet,
-// an interval has two rows, which are merged: rates are added, and times are from the row with
+// an interval has two rows, which are merged: rates are those of both together, and times are from the row with
 // more answers.
 func (d *Document) measurementRows() []Interval {
 	end := d.measurementEnd()
@@ -108,11 +129,12 @@ func (d *Document) measurementRows() []Interval {
 			continue
 		}
 		last := &rows[n-1]
-		rate := last.EventsPerS + iv.EventsPerS
+		both := *last
+		both.AddRate(&iv)
 		if iv.Acked+iv.Consumed >= last.Acked+last.Consumed {
 			*last = iv
 		}
-		last.EventsPerS = rate
+		last.WithinS, last.Arrived, last.EventsPerS = both.WithinS, both.Arrived, both.EventsPerS
 	}
 	return rows
 }
@@ -135,7 +157,11 @@ func (d *Document) series(p *layout.Page, brief bool) {
 	length := rows[len(rows)-1].EndS - rows[0].StartS
 	columns := (len(rows) + per - 1) / per
 	step := length / float64(len(rows)) * float64(per)
-	t.Row("", "each column is "+seconds(step), "least", "most")
+	each := "each column is " + seconds(step)
+	if from := rows[0].EndS - rows[0].Lasts(); from > 0 {
+		each += ", from " + seconds(from) + " on" // all times count from the start of the run, warm-up included
+	}
+	t.Row("", each, "least", "most")
 	for _, l := range lines {
 		if values, lo, hi := l.columns(rows, columns); !math.IsInf(hi, -1) {
 			t.Row(l.Label, units.Spark(values, 0, p.Style.ASCII), l.show(lo), l.show(hi))
@@ -160,7 +186,7 @@ func (l *Line) columns(rows []Interval, n int) (values []float64, lo, hi float64
 				continue
 			}
 			lo, hi = min(lo, x), max(hi, x)
-			w := rows[i].EndS - rows[i].StartS
+			w := rows[i].Lasts()
 			switch {
 			case weight == 0:
 				v = x

@@ -64,7 +64,7 @@ func (a *abort) look(s load.Snapshot) {
 			continue
 		}
 		if !a.begun {
-			a.begun, a.began = true, iv.Start
+			a.begun, a.began = true, iv.End-iv.Within // a warm-up may end within the interval
 		}
 		for a.step < len(a.steps) && iv.Start-a.began >= a.steps[a.step].End {
 			a.step++

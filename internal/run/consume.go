@@ -84,7 +84,9 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 	out.faults = marks.report(out.result)
 	e.freshLag(ctx, out.result, e.session.Source())
 	out.warnings = append(out.warnings, silent.warnings(out.result, plan.Idle)...)
+	out.warnings = append(out.warnings, waitedAtStart(out.result, r.First())...)
 	out.warnings = append(out.warnings, e.waitedAtEnd(out.result, e.session.Source())...)
+	e.noteNothing(&out, e.session.Source())
 	e.endGauges(ctx, q, &out)
 	return out, err
 }

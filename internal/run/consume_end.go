@@ -1,13 +1,16 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
 
+	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/target"
 	"carronade/units"
 )
 
@@ -18,6 +21,58 @@ const (
 	lateWord    = 200 * time.Millisecond // by how much a system may exceed its patience before it says again that there is nothing
 	muchWaiting = 0.1                    // of the measurement: less does not change the rate much
 )
+
+// waitedAtStart says that the rate of a run that read includes a long wait for the first event. The time without an
+// assignment is in the report already.
+func waitedAtStart(r *load.Result, first time.Duration) []string {
+	if r == nil {
+		return nil
+	}
+	length := r.Measurement.Length()
+	wait := first - r.Measurement.Start
+	if r.Measurement.Consumed == 0 || wait <= 0 || wait >= length || float64(wait-min(r.Rebalance, wait)) < muchWaiting*float64(length) {
+		return nil
+	}
+	return []string{fmt.Sprintf("the first event came after %s of the measurement: the rate includes that wait (without it %s)",
+		units.FormatDuration(wait.Round(time.Millisecond)), units.FormatRate(float64(r.Measurement.Consumed)/(length-wait).Seconds()))}
+}
+
+// noteNothing says why a run that read got nothing. It fails if events were expected.
+func (e *execution) noteNothing(out *outcome, src load.Source) {
+	r := out.result
+	if r == nil || r.Measurement.Consumed > 0 {
+		return
+	}
+	text := "nothing was read"
+	switch why := whyNothing(src); {
+	case r.Warmup.Consumed > 0:
+		text += ": everything had been read in the warm-up"
+	case why != "":
+		text += ": " + why
+	case disconnected(src):
+		text += ": no connection was open at the end"
+	}
+	out.notice = "nothing was read"
+	w := e.Workload
+	if slices.ContainsFunc(w.Settings(), func(s workload.Resolved) bool { return s.Name == untilEnd && s.Text() == "true" }) || w.Count("count") > 0 {
+		out.checks = append(out.checks, report.Check{Name: "consumed", Text: text})
+		return
+	}
+	out.warnings = append(out.warnings, text)
+}
+
+// askWhy bounds what a target asks the system for after a run that got nothing.
+const askWhy = 3 * time.Second
+
+func whyNothing(src load.Source) string {
+	x, ok := src.(target.NothingRead)
+	if !ok {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askWhy)
+	defer cancel()
+	return x.WhyNothing(ctx)
+}
 
 // waitedAtEnd judges the time from the last event that a run read until its end. If the system said
 // that there were no more events, that time is not its stall, and the rate includes waiting, which a

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"carronade/internal/fault"
@@ -273,7 +274,7 @@ func (e *execution) inspect(out *outcome) {
 	out.facts = e.session.Facts()
 	out.words = e.session.Warnings()
 	if n, ok := e.session.(target.Noticer); ok {
-		out.notice = n.Notice()
+		out.notice = joinNotices(n.Notice(), out.notice)
 	}
 	if m, ok := e.session.(target.Metered); ok && e.Workload.ClientMetrics() {
 		out.clients = m.Brokers()
@@ -489,7 +490,7 @@ func (e *execution) input(r *load.Result) report.Input {
 		Repetition: e.Repetition, Repetitions: e.Repetitions, Replaces: e.Replaces,
 		Workload: w, Result: r, Percentiles: w.Percentiles(), Processors: load.Processors(),
 		Warnings: w.Warnings, Facts: e.before, System: e.system.report(r),
-		Hosts: e.hosts, Host: e.Host, Calibration: e.Calibration, Encoding: e.encoding(),
+		Hosts: e.hosts, Host: e.Host, Calibration: e.Calibration, Encoding: e.encoding(), Undecoded: e.undecoded(),
 	}
 	for _, s := range w.Settings() {
 		in.Settings = append(in.Settings, report.SettingOf(&s))
@@ -513,6 +514,22 @@ func (e *execution) encoding() *measure.Encoding {
 		return s.Encoding()
 	}
 	return nil
+}
+
+// joinNotices joins what the headline begins with.
+func joinNotices(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), ", ")
+}
+
+// undecoded says how a run that consumes counts what it reads, if it does not decode it.
+func (e *execution) undecoded() string {
+	if e.Workload.Op != workload.Consume || e.session == nil {
+		return ""
+	}
+	if s, ok := e.session.Source().(target.Undecoded); ok {
+		return s.Undecoded()
+	}
+	return ""
 }
 
 // unique joins lists of texts without empty ones and repetitions: a target repeats the warnings from when the

@@ -52,6 +52,8 @@ type encoded struct {
 // A fingerprint distinguishes rows of the same span. Counters only grow, so equal counts and
 // sums mean equal histograms.
 type fingerprint struct {
+	within    time.Duration
+	arrived   uint64
 	counts    measure.Counts
 	inFlight  uint64
 	behind    int64
@@ -64,7 +66,7 @@ type fingerprint struct {
 }
 
 func (s *series) fingerprintOf(iv *measure.Interval) uint64 {
-	m := fingerprint{counts: iv.Counts, inFlight: iv.InFlight, behind: iv.LagEvents, generator: iv.Generator}
+	m := fingerprint{within: iv.Within, arrived: iv.Arrived, counts: iv.Counts, inFlight: iv.InFlight, behind: iv.LagEvents, generator: iv.Generator}
 	i := 0
 	set := iv.Set // a copy, since its fields are taken by address
 	set.Each(func(_ string, h **measure.Histogram) {

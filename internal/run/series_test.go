@@ -55,6 +55,7 @@ func rowsOf(seconds int, wide bool) []measure.Interval {
 			iv.Phase = "warm-up"
 		}
 		n := uint64(100_000 + i)
+		iv.Within, iv.Arrived = iv.Length(), n
 		iv.Counts = measure.Counts{Offered: n, Sent: n, Acked: n, Batches: n / 50, Answered: n / 50, Bytes: 100 * n, AckedBytes: 100 * n}
 		iv.Generator = measure.Usage{CPU: time.Duration(i) * time.Millisecond, RSS: 1 << 20}
 		iv.Set = sets[i%len(sets)]

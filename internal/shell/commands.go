@@ -28,7 +28,7 @@ func init() { // they refer to help, which lists them
 		{"elasticsearch", []string{"elasticsearch use [URL [USER [PASSWORD]] | last | local]", "elasticsearch reset"}, "the Elasticsearch behind APM Server, in which reports are saved, too; reset deletes the indices " + "apm-*", (*session).elasticsearch},
 		{"apm", []string{"apm use [DIR | URL | last | docker [DIR] | local] [--url URL] [--make CMD] [--cmd CMD]", "apm list", "apm switch [-fcumv] BRANCH [REVISION]", "apm tail [-n N] [PATTERN]"}, apmAbout, (*session).systemVerb},
 		{"test", []string{"test DURATION EVENTS SPANS FRAMES CONCURRENCY [-E NAME=VALUE ...] [--mem SIZE]"}, "starts the server, sends requests, each with EVENTS events of SPANS spans (0: errors) with FRAMES frames, and saves a report", (*session).test},
-		{"collate", []string{"collate VAR [-n N | AGE] [--sort FIELD] [--csv] [FILTER ...]"}, "reports that differ in VAR alone, side by side; FILTER is NAME=VALUE, or with !=, < or >", (*session).collate},
+		{"collate", []string{"collate VAR [-n N | AGE] [--sort FIELD] [--csv] [--strict] [FILTER ...]"}, "reports that differ in VAR alone, side by side; FILTER is NAME=VALUE, or with !=, < or >", (*session).collate},
 		{"verify", []string{"verify [-n N | AGE] FILTER ..."}, "is the newest revision of a branch worse than those before it?", (*session).verify},
 		{"define", []string{"define [TEXT]", "define NAME WORD ...", "define rm NAME"}, "shows, sets or removes a name for words; each $ in them takes one of the last words of a line", nil},
 		{"dump", []string{"dump FILE EVENTS SPANS FRAMES"}, "writes the body of a request of test to a file", (*session).dump},

@@ -84,6 +84,8 @@ type collation struct {
 		Rows  []row     `json:"rows"`
 	} `json:"groups"`
 	Notes []string `json:"notes"`
+
+	columns []column
 }
 
 type setting struct{ Name, Value string }
@@ -94,6 +96,8 @@ type row struct {
 	RevisionDate *time.Time `json:"revision_date"`
 	Revision     string     `json:"revision"`
 	Flags        []setting  `json:"flags"`
+	Untrusted    int        `json:"untrusted"`
+	Noisy        int        `json:"noisy"`
 	Measured     map[string]struct {
 		Median float64 `json:"median"`
 		Best   bool    `json:"best"`
@@ -106,8 +110,8 @@ func (s *session) collate(words []string) error {
 	if len(words) < 2 || words[1] == "" || strings.ContainsAny(words[1], "=<>") {
 		return fmt.Errorf("<variable> argument is required")
 	}
-	asCSV := slices.Contains(words, "--csv")
-	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "--csv" })
+	asCSV, strict := slices.Contains(words, "--csv"), slices.Contains(words, "--strict")
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "--csv" || w == "--strict" })
 	args, err := s.filters(words[2:], "-n", "--last", "--sort")
 	if err != nil {
 		return err
@@ -131,6 +135,7 @@ func (s *session) collate(words []string) error {
 	if err := json.Unmarshal(out.Bytes(), &c); err != nil {
 		return fmt.Errorf("read the collation: %w", err)
 	}
+	c.columns = columns(strict)
 	if asCSV {
 		return s.collationCSV(&c)
 	}
@@ -156,14 +161,22 @@ type column struct {
 	format       func(float64) string
 }
 
-var columns = []column{
-	{"pushed    ", "pushed", perSecond},
-	{"accepted  ", "accepted", perSecond},
-	{"throughput", "indexed", func(x float64) string { return fmt.Sprintf("%.1fdps", x) }},
-	{"latency", "per_batch", func(x float64) string { return fmt.Sprintf("%.0fms", x*1e3) }},
-	{"index", "index_share", func(x float64) string { return fmt.Sprintf("%.1f%%", x*100) }},
-	{"max rss", "max_rss", decimal},
-	{"effic", "efficiency", func(x float64) string { return fmt.Sprintf("%.3f", x) }},
+// columns are those of the tool. Its latency was the inverse of the rate of requests; as in the output of test, it
+// is the mean service time of a request unless strict.
+func columns(strict bool) []column {
+	latency := "service_mean"
+	if strict {
+		latency = "per_batch"
+	}
+	return []column{
+		{"pushed    ", "pushed", perSecond},
+		{"accepted  ", "accepted", perSecond},
+		{"throughput", "indexed", func(x float64) string { return fmt.Sprintf("%.1fdps", x) }},
+		{"latency", latency, func(x float64) string { return fmt.Sprintf("%.0fms", x*1e3) }},
+		{"index", "index_share", func(x float64) string { return fmt.Sprintf("%.1f%%", x*100) }},
+		{"max rss", "max_rss", decimal},
+		{"effic", "efficiency", func(x float64) string { return fmt.Sprintf("%.3f", x) }},
+	}
 }
 
 func perSecond(x float64) string { return decimal(x) + "ps" }
@@ -183,7 +196,7 @@ func decimal(n float64) string {
 // heads are the titles of the table's columns.
 func (c *collation) heads() []string {
 	out := []string{"report id", "revision date "}
-	for _, col := range columns {
+	for _, col := range c.columns {
 		out = append(out, col.title)
 	}
 	return append(out, c.variableName())
@@ -203,17 +216,13 @@ func (c *collation) variableName() string {
 }
 
 // cells are the cells of a row.
-func (r *row) cells() []string {
+func (c *collation) cells(r *row) []string {
 	date := "-"
 	if r.RevisionDate != nil {
 		date = r.RevisionDate.UTC().Format("06-01-02 15:04")
 	}
-	id := "-"
-	if len(r.Reports) > 0 {
-		id = r.Reports[0]
-	}
-	out := []string{id, date}
-	for _, col := range columns {
+	out := []string{r.id() + r.signs(), date}
+	for _, col := range c.columns {
 		text := "-"
 		if m, ok := r.Measured[col.field]; ok {
 			text = col.format(m.Median)
@@ -221,6 +230,48 @@ func (r *row) cells() []string {
 		out = append(out, text)
 	}
 	return append(out, Printable(r.Text))
+}
+
+// id is the newest report of the row.
+func (r *row) id() string {
+	if len(r.Reports) > 0 {
+		return r.Reports[0]
+	}
+	return "-"
+}
+
+// signs are those of reports that are not trusted or noisy, with how many they are of several.
+func (r *row) signs() (text string) {
+	for _, s := range []struct {
+		sign string
+		n    int
+	}{{"!", r.Untrusted}, {"~", r.Noisy}} {
+		switch {
+		case s.n == 0:
+		case len(r.Reports) == 1:
+			text += s.sign
+		default:
+			text += fmt.Sprintf("%s%d", s.sign, s.n)
+		}
+	}
+	return text
+}
+
+// explain says what the signs of rows mean, "" if no row has one.
+func (c *collation) explain() string {
+	var parts []string
+	for _, x := range []struct {
+		n    func(*row) int
+		text string
+	}{{func(r *row) int { return r.Untrusted }, "!: not trusted, the generator was the limit"}, {func(r *row) int { return r.Noisy }, "~: noisy, the generator may have affected the times"}} {
+		for i := range c.Groups {
+			if slices.ContainsFunc(c.Groups[i].Rows, func(r row) bool { return x.n(&r) > 0 }) {
+				parts = append(parts, x.text)
+				break
+			}
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // How sure it is that a row has the best efficiency of its group.
@@ -274,32 +325,35 @@ func (s *session) collationText(c *collation) {
 		}
 		s.say("%s", strings.Join(heads, "  "))
 		for _, r := range g.Rows {
-			cells := r.cells()
+			cells := c.cells(&r)
 			if flags {
 				cells = append(cells, r.flags())
 			}
-			s.say("%s", s.tableRow(heads, cells, r.winner() != ""))
+			s.say("%s", s.tableRow(heads, cells, len(c.columns)+2, r.winner() != ""))
 		}
 		for _, r := range g.Rows {
 			switch r.winner() {
 			case proven:
-				s.say("%s has the best efficiency", r.cells()[0])
+				s.say("%s has the best efficiency", r.id())
 			case unproven:
-				s.say("%s", wrap(r.cells()[0]+" is ahead, unproven: its efficiency is more than a fifth above the others, with too few repetitions to tell that from noise", ""))
+				s.say("%s", wrap(r.id()+" is ahead, unproven: its efficiency is more than a fifth above the others, with too few repetitions to tell that from noise", ""))
 			}
 		}
 		s.say("")
 	}
+	if text := c.explain(); text != "" {
+		s.say("%s", wrap(text, ""))
+	}
 }
 
-// tableRow pads the cells of a row to their columns. The best row is green.
-func (s *session) tableRow(heads, cells []string, best bool) string {
+// tableRow pads the first cells of a row to their columns. The best row is green.
+func (s *session) tableRow(heads, cells []string, padded int, best bool) string {
 	var b strings.Builder
 	for i, cell := range cells {
 		if i > 0 {
 			b.WriteString("  ")
 		}
-		if i < len(columns)+2 {
+		if i < padded {
 			cell += strings.Repeat(" ", max(0, len(heads[i])-len(cell)))
 		}
 		b.WriteString(cell)
@@ -340,7 +394,7 @@ func (s *session) collationCSV(c *collation) error {
 				}
 				cells = append(cells, Printable(g.Equal[i].Value))
 			}
-			if err := w.Write(slices.Concat(cells, r.cells(), []string{r.flags(), r.winner()})); err != nil {
+			if err := w.Write(slices.Concat(cells, c.cells(&r), []string{r.flags(), r.winner()})); err != nil {
 				return err
 			}
 		}

@@ -198,7 +198,7 @@ func TestCollate(t *testing.T) {
 	cell := func(x float64) m { return m{"median": x} }
 	rowOf := func(id, value string, pushed, accepted, docs, batch, index, rss, effic float64, mark string) m {
 		return m{"text": value, "reports": []string{id}, "revision_date": "2018-05-18T10:21:00Z", "measured": m{
-			"pushed": cell(pushed), "accepted": cell(accepted), "indexed": cell(docs), "per_batch": cell(batch), "index_share": cell(index), "max_rss": cell(rss),
+			"pushed": cell(pushed), "accepted": cell(accepted), "indexed": cell(docs), "per_batch": cell(batch), "service_mean": cell(20 * batch), "index_share": cell(index), "max_rss": cell(rss),
 			"efficiency": m{"median": effic, mark: true},
 		}}
 	}
@@ -218,12 +218,19 @@ func TestCollate(t *testing.T) {
 	wants(t, strings.ReplaceAll(strings.ReplaceAll(got, grey, ""), plain, ""),
 		"duration 30s  events 10  spans 10  frames 10  concurrency 20  branch trace-apm-server  revision c961d664fbe5893d523bd9077be64617f57a96e7\n"+
 			"report id  revision date   pushed      accepted    throughput  latency  index  max rss  effic  apm-server.tracing.enabled\n"+
-			"v5yruht0   18-05-18 10:21  7.5Mbps     4.8Mbps     435.3dps    185ms    73.3%  432.9Mb  0.669  false\n"+
-			green+"958l1oly   18-05-18 10:21  7.7Mbps     4.0Mbps     349.6dps    222ms    70.6%  428.3Mb  0.564  true\n"+
+			"v5yruht0   18-05-18 10:21  7.5Mbps     4.8Mbps     435.3dps    3700ms   73.3%  432.9Mb  0.669  false\n"+
+			green+"958l1oly   18-05-18 10:21  7.7Mbps     4.0Mbps     349.6dps    4440ms   70.6%  428.3Mb  0.564  true\n"+
 			"958l1oly is ahead, unproven: its efficiency is more than a fifth above the\nothers, with too few repetitions to tell that from noise\n\n"+cyan)
 	wants(t, ran, "collate apm-server.tracing.enabled branch=trace-apm-server limit=4000000000 --json --all")
 	got = d.do("collate apm-server.tracing.enabled --csv")
 	contains(t, got, "duration,events,spans,frames,concurrency,branch,revision,report id,revision date,pushed,", "\n30s,10,10,10,20,trace-apm-server,c961d664fbe5893d523bd9077be64617f57a96e7,v5yruht0,18-05-18 10:21,7.5Mbps,", ",true,,\"ahead, unproven\"\n")
+	got = d.do("collate apm-server.tracing.enabled --strict")
+	contains(t, got, "435.3dps    185ms    73.3%", "349.6dps    222ms    70.6%") // the tool's formula
+	wants(t, ran, "collate apm-server.tracing.enabled --json --all")
+	marked := bytes.ReplaceAll(bytes.ReplaceAll(doc, []byte(`"text":"false"`), []byte(`"text":"false","untrusted":1`)), []byte(`"text":"true"`), []byte(`"text":"true","noisy":1`))
+	o.Run = runPrinting(string(marked), &ran)
+	contains(t, talk(t, o).do("collate apm-server.tracing.enabled"), "v5yruht0!  18-05-18", "958l1oly~  18-05-18", "!: not trusted, the generator was the limit; ~: noisy")
+	contains(t, talk(t, o).do("collate apm-server.tracing.enabled --csv"), ",v5yruht0!,", ",958l1oly~,")
 	doc = bytes.ReplaceAll(doc, []byte(`"ahead":true`), []byte(`"best":true`))
 	o.Run = runPrinting(string(doc), &ran)
 	contains(t, talk(t, o).do("collate apm-server.tracing.enabled"), green+"958l1oly ", "\n958l1oly has the best efficiency\n\n")

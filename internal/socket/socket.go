@@ -18,9 +18,9 @@ import (
 // (UIO_MAXIOV).
 const mostPieces = 1024
 
-// slowWrite is how long a blocking write may take before it is attributed to
+// SlowWrite is how long a blocking write may take before it is attributed to
 // backpressure instead of work.
-const slowWrite = time.Millisecond
+const SlowWrite = time.Millisecond
 
 // A Writer writes the bytes of one connection: Reset, any number of Adds, Write. It
 // must be used by one goroutine at a time, except Began, which is safe for concurrent
@@ -64,6 +64,6 @@ func (w *Writer) Write(wait bool) (int, error) {
 	w.began.Store(int64(began))
 	segs := w.segs
 	n, err := segs.WriteTo(w.conn)
-	w.slow = w.now()-began > slowWrite
+	w.slow = w.now()-began > SlowWrite
 	return int(n), err
 }

@@ -27,7 +27,7 @@ func (b *builder) measured(d *report.Document) {
 		b.number("pushed", KindSpeed, float64(t.Bytes)/t.ElapsedS)
 		b.number("wire", KindSpeed, float64(t.WireBytes)/t.ElapsedS)
 		if t.RateOf == report.RateAcked {
-			b.number("accepted", KindSpeed, float64(t.AckedBytes)/t.ElapsedS)
+			b.number("accepted", KindSpeed, t.BytesPerS)
 		}
 		if n := accepted(t); n > 0 {
 			b.number("per_batch", KindDuration, t.ElapsedS/float64(n))

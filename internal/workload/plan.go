@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"time"
@@ -91,7 +92,7 @@ func (w *Workload) Plan() (load.Plan, error) {
 		Schedule:    s,
 		Concurrency: int(w.Count("concurrency")),
 
-		MaxInFlight: int(w.Count("max-in-flight")),
+		MaxInFlight: w.inFlight(),
 		BatchEvents: int(w.Count("batch-events")),
 		Linger:      w.Duration("linger"),
 		BufferBytes: w.bufferMemory(),
@@ -140,6 +141,31 @@ func (w *Workload) Plan() (load.Plan, error) {
 		p.BatchEvents = 1
 	}
 	return p, nil
+}
+
+// RunInFlight is how many batches the clients of a run have in flight together, unless the user chose
+// another limit for each connection: with the default of each, a thousand clients would have a
+// thousand times as many.
+const RunInFlight = 1000
+
+// InFlightEach is the default limit of each connection of a client, if that of a single client is one.
+func InFlightEach(one, clients uint64) uint64 {
+	return max(1, min(one, RunInFlight/max(1, clients)))
+}
+
+// inFlight is how many batches may be in flight on a connection.
+func (w *Workload) inFlight() int {
+	n := w.Count("max-in-flight")
+	if w.usualInFlight() {
+		n = InFlightEach(n, w.Count("clients"))
+	}
+	return int(n)
+}
+
+// usualInFlight reports whether the limit is the default. The workload of a report states all defaults.
+func (w *Workload) usualInFlight() bool {
+	v := w.values["max-in-flight"]
+	return v.from <= FromPreset || v.from == FromFile && w.String("max-in-flight") == cmp.Or(w.presetInFlight, find(w.table, "max-in-flight").Default)
 }
 
 // ReadPlan returns the engine's plan for consuming.

@@ -106,12 +106,8 @@ func resolveOne(kinds []target.Kind, flags, file *Document) (*Workload, error) {
 // warnOfInFlight says so if a closed loop has more batches in flight than the limit that was
 // given allows. Some kinds apply that limit themselves, the engine does not.
 func (w *Workload) warnOfInFlight() {
-	v := w.values["max-in-flight"]
-	if v.from <= FromPreset {
+	if w.usualInFlight() {
 		return
-	}
-	if v.from == FromFile && w.String("max-in-flight") == find(w.table, "max-in-flight").Default {
-		return // the workload of a report has all defaults
 	}
 	if l, ok := w.Kind.(target.InFlightLimiter); ok && l.LimitsInFlight(w.options()) {
 		return
@@ -173,6 +169,7 @@ func (w *Workload) preset() error {
 		return err
 	}
 	w.Warnings = append(w.Warnings, warnings...)
+	w.presetInFlight = presets["max-in-flight"]
 	for _, name := range slices.Sorted(maps.Keys(presets)) {
 		s := find(w.table, name)
 		if _, set := w.values[name]; set || s == nil || !s.AppliesTo(w.Op) {

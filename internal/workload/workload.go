@@ -28,6 +28,8 @@ type Workload struct {
 	values map[string]value
 	parts  []Part
 	text   string // of the target, as typed
+
+	presetInFlight string // the kind's default of max-in-flight; "": that of every workload
 }
 
 type value struct {

@@ -196,7 +196,7 @@ func (l *httpLane) run() {
 				select {
 				case e := <-l.work:
 					now := l.s.sink.Now()
-					l.finish(e, seen{sent: -1}, now, verdict{failed: e.batch.Events, class: load.Canceled, text: load.TextUnwritten}, 0)
+					l.finish(e, unseen, now, verdict{failed: e.batch.Events, class: load.Canceled, text: load.TextUnwritten}, 0)
 				default:
 					return
 				}
@@ -215,11 +215,15 @@ type requestTrace struct {
 }
 
 type seen struct {
+	asked  time.Duration // when it asked for a connection; -1: not yet
 	sent   time.Duration // when connecting began, or an open connection was chosen; -1: not yet
 	dialed bool          // a connection was made for it
 	got    bool          // it got a connection
 	wrote  bool          // its headers were written
 }
+
+// unseen is of a request to which nothing has happened.
+var unseen = seen{asked: -1, sent: -1}
 
 func (l *httpLane) trace(t *requestTrace) *httptrace.ClientTrace {
 	begin := func() {
@@ -228,6 +232,13 @@ func (l *httpLane) trace(t *requestTrace) *httptrace.ClientTrace {
 		}
 	}
 	return &httptrace.ClientTrace{
+		GetConn: func(string) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			if t.asked < 0 {
+				t.asked = l.s.sink.Now()
+			}
+		},
 		ConnectStart: func(string, string) {
 			t.mu.Lock()
 			defer t.mu.Unlock()
@@ -252,10 +263,10 @@ func (l *httpLane) trace(t *requestTrace) *httptrace.ClientTrace {
 func (l *httpLane) send(e job, buf []byte) {
 	ctx, cancel := context.WithTimeout(l.ctx, l.s.cfg.requestTimeout)
 	defer cancel()
-	t := &requestTrace{seen: seen{sent: -1}}
+	t := &requestTrace{seen: unseen}
 	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, l.trace(t)), http.MethodPost, l.url, http.NoBody)
 	if err != nil {
-		l.finish(e, seen{sent: -1}, l.s.sink.Now(), verdict{failed: e.batch.Events, class: load.Rejected, text: l.s.cfg.redactor.line(err.Error())}, 0)
+		l.finish(e, unseen, l.s.sink.Now(), verdict{failed: e.batch.Events, class: load.Rejected, text: l.s.cfg.redactor.line(err.Error())}, 0)
 		return
 	}
 	req.Header = l.header
@@ -349,6 +360,9 @@ func (l *httpLane) finish(e job, saw seen, now time.Duration, v verdict, status 
 		wire = int64(len(e.encodedRequest.body.Bytes))
 	} else {
 		saw.sent = -1 // nothing was written
+	}
+	if saw.asked >= 0 && saw.sent > saw.asked { // it waited for a connection, which is the system's delay
+		e.batch.Free += saw.sent - saw.asked
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -196,7 +196,9 @@ func (l *lane) Close() error {
 	}
 	l.closed = true
 	if l.s.sink != nil {
-		l.giveUp(l.s.sink.Now(), load.Canceled, load.TextUnanswered, true)
+		now := l.s.sink.Now()
+		l.giveUp(now, load.Canceled, load.TextUnanswered, true)
+		l.outage.Over(now, l.s.cfg.happened)
 		l.deliver()
 	}
 	if l.link != nil {

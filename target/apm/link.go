@@ -278,9 +278,10 @@ func (l *lane) up(k *link) {
 		k.Kill(conn.ErrClosed)
 		return
 	}
-	l.link, l.outage, l.failuresLeft = k, conn.Outage{}, 0
-	l.s.connected.Add(1)
 	now := l.s.sink.Now()
+	l.link, l.failuresLeft = k, 0
+	l.outage.Over(now, l.s.cfg.happened)
+	l.s.connected.Add(1)
 	k.headAtStart, k.startedAt = l.Head, now
 	l.answer.Reset()
 	for n := l.Next; n < l.Tail; n++ { // they waited for the connection, which is the system's delay

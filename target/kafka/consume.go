@@ -61,6 +61,8 @@ type wireSource struct {
 	metrics         map[int32]*cluster.BrokerMetrics
 	wg              sync.WaitGroup
 
+	lastErr atomic.Pointer[string] // of a connection or a partition
+
 	written, read              atomic.Uint64
 	throttled                  atomic.Int64 // ns
 	resets, moves, failedConns atomic.Uint64
@@ -141,6 +143,23 @@ func (s *wireSource) Lanes() int { return len(s.lanes) }
 
 // Rebalancing implements load.Source: no group assigns partitions here.
 func (s *wireSource) Rebalancing() time.Duration { return 0 }
+
+// WhyNothing implements target.NothingRead.
+func (s *wireSource) WhyNothing(ctx context.Context) string {
+	last := ""
+	if text := s.lastErr.Load(); text != nil {
+		last = *text
+	}
+	return s.Progress.WhyNothing(ctx, last)
+}
+
+// Undecoded implements target.Undecoded.
+func (s *wireSource) Undecoded() string {
+	if s.cl.Config.Decode || s.stamped {
+		return ""
+	}
+	return "records were counted by the headers of their batches, and not decoded (--decode)"
+}
 
 // Wire implements load.Source.
 func (s *wireSource) Wire() (written, read uint64) { return s.written.Load(), s.read.Load() }

@@ -105,7 +105,9 @@ func (st *fetcher) run(ctx context.Context) {
 		s.failedConns.Add(1)
 	}
 	if failed {
-		s.cl.Config.Logf("fetch from broker %d at %s: %v", st.key.broker, st.addr, err)
+		text := fmt.Sprintf("fetch from broker %d at %s: %v", st.key.broker, st.addr, err)
+		s.lastErr.Store(&text)
+		s.cl.Config.Logf("%s", text)
 	}
 	for _, p := range left {
 		s.lost <- lostPart{p: p, err: err} // never blocks: it has room for all partitions

@@ -191,6 +191,9 @@ func (l *lane) Close() error {
 		}
 	}
 	s.dropCompleted()
+	if l.broker != noLeader {
+		l.outage.Over(now, s.p.cfg.Happened)
+	}
 	if l.link != nil {
 		l.link.Kill(conn.ErrClosed)
 	}
@@ -316,7 +319,8 @@ func (l *lane) up(k *link) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = s.p.sink.Now()
-	l.link, l.outage = k, conn.Outage{}
+	l.link = k
+	l.outage.Over(s.now, s.p.cfg.Happened)
 	k.startedAt = s.now
 	if l.closed {
 		k.Kill(conn.ErrClosed)

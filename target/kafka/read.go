@@ -356,9 +356,12 @@ func (c *readClient) wait(p *itemRead) {
 func (c *readClient) routeWaiting() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	waiting := c.waiting
+	waiting, now := c.waiting, c.r.sink.Now()
 	c.waiting = nil
 	for _, p := range waiting {
+		if p.sent < 0 {
+			p.batch.Free = max(p.batch.Free, now) // it waited for a leader, which is the system's delay
+		}
 		c.route(p)
 	}
 }

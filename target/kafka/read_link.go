@@ -32,6 +32,7 @@ type readLink struct {
 	queue    []*itemRead
 	inFlight []*itemRead // in the order of their requests
 	conn     net.Conn
+	usable   time.Duration // since when requests can be written: there was no connection before, or its socket was full
 	writing  []*itemRead
 
 	// Used by the goroutine that writes.
@@ -126,7 +127,7 @@ func (k *readLink) connect() error {
 	}
 	k.version, k.term, k.corr, k.answered = version, term, 0, 0
 	c.mu.Lock()
-	k.conn = nc
+	k.conn, k.usable = nc, c.r.sink.Now()
 	c.mu.Unlock()
 	return nil
 }
@@ -185,6 +186,7 @@ func (k *readLink) write() error {
 	for _, p := range k.writing {
 		if p.sent < 0 {
 			p.sent = now
+			p.batch.Free = max(p.batch.Free, k.usable) // it waited for the connection, which is the system's delay
 		}
 	}
 	k.inFlight = append(k.inFlight, k.writing...)
@@ -195,6 +197,11 @@ func (k *readLink) write() error {
 	}
 	n, err := k.conn.Write(k.out)
 	c.r.written.Add(uint64(n))
+	if at := c.r.sink.Now(); at-now > socket.SlowWrite {
+		c.mu.Lock()
+		k.usable = at
+		c.mu.Unlock()
+	}
 	return err
 }
 

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -121,6 +122,14 @@ func (s *sender) send(k *link, slots []*slot) {
 	}
 }
 
+// noteFree notes that a slot can be sent now. If no byte of it was written yet, it has waited for a leader,
+// a connection or answers to others: that is the system's delay, not the generator's.
+func (s *sender) noteFree(sl *slot) {
+	if sl.sent < 0 {
+		sl.batch.Free = max(sl.batch.Free, cmp.Or(s.earliestArrival, s.now))
+	}
+}
+
 // startRecovery makes a partition wait until none of its batches is in flight.
 func (s *sender) startRecovery(part int32) {
 	ps := &s.partitions[part]
@@ -161,6 +170,7 @@ func (s *sender) dispatch() {
 		if len(to.resend) == 0 {
 			s.resendLanes = append(s.resendLanes, to)
 		}
+		s.noteFree(sl)
 		sl.attempts++
 		to.resend = append(to.resend, sl)
 	}

@@ -78,6 +78,7 @@ func (s *sender) sendQueued(ps *partitionState) {
 			s.startRecovery(sl.part)
 			return
 		}
+		s.noteFree(sl)
 		s.markInFlight(ps, sl)
 		s.send(l.link, []*slot{sl})
 	}

@@ -268,6 +268,7 @@ func (l *lane) Close() error {
 	l.begin(l.maybeBegun) // a write in progress may have sent them by now
 	l.giveUp(now, load.Canceled, load.TextUnanswered)
 	l.drop(now, load.Canceled, load.TextUnwritten)
+	l.outage.Over(now, l.cfg.happened)
 	l.deliver()
 	if l.link != nil {
 		l.link.Kill(conn.ErrClosed)

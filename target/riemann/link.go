@@ -117,12 +117,17 @@ func (l *lane) up(k *link) {
 	if l.link == nil {
 		l.counts.Reconnects++
 	}
-	l.link, l.outage = k, conn.Outage{}
+	l.link = k
+	l.outage.Over(now, l.cfg.happened)
 	k.startedAt = now
 	l.countConnected(1)
 	if l.closed || l.ctx.Err() != nil {
 		k.Kill(conn.ErrClosed)
 		return
+	}
+	for i := l.begunRuns; i < l.queue.tail; i++ { // they waited for the connection, which is the system's delay
+		b := &l.queue.at(i).batch
+		b.Free = max(b.Free, now)
 	}
 	k.Watch(l.cfg.requestTimeout)
 	k.PumpLater() // messages that waited for it go first

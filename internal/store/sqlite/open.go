@@ -29,8 +29,8 @@ type Store struct {
 	series *sql.DB // for intervals of runs in progress; nil until the first
 }
 
-// Open opens the store in a file. If there is none, it is made, with the
-// folders above it. A file that cannot be written is opened for reading. The
+// Open opens the store in a file. If there is none, it is made, of the default place
+// with the folders above it: elsewhere a folder that is missing may be mistyped. A file that cannot be written is opened for reading. The
 // error is a *target.Error that wraps an error of package store if one fits;
 // then nothing was written to the file.
 func Open(ctx context.Context, path string) (*Store, error) {
@@ -62,7 +62,7 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	mode := os.O_RDWR
 	if !s.existing {
-		if err := os.MkdirAll(filepath.Dir(abs), 0o700); err != nil {
+		if err := s.makeFolder(abs); err != nil {
 			return err
 		}
 		mode |= os.O_CREATE
@@ -95,6 +95,24 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	return s.openReadOnly(ctx, abs)
 }
+
+// makeFolder makes the folder of the default place. Of others it must exist.
+func (s *Store) makeFolder(abs string) error {
+	dir := filepath.Dir(abs)
+	if own, err := Default(); err == nil && own == abs {
+		return os.MkdirAll(dir, 0o700)
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return &target.Error{Doing: "open the store in " + s.path, Err: noFolder(dir), Hint: "check the name, or make the folder first"}
+	}
+	return nil
+}
+
+// A noFolder is the folder of a store, which does not exist. It is a store.ErrAbsent.
+type noFolder string
+
+func (n noFolder) Error() string { return "the folder " + string(n) + " does not exist" }
+func (noFolder) Unwrap() error   { return store.ErrAbsent }
 
 // openReadOnly opens a file that cannot be written, or whose folder cannot.
 func (s *Store) openReadOnly(ctx context.Context, path string) error {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -19,6 +20,8 @@ func open(t *testing.T, path string) *Store {
 
 func TestStore(t *testing.T) {
 	reporttest.RunStore(t, func(t *testing.T) store.Store {
-		return open(t, filepath.Join(t.TempDir(), "a folder", "reports ?#%.db"))
+		dir := filepath.Join(t.TempDir(), "a folder")
+		assert.OK(t, os.Mkdir(dir, 0o700))
+		return open(t, filepath.Join(dir, "reports ?#%.db"))
 	})
 }

@@ -70,7 +70,7 @@ func Interval(n, i int) report.Interval {
 	c := measure.Counts{Offered: 10_000, Sent: 10_000, Acked: 10_000, Batches: 2000, Answered: 2000, Bytes: 10_240_000, AckedBytes: 10_240_000, WireBytes: 5_000_000 + r.Uint64N(1e6)}
 	text := h.EncodeHDR()
 	return report.Interval{
-		Phase: measure.Measurement, StartS: float64(i), EndS: float64(i + 1), Counts: c, EventsPerS: 10_000, InFlight: r.Uint64N(100),
+		Phase: measure.Measurement, StartS: float64(i), EndS: float64(i + 1), Counts: c, WithinS: 1, Arrived: 10_000, EventsPerS: 10_000, InFlight: r.Uint64N(100),
 		Response: measure.Summarize(h, nil, nil), Service: measure.Summarize(h, nil, nil), SendDelay: measure.Summarize(h, nil, nil),
 		Histograms: map[string]string{"response": text, "service": text, "send_delay": text},
 	}

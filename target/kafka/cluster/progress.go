@@ -2,8 +2,11 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync/atomic"
+
+	"carronade/units"
 )
 
 // A Progress is how far the partitions of a cluster were read, which are the logs of a source. It has
@@ -89,3 +92,31 @@ func (p *Progress) Ends(ctx context.Context) ([]int64, error) {
 
 // Heads asks the brokers for the current beginning of each log.
 func (p *Progress) Heads(ctx context.Context) ([]int64, error) { return p.cl.Heads(ctx) }
+
+// WhyNothing says why nothing was delivered, from where the logs end now; last is the last error of reading, "" if
+// there was none.
+func (p *Progress) WhyNothing(ctx context.Context, last string) string {
+	ends, err := p.cl.Ends(ctx)
+	if err != nil {
+		if last == "" {
+			last = err.Error()
+		}
+		return last
+	}
+	left, written := int64(0), false
+	for log, end := range ends {
+		written = written || end > 0
+		left += max(0, end-p.Next(log))
+	}
+	switch {
+	case !written:
+		return "nothing was ever written to " + p.cl.Config.Topic
+	case left == 0 && p.cl.Config.Group != "":
+		return "the group " + p.cl.Config.Group + " was at the end of the logs already, and nothing was written since"
+	case left == 0:
+		return "it began at the end of the logs (" + p.cl.Config.StartText() + "), and nothing was written since"
+	case last != "":
+		return fmt.Sprintf("there were %s, but %s", units.Plural(uint64(left), "event"), last)
+	}
+	return fmt.Sprintf("there were %s, and no broker delivered them", units.Plural(uint64(left), "event"))
+}

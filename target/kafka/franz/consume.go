@@ -35,13 +35,19 @@ type Source struct {
 	polled    []atomic.Int64 // by partition: when its newest events were polled; stored before they count as delivered
 	remaining atomic.Int64   // partitions that were not read to their ends
 
+	lastErr atomic.Pointer[string] // of a partition or the group
+
 	mu         sync.Mutex
 	unassigned time.Duration // time without an assignment, of clients that have one again
 	assigned   int           // how often partitions were assigned
 	revoked    int
 }
 
-var _ target.Seekable = (*Source)(nil)
+var (
+	_ target.Seekable          = (*Source)(nil)
+	_ target.NothingRead       = (*Source)(nil)
+	_ kgo.HookGroupManageError = (*Source)(nil)
+)
 
 // A reader is one client. Its callbacks and polls come from different
 // goroutines.
@@ -101,7 +107,7 @@ func (s *Source) opts(r *reader) []kgo.Opt {
 		kgo.BrokerMaxReadBytes(max(100<<20, 2*c.Fetch.MaxBytes)),
 		kgo.FetchMaxWait(maxWait(c)),
 		kgo.KeepControlRecords(), // not counted, but a log may end with one
-		kgo.WithHooks(&s.traffic, r.lateness),
+		kgo.WithHooks(&s.traffic, r.lateness, s),
 		kgo.WithPools(&s.pool),
 		r.lateness.dialer(c.Security),
 	)
@@ -334,11 +340,49 @@ func (r *reader) addArrival(t *kgo.FetchTopicPartition, log int32, at time.Durat
 	return next >= end && !s.ended[log].Swap(true)
 }
 
+// OnGroupManageError implements kgo.HookGroupManageError.
+func (s *Source) OnGroupManageError(err error) { s.noteError(err) }
+
+func (s *Source) noteError(err error) {
+	text := err.Error()
+	s.lastErr.Store(&text)
+}
+
+// WhyNothing implements target.NothingRead.
+func (s *Source) WhyNothing(ctx context.Context) string {
+	last := ""
+	if text := s.lastErr.Load(); text != nil {
+		last = *text
+	}
+	if g := s.cl.Config.ShareGroup; g != "" {
+		if last != "" {
+			return "the share group " + g + ": " + last
+		}
+		return "a new share group begins where the logs end, unless its setting share.auto.offset.reset is earliest, and one that exists at its position"
+	}
+	if g := s.cl.Config.Group; g != "" && !s.everAssigned() {
+		text := "no partition was assigned to a member of the group " + g
+		if last != "" {
+			text += ": " + last
+		}
+		return text
+	}
+	return s.Progress.WhyNothing(ctx, last)
+}
+
+// everAssigned reports whether the members of a group had partitions at any time.
+func (s *Source) everAssigned() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.assigned > 0
+}
+
 // fatal returns an error that further polling would not resolve, nil if there is
 // none.
 func (s *Source) fatal(fetches kgo.Fetches) error {
 	var fatal error
 	fetches.EachError(func(topic string, part int32, err error) {
+		s.noteError(err)
 		if fatal == nil && !cluster.Recoverable(err) {
 			fatal = s.cl.Config.Explain(fmt.Sprintf("consume from %s, partition %d", topic, part), err)
 		}

@@ -1,0 +1,71 @@
+package workload
+
+import (
+	"net/url"
+	"testing"
+
+	"carronade/internal/testkit/assert"
+	"carronade/target"
+)
+
+// herd is a gun with clients, and a default of its own.
+type herd struct {
+	gun
+	preset string
+}
+
+func (herd) Options() []target.Option {
+	return []target.Option{{Name: "clients", Type: target.Int, Default: "1", Help: "clients"}}
+}
+
+func (h herd) Presets(*url.URL, target.Values, map[string]bool) (map[string]string, []string, error) {
+	if h.preset == "" {
+		return nil, nil, nil
+	}
+	return map[string]string{"max-in-flight": h.preset}, nil, nil
+}
+
+// The default limit of what is in flight is for the whole run, divided among its clients; one that is given is of each
+// connection. The workload of a report, which has all defaults, means the same.
+func TestInFlightOfTheRun(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		preset string
+		flags  *Document
+		want   int
+	}{
+		{"one client", "", flags("target=gun://h:1"), 5},
+		{"few clients", "", flags("target=gun://h:1", "clients=200"), 5},
+		{"many clients", "", flags("target=gun://h:1", "clients=300"), 3},
+		{"more clients than batches", "", flags("target=gun://h:1", "clients=5000"), 1},
+		{"given", "", flags("target=gun://h:1", "clients=1000", "max-in-flight=7"), 7},
+		{"one client of a kind with many batches", "1000", flags("target=gun://h:1"), 1000},
+		{"its clients", "1000", flags("target=gun://h:1", "clients=8"), 125},
+		{"a thousand of them", "1000", flags("target=gun://h:1", "clients=1000"), 1},
+		{"given for them", "1000", flags("target=gun://h:1", "clients=1000", "max-in-flight=1k"), 1000},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			kinds := []target.Kind{herd{preset: tt.preset}}
+			w, err := Resolve(kinds, tt.flags, nil)
+			assert.OK(t, err)
+			p, err := w.Plan()
+			assert.OK(t, err)
+			assert.Equal(t, p.MaxInFlight, tt.want, "batches in flight on a connection")
+			spec, err := w.Spec()
+			assert.OK(t, err)
+			assert.Equal(t, spec.MaxInFlight, tt.want, "as the kind gets it")
+			text, err := w.MarshalJSON()
+			assert.OK(t, err)
+			file, err := ParseDocument("report.json", text)
+			assert.OK(t, err)
+			again, err := Resolve(kinds, nil, file)
+			assert.OK(t, err)
+			p, err = again.Plan()
+			assert.OK(t, err)
+			assert.Equal(t, p.MaxInFlight, tt.want, "batches in flight of the replay")
+			assert.Equal(t, len(again.Warnings), 0, "warnings of the replay: %v", again.Warnings)
+		})
+	}
+}
