@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
 )
@@ -16,7 +17,7 @@ import (
 // event of 100 bytes.
 func BenchmarkWire(b *testing.B) {
 	addr := spawnStandin(b, "--topic", "events:4").Addr()
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		given    []string
 		inFlight int
@@ -35,29 +36,21 @@ func BenchmarkWire(b *testing.B) {
 		{name: "one event per batch", inFlight: 64, events: 1},
 		{name: "fresh", given: []string{"fresh=true"}},
 		{name: "idempotent", given: []string{"idempotent=true", "acks=all"}},
-	}
-	for _, tt := range tests {
+	} {
 		b.Run(strings.ReplaceAll(tt.name, " ", "_"), func(b *testing.B) {
 			cfg := configFor(b, []string{addr}, func(c *cluster.Config) { c.BatchEvents, c.Verify = tt.events, tt.verify }, tt.given...)
 			cfg.Logf = func(string, ...any) {}
-			p, err := newProducer(context.Background(), cfg)
-			if err != nil {
-				b.Fatal(err)
-			}
+			p := assert.Value(newProducer(context.Background(), cfg))(b)
 			defer p.Close()
 			run, err := load.New(load.Plan{MaxInFlight: tt.inFlight, BatchEvents: tt.events, Measurement: load.Limits{Events: uint64(b.N)}}, p)
-			if err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, err)
 			b.ReportAllocs()
 			before := system.CPU()
 			b.ResetTimer()
 			run.Start()
 			res, err := run.Wait()
 			b.StopTimer()
-			if err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, err)
 			cpu := system.CPU() - before
 			if res.Measurement.Acked != uint64(b.N) {
 				b.Fatal(fmt.Errorf("%d of %d acked: %+v", res.Measurement.Acked, b.N, res.Failures))
@@ -75,20 +68,12 @@ func BenchmarkWireOpenLoop(b *testing.B) {
 	for _, linger := range []time.Duration{5 * time.Millisecond, time.Millisecond} {
 		b.Run("linger_"+linger.String(), func(b *testing.B) {
 			for b.Loop() {
-				p, err := newProducer(context.Background(), configFor(b, []string{addr}, nil))
-				if err != nil {
-					b.Fatal(err)
-				}
+				p := assert.Value(newProducer(context.Background(), configFor(b, []string{addr}, nil)))(b)
 				run, err := load.New(load.Plan{Schedule: load.Constant(rate), Linger: linger, Measurement: load.Limits{Time: length}}, p)
-				if err != nil {
-					b.Fatal(err)
-				}
+				assert.OK(b, err)
 				before := system.CPU()
 				run.Start()
-				res, err := run.Wait()
-				if err != nil {
-					b.Fatal(err)
-				}
+				res := assert.Value(run.Wait())(b)
 				p.Close()
 				cpu := system.CPU() - before
 				b.ReportMetric(100*cpu.Seconds()/length.Seconds(), "%cpu")

@@ -32,12 +32,9 @@ func securityFor(t *testing.T, given map[string][]string, props map[string]strin
 
 func TestSecurityProperties(t *testing.T) {
 	ca, _ := testkit.NewAuthority("test").Files(t)
-	pemCA, err := os.ReadFile(ca)
-	assert.OK(t, err)
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	assert.OK(t, err)
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	assert.OK(t, err)
+	pemCA := assert.Value(os.ReadFile(ca))(t)
+	key := assert.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	der := assert.Value(x509.MarshalPKCS8PrivateKey(key))(t)
 	pemKey := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 	locked := string(pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: der}))
 	t.Setenv("TEST_SECRET", "canary")
@@ -114,11 +111,9 @@ func TestOAuthTokenEndpoint(t *testing.T) {
 	assert.Must(t, err == nil && user == "me", "got user %q, %v", user, err)
 	// The first token expires too soon to be cached; the second is cached.
 	for _, want := range []string{"token-1", "token-2", "token-2"} {
-		auth, err := get(t.Context())
-		assert.OK(t, err)
-		if auth.Token != want || auth.Extensions["logicalCluster"] != "lc" {
-			t.Errorf("got token %q with %v, want %q", auth.Token, auth.Extensions, want)
-		}
+		auth := assert.Value(get(t.Context()))(t)
+		assert.True(t, auth.Token == want && auth.Extensions["logicalCluster"] == "lc",
+			"got token %q with %v, want %q", auth.Token, auth.Extensions, want)
 	}
 	jaas["clientSecret"] = "wrong canary"
 	get, _, err = parseOAuth("", jaas, props)
@@ -127,18 +122,16 @@ func TestOAuthTokenEndpoint(t *testing.T) {
 		t.Errorf("got %v, want an error with 401 and without the secret", err)
 	}
 	for _, bad := range []string{"ftp://x", "::", "http://"} {
-		if _, _, err := parseOAuth("", jaas, map[string]string{"sasl.oauthbearer.token.endpoint.url": bad}); err == nil {
-			t.Errorf("the endpoint %q was accepted", bad)
-		}
+		_, _, err := parseOAuth("", jaas, map[string]string{"sasl.oauthbearer.token.endpoint.url": bad})
+		assert.True(t, err != nil, "the endpoint %q was accepted", bad)
 	}
 }
 
 func TestUnsecuredToken(t *testing.T) {
 	t.Parallel()
 	got := unsecuredToken(map[string]string{"unsecuredLoginStringClaim_sub": "alice"}, time.Unix(1000, 0))
-	if parts := strings.Split(got, "."); len(parts) != 3 || parts[2] != "" {
-		t.Errorf("got %q, want three parts with an empty last one", got)
-	}
+	parts := strings.Split(got, ".")
+	assert.True(t, len(parts) == 3 && parts[2] == "", "got %q, want three parts with an empty last one", got)
 }
 
 // TestExplainHasHints checks that every error of connecting has a hint.
