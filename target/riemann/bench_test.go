@@ -36,10 +36,7 @@ func BenchmarkLane(b *testing.B) {
 		b.Run(strings.ReplaceAll(tt.name, " ", "_"), func(b *testing.B) {
 			spec := specOf(b, "riemann://"+addr, tt.given...)
 			spec.BatchEvents, spec.Logf = tt.events, nil
-			s, err := Kind{}.Open(b.Context(), spec)
-			if err != nil {
-				b.Fatal(err)
-			}
+			s := assert.Value(Kind{}.Open(b.Context(), spec))(b)
 			defer s.Close()
 			plan := load.Plan{BatchEvents: tt.events, MaxInFlight: 1000, Measurement: load.Limits{Events: uint64(b.N)}}
 			if tt.inFlight > 0 {
@@ -48,19 +45,14 @@ func BenchmarkLane(b *testing.B) {
 			if tt.observe {
 				plan.Observe = func([]load.Outcome) {}
 			}
-			run, err := load.New(plan, s.Target())
-			if err != nil {
-				b.Fatal(err)
-			}
+			run := assert.Value(load.New(plan, s.Target()))(b)
 			b.ReportAllocs()
 			before := system.CPU()
 			b.ResetTimer()
 			run.Start()
 			res, err := run.Wait()
 			b.StopTimer()
-			if err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, err)
 			cpu := system.CPU() - before
 			if res.Measurement.Acked != uint64(b.N) {
 				b.Fatalf("%d of %d acked: %+v", res.Measurement.Acked, b.N, res.Failures)
@@ -78,20 +70,12 @@ func BenchmarkOpenLoop(b *testing.B) {
 	addr := spawnStandin(b).Addr()
 	const rate, length = 100_000, 2 * time.Second
 	for b.Loop() {
-		s, err := Kind{}.Open(b.Context(), specOf(b, "riemann://"+addr))
-		if err != nil {
-			b.Fatal(err)
-		}
+		s := assert.Value(Kind{}.Open(b.Context(), specOf(b, "riemann://"+addr)))(b)
 		run, err := load.New(load.Plan{Schedule: load.Constant(rate), BatchEvents: 1, MaxInFlight: 1000, Measurement: load.Limits{Time: length}}, s.Target())
-		if err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, err)
 		before := system.CPU()
 		run.Start()
-		res, err := run.Wait()
-		if err != nil {
-			b.Fatal(err)
-		}
+		res := assert.Value(run.Wait())(b)
 		s.Close()
 		cpu := system.CPU() - before
 		b.ReportMetric(100*cpu.Seconds()/length.Seconds(), "%cpu")
@@ -114,9 +98,7 @@ func TestLaneAllocatesNothing(t *testing.T) {
 	l.link.Conn.Close()
 	l.link.Conn = here
 	answers := riemann.AppendAcks(nil, 100)
-	if _, err := l.link.processAnswers(answers[:riemann.AckSize], socket.Arrival{Last: sink.Now()}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(l.link.processAnswers(answers[:riemann.AckSize], socket.Arrival{Last: sink.Now()}))(t)
 	seq := uint64(1)
 	batches := make([]load.Batch, 1)
 	complete := func(n int32) {
@@ -127,9 +109,7 @@ func TestLaneAllocatesNothing(t *testing.T) {
 		l.out, l.waiting = l.waiting, l.out[:0]
 		l.off, l.edge, l.outLast = 0, 0, l.queued
 		l.wrote(len(l.out))
-		if _, err := l.link.processAnswers(answers[:int(n)*riemann.AckSize], socket.Arrival{Last: sink.Now()}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Value(l.link.processAnswers(answers[:int(n)*riemann.AckSize], socket.Arrival{Last: sink.Now()}))(t)
 	}
 	complete(100)
 	assert.Equal(t, testing.AllocsPerRun(1000, func() { complete(100) }), 0, "allocations for a batch group of 100 messages")
