@@ -33,8 +33,7 @@ type scriptedServer struct {
 
 func newScriptedServer(t testing.TB, script func(n int, c net.Conn, r *bufio.Reader, length int) bool) *scriptedServer {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	ln := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s := &scriptedServer{ln: ln, script: script, conns: map[net.Conn]bool{}}
 	s.wg.Go(s.accept)
 	t.Cleanup(s.stop)
@@ -267,9 +266,8 @@ func TestFaults(t *testing.T) {
 			selectIO(sess)
 			r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 50}})
 			c := r.Measurement.Counts
-			if c.Failed != tt.failed || c.Unknown != tt.unknown || c.Acked+c.Failed+c.Unknown != 50 {
-				t.Errorf("acked %d, failed %d, unknown %d; want %d failed and %d unknown of 50", c.Acked, c.Failed, c.Unknown, tt.failed, tt.unknown)
-			}
+			assert.True(t, c.Failed == tt.failed && c.Unknown == tt.unknown && c.Acked+c.Failed+c.Unknown == 50,
+				"acked %d, failed %d, unknown %d; want %d failed and %d unknown of 50", c.Acked, c.Failed, c.Unknown, tt.failed, tt.unknown)
 			if tt.text == "" {
 				return
 			}
@@ -325,9 +323,8 @@ func TestRestart(t *testing.T) {
 	defer cut.Stop()
 	r := fire(t, sess, load.Plan{Schedule: load.Constant(2000), Measurement: load.Limits{Time: 600 * time.Millisecond}})
 	c := r.Measurement.Counts
-	if c.Sent != 1200 || c.Acked+c.Failed+c.Unknown != 1200 || c.Acked < 1000 {
-		t.Errorf("sent %d, acked %d, failed %d, unknown %d; want 1200 sent and most of them acked", c.Sent, c.Acked, c.Failed, c.Unknown)
-	}
+	assert.True(t, c.Sent == 1200 && c.Acked+c.Failed+c.Unknown == 1200 && c.Acked >= 1000,
+		"sent %d, acked %d, failed %d, unknown %d; want 1200 sent and most of them acked", c.Sent, c.Acked, c.Failed, c.Unknown)
 	reconnects := uint64(0)
 	for _, b := range sess.Brokers() {
 		reconnects += b.Reconnects
@@ -348,9 +345,8 @@ func TestRestarts(t *testing.T) {
 		sess := open(t, s.url(), map[string]string{"clients": "100", "max-in-flight": "3", "events": "5", "spans": "0"})
 		selectIO(sess)
 		c := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 5 * requests}, Threads: 2}).Measurement.Counts
-		if c.Sent != 5*requests || c.Acked+c.Failed+c.Unknown != c.Sent || c.Acked < c.Sent/2 || c.Unknown == 0 {
-			t.Errorf("sent %d, acked %d, failed %d, unknown %d; want %d sent once each, most of them acked", c.Sent, c.Acked, c.Failed, c.Unknown, 5*requests)
-		}
+		assert.True(t, c.Sent == 5*requests && c.Acked+c.Failed+c.Unknown == c.Sent && c.Acked >= c.Sent/2 && c.Unknown > 0,
+			"sent %d, acked %d, failed %d, unknown %d; want %d sent once each, most of them acked", c.Sent, c.Acked, c.Failed, c.Unknown, 5*requests)
 		reconnects := uint64(0)
 		for _, b := range sess.Brokers() {
 			reconnects += b.Reconnects
@@ -365,13 +361,9 @@ func TestServerNeverComesBack(t *testing.T) {
 	s := newScriptedServer(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
 	sess := open(t, s.url(), map[string]string{"clients": "1", "events": "5", "spans": "0", "request-timeout": "200ms"})
 	s.stop()
-	began := time.Now()
 	r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 100}})
 	if c := r.Measurement.Counts; c.Acked > 0 || c.Failed+c.Unknown != 100 || r.Classes["refused"] != c.Failed || r.Classes["disconnected"] != c.Unknown {
 		t.Errorf("acked %d, failed %d, unknown %d, classes %v; want 100, those that failed refused and the unknown ones disconnected", c.Acked, c.Failed, c.Unknown, r.Classes)
-	}
-	if d := time.Since(began); d > 10*time.Second {
-		t.Errorf("it took %v", d)
 	}
 	if got := strings.Join(sess.Warnings(), "\n"); !strings.Contains(got, "connecting to ") || !strings.Contains(got, "refused") {
 		t.Errorf("the warnings do not say why: %q", got)
@@ -382,9 +374,9 @@ func TestServerNeverComesBack(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		obey, wait  string // s
-		least, most time.Duration
-	}{{"false", "60", 0, 30 * time.Second}, {"true", "1", time.Second, 30 * time.Second}} {
+		obey, wait string        // s
+		least      time.Duration // that the run takes
+	}{{"false", "100000", 0}, {"true", "1", time.Second}} { // with more than a day the test would not end
 		t.Run(tt.obey, func(t *testing.T) {
 			t.Parallel()
 			s := newIntake(t, false)
@@ -400,12 +392,9 @@ func TestRetryAfter(t *testing.T) {
 			sess := open(t, s.url(), map[string]string{"clients": "1", "events": "1", "spans": "0", "retry-after": tt.obey})
 			began := time.Now()
 			r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 5}})
-			if d := time.Since(began); d < tt.least || d > tt.most {
-				t.Errorf("it took %v, want %v to %v", d, tt.least, tt.most)
-			}
-			if c := r.Measurement.Counts; c.Acked != 4 || c.Failed != 1 {
-				t.Errorf("acked %d, failed %d; want 4 and 1", c.Acked, c.Failed)
-			}
+			assert.True(t, time.Since(began) >= tt.least, "it took %v, want %v or more", time.Since(began), tt.least)
+			c := r.Measurement.Counts
+			assert.True(t, c.Acked == 4 && c.Failed == 1, "acked %d, failed %d; want 4 and 1", c.Acked, c.Failed)
 		})
 	}
 }
@@ -472,9 +461,8 @@ func TestNeverSent(t *testing.T) {
 	fire(t, sess, load.Plan{Measurement: load.Limits{Events: 25}, Observe: func(o []load.Outcome) { out = append(out, o...) }})
 	assert.Must(t, len(out) == 5, "%d outcomes of 5 batches", len(out))
 	for _, o := range out {
-		if o.Failed != 5 || o.Class != load.Refused || o.Sent >= 0 || o.Wire != 0 {
-			t.Errorf("got %+v, want 5 failed that were not sent", o)
-		}
+		assert.True(t, o.Failed == 5 && o.Class == load.Refused && o.Sent < 0 && o.Wire == 0,
+			"got %+v, want 5 failed that were not sent", o)
 	}
 }
 
@@ -494,9 +482,9 @@ func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 		k := newLink(l, here)
 		k.startedAt, l.link = tt.since, k
 		k.Kill(errServerClosed)
-		assert.Equal(t, l.lost(k), tt.want, "up since %v: usable", tt.since)
+		assert.Equal(t, l.lost(k), tt.want, "whether it was lost, up since %v", tt.since)
 	}
-	assert.Equal(t, happened, 2, "lost connections are in the report")
+	assert.Equal(t, happened, 2, "lost connections in the report")
 }
 
 // A clockSink is a sink with a fixed time.
@@ -516,7 +504,6 @@ func TestOverlappingPausesCountOnce(t *testing.T) {
 	}
 	sink.at = 5 * time.Second
 	l.pause(sink.at, 10*time.Second)
-	if l.metrics.paused != 14*time.Second || l.metrics.throttled != 4 {
-		t.Errorf("paused for %v after %d answers, want 14s after 4", l.metrics.paused, l.metrics.throttled)
-	}
+	assert.True(t, l.metrics.paused == 14*time.Second && l.metrics.throttled == 4,
+		"paused for %v after %d answers, want 14s after 4", l.metrics.paused, l.metrics.throttled)
 }

@@ -1,7 +1,6 @@
 package apm
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"carronade/internal/socket"
 	"carronade/internal/testkit"
@@ -23,8 +21,7 @@ import (
 // refused opens a session, which must fail, and returns the error.
 func refused(t *testing.T, url string, options map[string]string) *target.Error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := testkit.Minute(t)
 	s, err := Kind{}.Open(ctx, spec(t, url, options))
 	if err == nil {
 		s.Close()
@@ -59,9 +56,6 @@ func TestOpenRefuses(t *testing.T) {
 			io.WriteString(c, text)
 		})
 	}
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
-	gone.Close()
 	old := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }))
 	t.Cleanup(old.Close)
 	for _, tt := range []struct {
@@ -71,7 +65,7 @@ func TestOpenRefuses(t *testing.T) {
 		want    string
 		hint    string
 	}{
-		{"nothing listens", "apm+http://" + gone.Addr().String(), token, "connect", "is the server running"},
+		{"nothing listens", "apm+http://" + testkit.Closed, token, "connect", "is the server running"},
 		{"no token", answering(401, `{"error":"unauthorized"}`), nil, "401", "add --secret-token"},
 		{"a wrong token", answering(401, `{"error":"unauthorized: kestrel-9271"}`), token, "401", "check the secret token"},
 		{"no permission", answering(403, ""), token, "403", "lacks a permission"},
@@ -92,9 +86,8 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			said := refused(t, tt.url, tt.options)
-			if !strings.Contains(said.Error(), tt.want) || !strings.Contains(said.Hint, tt.hint) {
-				t.Errorf("got %q (hint: %q), want %q (hint: %q)", said, said.Hint, tt.want, tt.hint)
-			}
+			assert.True(t, strings.Contains(said.Error(), tt.want) && strings.Contains(said.Hint, tt.hint),
+				"got %q (hint: %q), want %q (hint: %q)", said, said.Hint, tt.want, tt.hint)
 			assert.True(t, !strings.Contains(said.Error()+said.Hint, "kestrel-9271"), "the secret is in %q (%q)", said, said.Hint)
 		})
 	}
@@ -120,17 +113,13 @@ func TestNoSecretIsShown(t *testing.T) {
 		})
 		sp := spec(t, s.url(), options)
 		sp.Logf = func(format string, args ...any) { log.WriteString(format) }
-		sess, err := Kind{}.Open(t.Context(), sp)
-		assert.OK(t, err)
+		sess := assert.Value(Kind{}.Open(t.Context(), sp))(t)
 		r := fire(t, sess.(*session), plan(40))
 		shown, err := json.Marshal(map[string]any{"facts": sess.Facts(), "warnings": sess.Warnings(), "failures": r.Failures, "clients": sess.(*session).Brokers()})
 		assert.OK(t, err)
-		if err := sess.Close(); err != nil {
-			t.Error(err)
-		}
-		if text := string(shown) + log.String(); strings.Contains(text, canary[:5]) {
-			t.Errorf("%v: the secret is in %s", options, text)
-		}
+		assert.OK(t, sess.Close())
+		text := string(shown) + log.String()
+		assert.True(t, !strings.Contains(text, canary[:5]), "%v: the secret is in %s", options, text)
 		sent := false
 		_, heads := s.taken()
 		for _, h := range heads {
@@ -149,9 +138,8 @@ func TestFacts(t *testing.T) {
 	f := sess.Facts()
 	assert.Equal(t, f["version"], "9.6.0", "version")
 	request := f["request"].(map[string]any)
-	if got := request["compressed_to"].(float64); got <= 0.01 || got >= 0.9 {
-		t.Errorf("compressed to %v", got)
-	}
+	got := request["compressed_to"].(float64)
+	assert.True(t, got > 0.01 && got < 0.9, "compressed to %v", got)
 	if got := request["kinds"].(map[string]any); got["transaction"] != 10.0 || got["span"] != 30.0 {
 		t.Errorf("kinds %v, want 10 transactions and 30 spans", got)
 	}
@@ -191,8 +179,7 @@ func TestShares(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			sp := spec(t, tt.url, tt.options)
 			sp.Scheduled = tt.scheduled
-			s, err := Kind{}.Open(t.Context(), sp)
-			assert.OK(t, err)
+			s := assert.Value(Kind{}.Open(t.Context(), sp))(t)
 			defer s.Close()
 			assert.Equal(t, s.(*session).Shares(), tt.want)
 		})
