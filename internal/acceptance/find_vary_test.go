@@ -59,9 +59,8 @@ func TestFindCeilingsOfStandins(t *testing.T) {
 	}
 	t.Log(e.stdout)
 	effect := regexp.MustCompile(`(?s)ceiling \(decides\).*?(-[0-9]+)%.*\n\n`).FindStringSubmatch(e.stdout)
-	if n := percent(effect); n > -25 || n < -35 {
-		t.Errorf("the effect is %q, want about -30%%", effect)
-	}
+	n := percent(effect)
+	assert.True(t, n <= -25 && n >= -35, "the effect is %q, want about -30%%", effect)
 }
 
 // TestFindCeilingsOfKafka ranks what three settings of a producer do to the ceiling of Kafka.

@@ -106,9 +106,8 @@ func TestKillsAtRandomMoments(t *testing.T) {
 	rounds := 20
 	if text := os.Getenv("CARRONADE_TEST_KILLS"); text != "" {
 		var err error
-		if rounds, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
+		rounds, err = strconv.Atoi(text)
+		assert.OK(t, err)
 	}
 	home := t.TempDir()
 	length := runAt(t, home, "run", "null://", "--rate", "1k/s", "--for", "200ms", "--quiet").wantOneOf(t, 0, 3).elapsed
