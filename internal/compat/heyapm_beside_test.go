@@ -19,8 +19,7 @@ func TestHeyDumpBody(t *testing.T) {
 	if got.Code != 0 || got.Err != nil || !strings.HasSuffix(got.Out, "kb written to disk\n") || len(got.Workloads) > 0 {
 		t.Fatalf("dump: %+v", got)
 	}
-	data, err := os.ReadFile(file)
-	assert.OK(t, err)
+	data := assert.Value(os.ReadFile(file))(t)
 	var body struct {
 		Transactions []struct {
 			Spans []struct {
@@ -32,9 +31,8 @@ func TestHeyDumpBody(t *testing.T) {
 		t.Errorf("body %+v: %v", body, err)
 	}
 	for _, args := range [][]string{{file, "1", "2"}, {file, "1", "2", "x"}, {file, "-1", "2", "3"}, {filepath.Join(file, "x"), "1", "2", "3"}} {
-		if got := runHeyTool(t, false, append([]string{"dump"}, args...)...); got.Code != 1 || got.Err == nil {
-			t.Errorf("dump %v: %+v", args, got)
-		}
+		got := runHeyTool(t, false, append([]string{"dump"}, args...)...)
+		assert.True(t, got.Code == 1 && got.Err != nil, "dump %v: %+v", args, got)
 	}
 }
 
