@@ -18,7 +18,7 @@ import (
 // kcat runs librdkafka's command line tool, with in on its standard input.
 func kcat(t *testing.T, in string, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(deadline(t), testkit.Program(t, "kcat"), args...)
+	cmd := exec.CommandContext(testkit.Minute(t), testkit.Program(t, "kcat"), args...)
 	cmd.Stdin = strings.NewReader(in)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -54,12 +54,11 @@ func TestKcat(t *testing.T) {
 		}
 		got := strings.Split(strings.TrimSpace(kcat(t, "", "-C", "-q", "-e", "-b", s.Addr(), "-t", "t", "-o", "beginning")), "\n")
 		assert.Must(t, len(got) == want, "got %d lines back, want %d", len(got), want)
-		if last := got[len(got)-1]; !opts.Discard && last != "line 999" {
-			t.Errorf("got last line %q", last)
-		}
+		last := got[len(got)-1]
+		assert.True(t, opts.Discard || last == "line 999", "got last line %q", last)
 		// A group, from its start to the end of the partition.
 		group := kcat(t, "", "-q", "-e", "-b", s.Addr(), "-G", "g", "-X", "auto.offset.reset=earliest", "-X", "session.timeout.ms=6000", "t")
-		assert.Equal(t, strings.Count(group, "\n"), want, "a group lines")
+		assert.Equal(t, strings.Count(group, "\n"), want, "lines of a group")
 	})
 }
 
@@ -73,8 +72,7 @@ func number(t *testing.T, pattern *regexp.Regexp, out string) int {
 	t.Helper()
 	m := pattern.FindStringSubmatch(out)
 	assert.Must(t, m != nil, "no %s in:\n%s", pattern, out)
-	n, err := strconv.Atoi(m[1])
-	assert.OK(t, err)
+	n := assert.Value(strconv.Atoi(m[1]))(t)
 	return n
 }
 
@@ -90,14 +88,13 @@ func TestJavaTools(t *testing.T) {
 		const n = 200_000
 		out := kafkatest.Tool(t, "ProducerPerformance", "--topic", "perf", "--num-records", strconv.Itoa(n),
 			"--record-size", "100", "--throughput", "-1", "--bootstrap-server", s.Addr())
-		assert.Equal(t, number(t, sent, out), n, "the producer sent:\n%s", out)
+		assert.Equal(t, number(t, sent, out), n, "records that the producer sent:\n%s", out)
 		assert.Equal(t, s.Counts().Events, n, "counted events")
 		for _, protocol := range []string{"classic", "consumer"} {
 			out := kafkatest.Tool(t, "ConsumerPerformance", "--topic", "perf", "--num-records", strconv.Itoa(n), "--group", "g-"+protocol,
 				"--command-property", "group.protocol="+protocol, "--bootstrap-server", s.Addr())
-			if got := number(t, consumed, out); got < n {
-				t.Errorf("the consumer (%s groups) read %d, want %d:\n%s", protocol, got, n, out)
-			}
+			got := number(t, consumed, out)
+			assert.True(t, got >= n, "the consumer (%s groups) read %d, want %d:\n%s", protocol, got, n, out)
 		}
 	})
 }
