@@ -288,34 +288,3 @@ func TestRoundTripStamps(t *testing.T) {
 		})
 	}
 }
-
-// BenchmarkClientProduce compares the engine with a bare loop over Produce.
-func BenchmarkClientProduce(b *testing.B) {
-	const n = 1 << 20
-	b.Run("engine", func(b *testing.B) {
-		c := fakeCluster(b, kfake.SeedTopics(4, "t"), kfake.BlackholeProduce())
-		for b.Loop() {
-			s, err := Kind{}.Open(b.Context(), spec(b, urlOf(c, "t"), map[string][]string{"engine": {cluster.EngineClient}}))
-			assert.OK(b, err)
-			launch(b, s, load.Plan{Measurement: load.Limits{Events: n}})
-			assert.OK(b, s.Close())
-		}
-		b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
-	})
-	b.Run("bare", func(b *testing.B) {
-		c := fakeCluster(b, kfake.SeedTopics(4, "t"), kfake.BlackholeProduce())
-		value := make([]byte, 100)
-		for b.Loop() {
-			cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("t"), kgo.RequiredAcks(kgo.LeaderAck()),
-				kgo.DisableIdempotentWrite(), kgo.MaxProduceRequestsInflightPerBroker(5), kgo.ProducerBatchCompression(kgo.NoCompression()),
-				kgo.ProducerLinger(5*time.Millisecond), kgo.ProducerBatchMaxBytes(256<<10), kgo.MaxBufferedRecords(1<<16), kgo.DisableClientMetrics())
-			assert.OK(b, err)
-			for range n {
-				cl.Produce(b.Context(), &kgo.Record{Value: value}, nil)
-			}
-			assert.OK(b, cl.Flush(b.Context()))
-			cl.Close()
-		}
-		b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
-	})
-}

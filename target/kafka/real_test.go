@@ -1,19 +1,16 @@
 package kafka
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"carronade/internal/standin"
 	embedded "carronade/internal/standin/kafka"
-	"carronade/internal/system"
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
@@ -294,52 +291,5 @@ func TestRealConsumeSurvivesABroker(t *testing.T) {
 				t.Errorf("got %d events, want %d, with %d at the brokers", got.events, before+events, c.EndSum(t, topic))
 			}
 		})
-	}
-}
-
-// BenchmarkConsumeReal reads a topic of a real broker that is in the page cache.
-func BenchmarkConsumeReal(b *testing.B) {
-	const n = 10_000_000
-	c := kafkatest.Shared(b)
-	for _, partitions := range []int32{1, 4} {
-		topic := fillTopic(b, c, partitions, n, map[string][]string{"batch-size": {"16KiB"}})
-		for _, bm := range []struct {
-			name  string
-			given map[string][]string
-		}{
-			{"wire", nil},
-			{"wire, two clients", map[string][]string{"clients": {"2"}}},
-			{"wire, 1 MiB answers", map[string][]string{"fetch-max": {"1MiB"}}},
-			{"wire, 4 MiB a partition", map[string][]string{"fetch-max": {"8MiB"}, "fetch-partition-max": {"4MiB"}}},
-			{"wire, decoded", map[string][]string{"decode": {"true"}}},
-			{"client", map[string][]string{"engine": {cluster.EngineClient}}},
-		} {
-			b.Run(bm.name+map[int32]string{1: " p1", 4: " p4"}[partitions], func(b *testing.B) {
-				given := map[string][]string{"until-end": {"true"}}
-				maps.Copy(given, bm.given)
-				var events atomic.Int64
-				var busy time.Duration
-				for b.Loop() {
-					s := spec(b, "kafka://"+c.Bootstrap()+"/"+topic, given)
-					s.Op = cluster.OpConsume
-					sess := assert.Value(Kind{}.Open(b.Context(), s))(b)
-					start := time.Now()
-					before := system.CPU()
-					err := sess.Source().Receive(context.Background(), func() time.Duration { return time.Since(start) }, func(_ int, as []load.Arrival) {
-						for i := range as {
-							events.Add(int64(as[i].Events))
-						}
-					})
-					assert.OK(b, err)
-					busy += time.Since(start)
-					b.ReportMetric(float64(system.CPU()-before)/n, "cpu-ns/event")
-					assert.OK(b, sess.Close())
-				}
-				if events.Load() != int64(b.N)*n {
-					b.Fatalf("got %d events, want %d", events.Load(), int64(b.N)*n)
-				}
-				b.ReportMetric(float64(events.Load())/busy.Seconds()/1e6, "Mevents/s")
-			})
-		}
 	}
 }
