@@ -25,13 +25,13 @@ import (
 type scriptedServer struct {
 	ln     net.Listener
 	n      atomic.Int64
-	script func(n int, c net.Conn, r *bufio.Reader, length int) bool
+	script script
 	wg     sync.WaitGroup
 	mu     sync.Mutex
 	conns  map[net.Conn]bool
 }
 
-func newScriptedServer(t testing.TB, script func(n int, c net.Conn, r *bufio.Reader, length int) bool) *scriptedServer {
+func newScriptedServer(t testing.TB, script script) *scriptedServer {
 	t.Helper()
 	ln := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s := &scriptedServer{ln: ln, script: script, conns: map[net.Conn]bool{}}
@@ -120,37 +120,62 @@ func respond(c net.Conn, r *bufio.Reader, length int, answer string) bool {
 	return err == nil
 }
 
+// A script answers the n-th request, whose body has not been read.
+type script func(n int, c net.Conn, r *bufio.Reader, length int) bool
+
+// fourth accepts each request but the fourth.
+func fourth(fault func(c net.Conn, r *bufio.Reader, length int) bool) script {
+	return func(n int, c net.Conn, r *bufio.Reader, length int) bool {
+		if n == 3 {
+			return fault(c, r, length)
+		}
+		return respond(c, r, length, accepted)
+	}
+}
+
+// fourthGets answers the fourth request so, and closes its connection if it shall.
+func fourthGets(answer string, closes bool) script {
+	return fourth(func(c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, answer) && !closes })
+}
+
 // Faults of a server or a connection, and the outcomes that they lead to.
 func TestFaults(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Parallel()
 	// Only two cases are about the time limit of a request. In all others no stall of
 	// the machine may exceed it.
-	small := map[string]string{"clients": "1", "events": "5", "spans": "0", "request-timeout": "1m"}
+	with := func(name, value string) map[string]string {
+		return map[string]string{"clients": "1", "events": "5", "spans": "0", "request-timeout": "1m", name: value}
+	}
+	small, large := with("frames", "3"), with("frames", "10000")
+	hasty := with("request-timeout", "5s")
+	reluctant := with("frames", "10000")
+	reluctant["request-timeout"] = "5s"
+	long := `{"accepted":0,"errors":[{"message":"` + strings.Repeat("no ", 100_000) + `"}]}`
 	for _, tt := range []struct {
 		name    string
 		options map[string]string
-		script  func(n int, c net.Conn, r *bufio.Reader, length int) bool
+		script  script
 		class   load.Class
 		failed  uint64 // of 10 batches of 5 events
 		unknown uint64
 		text    string
 	}{
 		{
-			name: "chunked answers are read",
+			name: "chunked answers are read", options: small,
 			script: func(_ int, c net.Conn, r *bufio.Reader, length int) bool {
 				return respond(c, r, length, "HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{\"a\r\n13\r\nccepted\":5}        \r\n0\r\n\r\n")
 			},
 		},
 		{
-			name: "a connection for each answer",
+			name: "a connection for each answer", options: small,
 			script: func(_ int, c net.Conn, r *bufio.Reader, length int) bool {
 				respond(c, r, length, "HTTP/1.1 202 Accepted\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 				return false
 			},
 		},
 		{
-			name: "503 after half of the requests",
+			name: "503 after half of the requests", options: small,
 			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
 				if n < 5 {
 					return respond(c, r, length, accepted)
@@ -160,109 +185,53 @@ func TestFaults(t *testing.T) {
 			class: load.Throttled, failed: 25, text: "503 Service Unavailable",
 		},
 		{
-			name: "an answer longer than its buffer",
-			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
-				if n != 3 {
-					return respond(c, r, length, accepted)
-				}
-				text := `{"accepted":0,"errors":[{"message":"` + strings.Repeat("no ", 100_000) + `"}]}`
-				return respond(c, r, length, fmt.Sprintf("HTTP/1.1 400 Bad Request\r\nContent-Length: %d\r\n\r\n%s", len(text), text))
-			},
-			class: load.Rejected, failed: 5, text: "400",
+			name: "an answer longer than its buffer", options: small,
+			script: fourthGets(fmt.Sprintf("HTTP/1.1 400 Bad Request\r\nContent-Length: %d\r\n\r\n%s", len(long), long), false),
+			class:  load.Rejected, failed: 5, text: "400",
 		},
 		{
-			name: "closed without an answer",
-			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
-				r.Discard(length)
-				return n != 3 && respond(c, r, 0, accepted)
-			},
+			name: "closed without an answer", options: small, script: fourthGets("", true),
 			class: load.Disconnected, unknown: 5, text: "the server closed the connection",
 		},
 		{
-			name: "an answer cut short",
-			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
-				if n == 3 {
-					respond(c, r, length, "HTTP/1.1 202 Accepted\r\nContent-Length: 40\r\n\r\n{\"accep")
-					return false
-				}
-				return respond(c, r, length, accepted)
-			},
+			name: "an answer cut short", options: small, script: fourthGets("HTTP/1.1 202 Accepted\r\nContent-Length: 40\r\n\r\n{\"accep", true),
 			class: load.Disconnected, unknown: 5, text: "the server closed the connection",
 		},
 		{
-			name: "chunks cut short",
-			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
-				if n == 3 {
-					respond(c, r, length, "HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab")
-					return false
-				}
-				return respond(c, r, length, accepted)
-			},
+			name: "chunks cut short", options: small, script: fourthGets("HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", true),
 			class: load.Disconnected, unknown: 5, text: "the server closed the connection",
 		},
 		{
-			name: "garbage",
-			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
-				if n == 3 {
-					return respond(c, r, length, "SSH-2.0-OpenSSH_9.2\r\n\r\n")
-				}
-				return respond(c, r, length, accepted)
-			},
+			name: "garbage", options: small, script: fourthGets("SSH-2.0-OpenSSH_9.2\r\n\r\n", false),
 			class: load.Protocol, unknown: 5, text: "HTTP/1.1",
 		},
 		{
-			name: "silence",
-			options: map[string]string{
-				"clients": "1", "events": "5", "spans": "0", "request-timeout": "5s",
-			},
-			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
-				if n == 3 {
-					r.Discard(length)
-					return true
-				}
-				return respond(c, r, length, accepted)
-			},
+			name: "silence", options: hasty, script: fourthGets("", false),
 			class: load.Timeout, unknown: 5, text: "no answer within",
 		},
 		{
-			name: "too large, answered before it was read",
-			options: map[string]string{
-				"clients": "1", "events": "5", "spans": "0", "frames": "10000", "request-timeout": "1m",
-			},
-			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
-				if n == 3 {
-					io.WriteString(c, "HTTP/1.1 413 Request Entity Too Large\r\nContent-Length: 0\r\n\r\n")
-					// Closed for writing, so that no reset overtakes the answer.
-					c.(*net.TCPConn).CloseWrite()
-					r.Discard(length)
-					return false
-				}
-				return respond(c, r, length, accepted)
-			},
+			name: "too large, answered before it was read", options: large,
+			script: fourth(func(c net.Conn, r *bufio.Reader, length int) bool {
+				io.WriteString(c, "HTTP/1.1 413 Request Entity Too Large\r\nContent-Length: 0\r\n\r\n")
+				// Closed for writing, so that no reset overtakes the answer.
+				c.(*net.TCPConn).CloseWrite()
+				r.Discard(length)
+				return false
+			}),
 			class: load.TooLarge, failed: 5, text: "413",
 		},
 		{
-			name: "stops reading",
-			options: map[string]string{
-				"clients": "1", "events": "5", "spans": "0", "frames": "10000", "request-timeout": "5s",
-			},
-			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
-				if n == 3 {
-					io.Copy(io.Discard, &trickle{c: c, left: 1000})
-					return false
-				}
-				return respond(c, r, length, accepted)
-			},
+			name: "stops reading", options: reluctant,
+			script: fourth(func(c net.Conn, _ *bufio.Reader, _ int) bool {
+				io.Copy(io.Discard, &trickle{c: c, left: 1000})
+				return false
+			}),
 			class: load.Timeout, unknown: 5, text: "no answer within",
 		},
 	} {
 		onIOMethods(t, tt.name, func(t *testing.T, selectIO func(*session)) {
 			s := newScriptedServer(t, tt.script)
-			options := tt.options
-			if options == nil {
-				options = small
-			}
-			sess := open(t, s.url(), options)
+			sess := open(t, s.url(), tt.options)
 			selectIO(sess)
 			r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 50}})
 			c := r.Measurement.Counts
