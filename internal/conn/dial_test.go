@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/target"
 	"carronade/target/targettest"
@@ -47,7 +48,7 @@ func TestDial(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			m, err := ReadMaterial(tt.given)
 			assert.OK(t, err)
-			d := Dialer{Timeout: 10 * time.Second, SendBuffer: 32 << 10, RecvBuffer: 32 << 10}
+			d := Dialer{Timeout: time.Minute, SendBuffer: 32 << 10, RecvBuffer: 32 << 10}
 			d.TLS, err = m.Config()
 			assert.OK(t, err)
 			conn, err := d.Dial(t.Context(), addr)
@@ -108,21 +109,10 @@ func TestInterrupt(t *testing.T) {
 }
 
 func TestNoServer(t *testing.T) {
-	ln := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
-	addr := ln.Addr().String()
-	go func() {
-		for {
-			nc, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			nc.Close()
-		}
-	}()
-	assert.True(t, !SpeaksTLS(t.Context(), addr), "a server that closes the connection is taken for one that speaks TLS")
-	ln.Close()
-	d := Dialer{Timeout: 5 * time.Second}
-	_, err := d.Dial(t.Context(), addr)
+	closing := testkit.Listen(t, func(*net.TCPConn) {})
+	assert.True(t, !SpeaksTLS(t.Context(), closing), "a server that closes the connection is taken for one that speaks TLS")
+	d := Dialer{Timeout: time.Minute}
+	_, err := d.Dial(t.Context(), testkit.Closed)
 	assert.True(t, IsRefused(err) && !IsTimeout(err) && !IsConnectionClosed(err), "got %v", err)
 	assert.True(t, IsConnectionClosed(io.ErrUnexpectedEOF) && !IsConnectionClosed(context.Canceled),
 		"a closed connection is not recognized")

@@ -46,7 +46,7 @@ func unixPair(t testing.TB) (here, there int) {
 func await(t testing.TB, r *Ring, n int) (all []Completion) {
 	t.Helper()
 	for len(all) < n {
-		err := r.Enter(1, 5*time.Second, len(all)%2 == 0)
+		err := r.Enter(1, time.Minute, len(all)%2 == 0)
 		assert.Must(t, err == 0 || err == syscall.EINTR, "%d of %d completions: %v", len(all), n, err)
 		for c, ok := r.Next(); ok; c, ok = r.Next() {
 			data := bytes.Clone(c.Data)
@@ -147,7 +147,7 @@ func TestNoBuffers(t *testing.T) {
 	r.Recv(there, 1)
 	var kept []Completion
 	for len(kept) < 3 {
-		err := r.Enter(1, 5*time.Second, false)
+		err := r.Enter(1, time.Minute, false)
 		assert.Must(t, err == 0 || err == syscall.EINTR, "%v", err)
 		for c, ok := r.Next(); ok; c, ok = r.Next() {
 			kept = append(kept, c)
@@ -275,7 +275,7 @@ func TestReceiveTimes(t *testing.T) {
 		var got []byte
 		stamped = true
 		for len(got) < len(want) {
-			err := r.Enter(1, 5*time.Second, false)
+			err := r.Enter(1, time.Minute, false)
 			assert.Must(t, err == 0 || err == syscall.EINTR, "%q of %q: %v", got, want, err)
 			for c, ok := r.Next(); ok; c, ok = r.Next() {
 				assert.Must(t, c.Err == 0 && c.N == len(c.Data) && c.N != 0 && c.N <= 16, "completion %+v", c)

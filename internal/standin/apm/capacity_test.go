@@ -31,7 +31,7 @@ func pipeline(t *testing.T, s *Server, requests ...string) *bufio.Reader {
 	t.Helper()
 	nc := assert.Value(net.Dial("tcp", s.Addr()))(t)
 	t.Cleanup(func() { nc.Close() })
-	assert.OK(t, nc.SetDeadline(time.Now().Add(30*time.Second)))
+	assert.OK(t, nc.SetDeadline(time.Now().Add(time.Minute)))
 	assert.Value(nc.Write([]byte(strings.Join(requests, ""))))(t)
 	return bufio.NewReader(nc)
 }

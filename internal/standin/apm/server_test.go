@@ -201,7 +201,7 @@ func TestBodyWithoutEnd(t *testing.T) {
 					}
 				}()
 			}
-			_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+			_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 			resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 			assert.OK(t, err, "flood %v", flood)
 			resp.Body.Close()

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
@@ -41,11 +40,8 @@ func TestKcat(t *testing.T) {
 		for i, args := range [][]string{nil, {"-z", "lz4"}, {"-z", "snappy", "-X", "enable.idempotence=true"}, {"-X", "acks=0"}} {
 			kcat(t, in.String(), append([]string{"-P", "-b", s.Addr(), "-t", "t"}, args...)...)
 			want := uint64((i + 1) * n)
-			tick := time.NewTicker(time.Millisecond)
-			for end := time.Now().Add(20 * time.Second); s.Counts().Events < want && time.Now().Before(end); {
-				<-tick.C // without acks kcat does not wait until they have arrived
-			}
-			tick.Stop()
+			// Without acks kcat does not wait until they have arrived.
+			testkit.Until(t, "the events have arrived", func() bool { return s.Counts().Events >= want })
 			assert.Equal(t, s.Counts().Events, want, "with %v events in all", args)
 		}
 		want := 4 * n

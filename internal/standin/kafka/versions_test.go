@@ -27,7 +27,7 @@ func dial(t *testing.T, s Server) rawClient {
 	t.Helper()
 	nc := assert.Value(net.Dial("tcp", s.Addr()))(t)
 	t.Cleanup(func() { nc.Close() })
-	assert.OK(t, nc.SetDeadline(time.Now().Add(30*time.Second)))
+	assert.OK(t, nc.SetDeadline(time.Now().Add(time.Minute)))
 	return rawClient{t, nc}
 }
 
