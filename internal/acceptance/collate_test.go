@@ -250,9 +250,7 @@ func TestSeedSeries(t *testing.T) {
 	}
 	text := run(t, "report", "table", "--as", "md", "--store", place).want(t, 0).stdout
 	text = strings.NewReplacer("~ |", " |", "! |", " |").Replace(text) // remove the marks of noisy and untrusted runs
-	for _, want := range []string{
+	assert.Has(t, text,
 		"| count | MB/s | avg | max | p50 | p95 | p99 | p99.9 |", "| start | end | MB | MB/s | nMsg | nMsg/s |", "| 10,000 |", "| 100,000 |",
-	} {
-		assert.True(t, strings.Contains(text, want), "no %q in\n%s", want, text)
-	}
+	)
 }

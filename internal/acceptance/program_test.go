@@ -310,8 +310,7 @@ func (e ended) wantUnlessSlow(t testing.TB, code int) ended {
 func (e ended) says(t testing.TB, texts ...string) ended {
 	t.Helper()
 	for _, text := range texts {
-		assert.True(t, strings.Contains(strings.ToLower(e.stderr), strings.ToLower(text)),
-			"stderr does not contain %q:\n%.3000s", text, e.stderr)
+		assert.Has(t, strings.ToLower(e.stderr), strings.ToLower(text))
 	}
 	return e
 }

@@ -319,8 +319,7 @@ func TestProducerDelimiterIsVerbatim(t *testing.T) {
 	assert.OK(t, os.WriteFile(file, []byte("a b, c, d"), 0o600))
 	for delimiter, want := range map[string]string{" ": "4", ", ": "3", ",": "3", `\x20`: "4", ",|b": "4"} {
 		s := runProducerTool(t, Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", file, "--payload-delimiter", delimiter, "--throughput", "5", "--bootstrap-server", "a:1"}})
-		assert.True(t, strings.Contains(s.Out, "Number of records read: "+want+"\n"),
-			"%q: want %s records:\n%s%s", delimiter, want, s.Out, s.Errs)
+		assert.Has(t, s.Out, "Number of records read: "+want+"\n")
 	}
 }
 

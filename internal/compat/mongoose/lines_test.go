@@ -404,8 +404,7 @@ func TestReadTimes(t *testing.T) {
 				assert.True(t, n != 0 && (n != 1 || strings.HasPrefix(want, "Sum")), "%d times %q in\n%s", n, want, got.out)
 			}
 			assert.Equal(t, got.errs, "", "stderr")
-			assert.True(t, strings.Contains(got.files["metrics.total.csv"], "3000"),
-				"no times in metrics.total.csv: %s", got.files["metrics.total.csv"])
+			assert.Has(t, got.files["metrics.total.csv"], "3000")
 		})
 	}
 }

@@ -78,6 +78,16 @@ func ErrorHas(t testing.TB, err error, part string, what ...any) {
 	}
 }
 
+// Has fails the test for each part that a text lacks.
+func Has(t testing.TB, text string, parts ...string) {
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Helper()
+			t.Errorf("no %q in\n%s", part, text)
+		}
+	}
+}
+
 // True fails the test with a message unless the condition holds.
 func True(t testing.TB, holds bool, format string, values ...any) {
 	if !holds {

@@ -47,6 +47,8 @@ func TestFailures(t *testing.T) {
 		{"the error", func(t testing.TB) { ErrorHas(t, errors.New("no room left"), "room") }, "", false},
 		{"another error", func(t testing.TB) { ErrorHas(t, errors.New("left"), "room") }, `got the error left, want one with "room"`, false},
 		{"none", func(t testing.TB) { ErrorHas(t, nil, "room") }, `got the error <nil>`, false},
+		{"each part", func(t testing.TB) { Has(t, "no room left", "no", "room") }, "", false},
+		{"a part that is missing", func(t testing.TB) { Has(t, "no room left", "no", "space") }, "no \"space\" in\nno room left", false},
 		{"true", func(t testing.TB) { True(t, true, "%d", 1) }, "", false},
 		{"false", func(t testing.TB) { True(t, false, "it has %d", 1) }, "it has 1", false},
 		{"must", func(t testing.TB) { Must(t, false, "it has %d", 1) }, "it has 1", true},
