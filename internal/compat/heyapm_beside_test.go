@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 )
 
@@ -39,7 +39,7 @@ func TestHeyDumpBody(t *testing.T) {
 // Indices are deleted only after --yes, and only those of an APM Server.
 func TestHeyReset(t *testing.T) {
 	deleted := ""
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := testkit.HTTP(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodDelete:
 			deleted += r.URL.Path
@@ -51,8 +51,7 @@ func TestHeyReset(t *testing.T) {
 		default:
 			fmt.Fprint(w, `[{"index":"apm-1"},{"index":"mine"}]`)
 		}
-	}))
-	defer s.Close()
+	})
 	for _, c := range []struct {
 		args []string
 		err  string

@@ -4,18 +4,17 @@ package sut
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 )
 
 // A system on another machine has its revision and its own metrics; nothing is
 // started, waited for or ended.
 func TestElsewhere(t *testing.T) {
-	vars := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"active": 5}`)) }))
-	defer vars.Close()
+	vars := testkit.HTTP(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"active": 5}`)) })
 	// The target's address never answers, and nothing waits for it.
 	s := assert.Value(Start(t.Context(), Spec{Vars: vars.URL + "/debug/vars", Listen: []string{free(t)}, ReadyWithin: time.Hour}))(t)
 	got, err := s.Figures(t.Context())

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
@@ -35,12 +35,11 @@ type fakeServer struct {
 func answering(t testing.TB) (*fakeServer, string) {
 	t.Helper()
 	answer := &fakeServer{status: 200}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := testkit.HTTP(t, func(w http.ResponseWriter, r *http.Request) {
 		answer.seen = r
 		w.WriteHeader(answer.status)
 		fmt.Fprint(w, answer.body)
-	}))
-	t.Cleanup(s.Close)
+	})
 	return answer, s.URL
 }
 

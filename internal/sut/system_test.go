@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -128,11 +127,10 @@ func TestPeakBetweenLooks(t *testing.T) {
 // TestNoExtraRequests: Begin and Finish send no request to a source.
 func TestNoExtraRequests(t *testing.T) {
 	asked := 0
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	web := testkit.HTTP(t, func(w http.ResponseWriter, _ *http.Request) {
 		asked++
 		fmt.Fprint(w, `{"a":1}`)
-	}))
-	defer web.Close()
+	})
 	s := start(t, Spec{Vars: web.URL})
 	s.Begin(t.Context())
 	s.Finish(t.Context())

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -86,7 +85,7 @@ func TestConfirmAfterTheQueue(t *testing.T) {
 	const still = 200 * time.Millisecond
 	var first atomic.Int64 // when Confirm counted first
 	var confirming, written atomic.Bool
-	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	store := testkit.HTTP(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/":
 			io.WriteString(w, `{"version":{"number":"8.19.21"}}`)
@@ -101,10 +100,9 @@ func TestConfirmAfterTheQueue(t *testing.T) {
 			}
 			io.WriteString(w, `{"count":0}`)
 		}
-	}))
-	t.Cleanup(store.Close)
+	})
 	in := newIntake(t, false)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := testkit.HTTP(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path != "/debug/vars":
 			in.serve(w, r)
@@ -113,8 +111,7 @@ func TestConfirmAfterTheQueue(t *testing.T) {
 		default:
 			io.WriteString(w, `{"libbeat.pipeline.events.active":10}`)
 		}
-	}))
-	t.Cleanup(server.Close)
+	})
 	sess := open(t, "apm+"+server.URL, map[string]string{"index": store.URL, "index-still": still.String(), "index-wait": "10m"})
 	confirming.Store(true)
 	x := assert.Value(sess.Confirm(t.Context(), 10))(t)
@@ -138,7 +135,7 @@ func TestIndexFacts(t *testing.T) {
 		{"a user without rights", "", "", map[string]any{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			store := testkit.HTTP(t, func(w http.ResponseWriter, r *http.Request) {
 				text := map[string]string{"/": tt.root, "/_cluster/health": tt.health}[r.URL.Path]
 				if strings.HasSuffix(r.URL.Path, "/_count") {
 					text = `{"count":1}`
@@ -147,8 +144,7 @@ func TestIndexFacts(t *testing.T) {
 					w.WriteHeader(http.StatusForbidden)
 				}
 				io.WriteString(w, text)
-			}))
-			t.Cleanup(store.Close)
+			})
 			sess := openIndexed(t, newIntake(t, false), map[string]string{"index": store.URL})
 			tt.want["address"], tt.want["pattern"] = store.URL, defaultPattern
 			assert.Same(t, sess.Facts()["index"], tt.want)
@@ -171,7 +167,7 @@ func TestConfirmIsBounded(t *testing.T) {
 	t.Parallel()
 	var n, last atomic.Int64 // counts so far, and the last before the store fails; 0: it does not
 	var gone, silent atomic.Bool
-	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	store := testkit.HTTP(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case gone.Load() || last.Load() > 0 && n.Load() >= last.Load():
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -186,8 +182,7 @@ func TestConfirmIsBounded(t *testing.T) {
 		default:
 			w.WriteHeader(http.StatusForbidden) // no permission to refresh
 		}
-	}))
-	t.Cleanup(store.Close)
+	})
 	s := newIntake(t, false)
 	const wait = 3 * time.Second // a stall of the machine leaves time for a count
 	waiting := map[string]string{"index": store.URL, "index-wait": wait.String(), "index-still": "1s"}
@@ -224,11 +219,10 @@ func TestIndexRefuses(t *testing.T) {
 	t.Setenv("APM_TEST_SECRET", "kestrel-9271")
 	s := newIntake(t, false)
 	answering := func(status int, body string) string {
-		x := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		x := testkit.HTTP(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			io.WriteString(w, body)
-		}))
-		t.Cleanup(x.Close)
+		})
 		return x.URL
 	}
 	login := map[string]string{"index-user": "me", "index-password": "env:APM_TEST_SECRET"}
@@ -285,14 +279,13 @@ func TestFind(t *testing.T) {
 
 func TestFigures(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := testkit.HTTP(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/debug/vars" {
 			io.WriteString(w, `{"libbeat.pipeline.events.active":7,"libbeat.output.events.active":3,"memstats":{"HeapAlloc":1000}}`)
 			return
 		}
 		io.WriteString(w, "{}")
-	}))
-	t.Cleanup(s.Close)
+	})
 	sess := open(t, "apm+"+s.URL, nil)
 	figures, err := sess.Figures(t.Context())
 	assert.True(t, err == nil && len(figures) == 3 && figures[1].Value == 7 && figures[2].Unit == "bytes", "got %v, %v", figures, err)

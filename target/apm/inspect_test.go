@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -19,29 +18,27 @@ import (
 // apmServer answers as a server of that version does.
 func apmServer(t *testing.T, version string, ready bool) string {
 	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := testkit.HTTP(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" {
 			fmt.Fprintf(w, `{"build_sha":"abc","publish_ready":%t,"version":%q}`, ready, version)
 			return
 		}
 		io.Copy(io.Discard, r.Body)
 		w.WriteHeader(http.StatusAccepted)
-	}))
-	t.Cleanup(s.Close)
+	})
 	return s.Listener.Addr().String()
 }
 
 func TestInspect(t *testing.T) {
 	s := startStandin(t, standin.Options{})
 	old, ready := apmServer(t, "8.19.0", false), apmServer(t, "9.2.0", true)
-	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	store := testkit.HTTP(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/_cluster/health" {
 			io.WriteString(w, `{"status":"red","number_of_nodes":3}`)
 			return
 		}
 		io.WriteString(w, `{"cluster_name":"c","version":{"number":"9.2.0"}}`)
-	}))
-	t.Cleanup(store.Close)
+	})
 	of := func(addr string, options map[string]string) target.Spec { return spec(t, "apm+http://"+addr, options) }
 	inspects := targettest.Inspector(t, Kind{})
 	inspects("a stand-in", of(s.Addr(), nil), "version", target.LevelOK, "stand-in")

@@ -39,13 +39,12 @@ func TestOpenRefuses(t *testing.T) {
 	plain, secure := newIntake(t, false), newIntake(t, true)
 	ca := authority(t, secure)
 	answering := func(status int, body string) string {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := testkit.HTTP(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost {
 				w.WriteHeader(status)
 			}
 			io.WriteString(w, body)
-		}))
-		t.Cleanup(s.Close)
+		})
 		return "apm+" + s.URL
 	}
 	says := func(listen bool, text string) string {

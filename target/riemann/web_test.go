@@ -426,7 +426,7 @@ func FuzzWebAnswers(f *testing.F) {
 func TestSocketFrames(t *testing.T) {
 	t.Parallel()
 	got := make(chan int, 10)
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := testkit.HTTP(t, func(w http.ResponseWriter, r *http.Request) {
 		c, err := websocket.Accept(w, r, nil)
 		if err != nil {
 			return
@@ -441,8 +441,7 @@ func TestSocketFrames(t *testing.T) {
 			assert.True(t, len(bytes.Trim(b, "x")) == 0, "a payload of %d bytes is not what was sent", len(b))
 			got <- len(b)
 		}
-	}))
-	defer srv.Close()
+	})
 	addr := strings.TrimPrefix(srv.URL, "http://")
 	nc := assert.Value(net.Dial("tcp", addr))(t)
 	defer nc.Close()

@@ -288,8 +288,7 @@ func TestIndexAway(t *testing.T) {
 
 func TestIndexRefusesToStart(t *testing.T) {
 	t.Parallel()
-	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) }))
-	defer ts.Close()
+	ts := testkit.HTTP(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) })
 	for name, url := range map[string]string{"unauthorized": ts.URL, "no server": "http://127.0.0.1:1"} {
 		s, err := Start(Options{Listen: "127.0.0.1:0", Index: url, IndexAuth: "elastic:canary"})
 		if err == nil {

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -95,7 +94,7 @@ func TestSecurityProperties(t *testing.T) {
 func TestOAuthTokenEndpoint(t *testing.T) {
 	t.Parallel()
 	requests := 0
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := testkit.HTTP(t, func(w http.ResponseWriter, r *http.Request) {
 		requests++
 		id, secret, _ := r.BasicAuth()
 		if r.FormValue("grant_type") != "client_credentials" || r.FormValue("scope") != "kafka" || id != "me" || secret != "canary" {
@@ -103,8 +102,7 @@ func TestOAuthTokenEndpoint(t *testing.T) {
 			return
 		}
 		fmt.Fprintf(w, `{"access_token":"token-%d","expires_in":%d}`, requests, []int{10, 3600}[min(requests-1, 1)])
-	}))
-	defer srv.Close()
+	})
 	props := map[string]string{"sasl.oauthbearer.token.endpoint.url": srv.URL}
 	jaas := map[string]string{"clientId": "me", "clientSecret": "canary", "scope": "kafka", "extension_logicalCluster": "lc"}
 	get, user, err := parseOAuth("", jaas, props)
