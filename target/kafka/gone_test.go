@@ -70,7 +70,7 @@ func TestGonePermanently(t *testing.T) {
 func TestLeaderComesBack(t *testing.T) {
 	t.Parallel()
 	c := eventsCluster(t, 2)
-	p := openProducer(t, c.ListenAddrs(), func(cfg *cluster.Config) { cfg.RequestTimeout = 50 * time.Millisecond })
+	p := openProducer(t, c.ListenAddrs(), func(cfg *cluster.Config) { cfg.RequestTimeout = time.Second })
 	q := &readySink{countSink: countSink{start: time.Now(), completed: make(chan int, 10)}, ready: make(chan int, 10)}
 	p.Start(q)
 	before := p.Route(0)
