@@ -31,7 +31,7 @@ type traceReport struct {
 func readTraceReport(t *testing.T, e ended) traceReport {
 	t.Helper()
 	var d traceReport
-
+	decode(t, e.stdout, &d)
 	assert.Must(t, d.Trace != nil && d.Trace.Dropped == 0 && d.Trace.Error == "", "the report's trace: %+v", d.Trace)
 	return d
 }

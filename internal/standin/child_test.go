@@ -178,4 +178,5 @@ func TestStandalone(t *testing.T) {
 	assert.OK(t, cmd.Process.Signal(syscall.SIGTERM))
 	rest, err := io.ReadAll(lines)
 	assert.True(t, err == nil && len(rest) == 0, "got %q, %v after the address, want nothing", rest, err)
+	assert.OK(t, cmd.Wait(), "its end")
 }
