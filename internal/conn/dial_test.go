@@ -112,7 +112,7 @@ func TestNoServer(t *testing.T) {
 	closing := testkit.Listen(t, func(*net.TCPConn) {})
 	assert.True(t, !SpeaksTLS(t.Context(), closing), "a server that closes the connection is taken for one that speaks TLS")
 	d := Dialer{Timeout: time.Minute}
-	_, err := d.Dial(t.Context(), testkit.Closed)
+	_, err := d.Dial(t.Context(), testkit.ClosedPort)
 	assert.True(t, IsRefused(err) && !IsTimeout(err) && !IsConnectionClosed(err), "got %v", err)
 	assert.True(t, IsConnectionClosed(io.ErrUnexpectedEOF) && !IsConnectionClosed(context.Canceled),
 		"a closed connection is not recognized")

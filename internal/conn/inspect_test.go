@@ -19,7 +19,7 @@ func TestContact(t *testing.T) {
 	addr, ca := secured(t)
 	m := assert.Value(ReadMaterial(target.Values{"tls-ca": {ca}}))(t)
 	trusting := assert.Value(m.Config())(t)
-	const closed = testkit.Closed
+	const closed = testkit.ClosedPort
 	_, port, _ := net.SplitHostPort(addr)
 	for _, tt := range []struct {
 		name, addr string

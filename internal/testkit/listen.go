@@ -9,6 +9,10 @@ import (
 	"carronade/internal/testkit/assert"
 )
 
+// ClosedPort is an address where nothing listens. A port that was free a moment ago may be that of another
+// test's server.
+const ClosedPort = "127.0.0.1:1"
+
 // Listen starts a server on loopback that gives each of its connections to serve, and closes it then.
 // It returns its address, and ends with t.
 func Listen(t testing.TB, serve func(c *net.TCPConn)) (addr string) {

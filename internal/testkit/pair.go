@@ -7,10 +7,6 @@ import (
 	"carronade/internal/testkit/assert"
 )
 
-// Closed is an address where nothing listens. A port that was free a moment ago may be that of
-// another test's server.
-const Closed = "127.0.0.1:1"
-
 // Pair returns both ends of a TCP connection, which is closed when t ends.
 func Pair(t testing.TB) (here, there *net.TCPConn) {
 	t.Helper()

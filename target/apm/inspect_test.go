@@ -49,9 +49,9 @@ func TestInspect(t *testing.T) {
 	inspects("ready", of(ready, nil), "publish_ready", target.LevelOK, "is ready")
 	inspects("not ready", of(old, nil), "publish_ready", target.LevelWarning, "is not ready")
 	inspects("two versions", of(old+","+ready, nil), "version", target.LevelNote, "different versions: 8.19.0, 9.2.0")
-	inspects("one of two is closed", of(ready+","+testkit.Closed, nil), "address "+testkit.Closed, target.LevelError, "refused")
+	inspects("one of two is closed", of(ready+","+testkit.ClosedPort, nil), "address "+testkit.ClosedPort, target.LevelError, "refused")
 	inspects("a red store", of(ready, map[string]string{"index": store.URL}), "index", target.LevelWarning, "its health is red, with 3 nodes")
-	inspects("no store", of(ready, map[string]string{"index": "http://" + testkit.Closed}), "index", target.LevelError, "does not answer")
+	inspects("no store", of(ready, map[string]string{"index": "http://" + testkit.ClosedPort}), "index", target.LevelError, "does not answer")
 	guarded := startStandin(t, standin.Options{SecretToken: "right"})
 	t.Setenv("APM_WRONG", "wrong")
 	silent := testkit.Listen(t, func(c *net.TCPConn) { io.Copy(io.Discard, c) })
@@ -61,7 +61,7 @@ func TestInspect(t *testing.T) {
 		within       time.Duration
 		want, hint   string
 	}{
-		{"a closed port", testkit.Closed, nil, time.Minute, "refused", "carronade standin apm"},
+		{"a closed port", testkit.ClosedPort, nil, time.Minute, "refused", "carronade standin apm"},
 		{"no login", guarded.Addr(), nil, time.Minute, "403", "--secret-token"},
 		{"a wrong login", guarded.Addr(), map[string]string{"secret-token": "env:APM_WRONG"}, time.Minute, "401", "secret token"},
 		{"silence", silent, nil, 200 * time.Millisecond, "", "stuck"},

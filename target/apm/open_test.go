@@ -64,7 +64,7 @@ func TestOpenRefuses(t *testing.T) {
 		want    string
 		hint    string
 	}{
-		{"nothing listens", "apm+http://" + testkit.Closed, token, "connect", "is the server running"},
+		{"nothing listens", "apm+http://" + testkit.ClosedPort, token, "connect", "is the server running"},
 		{"no token", answering(401, `{"error":"unauthorized"}`), nil, "401", "add --secret-token"},
 		{"a wrong token", answering(401, `{"error":"unauthorized: kestrel-9271"}`), token, "401", "check the secret token"},
 		{"no permission", answering(403, ""), token, "403", "lacks a permission"},

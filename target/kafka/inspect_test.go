@@ -45,7 +45,7 @@ func TestInspect(t *testing.T) {
 	inspects("a missing topic", missing(""), "topic", target.LevelWarning, "the topic none does not exist", "replication")
 	inspects("a missing topic that is only read", missing("consume"), "topic", target.LevelError, "does not exist")
 	inspects("a missing topic that is created", spec(t, urlOf(plaintext, "none"), map[string][]string{"create-topic": {"partitions=2"}}), "topic", target.LevelOK, "the run creates it")
-	inspects("one seed is closed", spec(t, "kafka://"+plaintext.ListenAddrs()[0]+","+testkit.Closed+"/t", nil), "address "+testkit.Closed, target.LevelWarning, "does not answer as a broker")
+	inspects("one seed is closed", spec(t, "kafka://"+plaintext.ListenAddrs()[0]+","+testkit.ClosedPort+"/t", nil), "address "+testkit.ClosedPort, target.LevelWarning, "does not answer as a broker")
 	inspects("the clock", spec(t, urlOf(plaintext, "t"), nil), "clock", target.LevelOK, "run on this machine")
 	inspects("no login", spec(t, urlOf(plaintext, "t"), nil), "login", target.LevelOK, "without TLS and without a login")
 	inspects("TLS", spec(t, urlOf(secured, "t"), map[string][]string{"tls": {"true"}, "tls-ca": {ca}}), "certificate", target.LevelWarning, "expires in")
@@ -62,7 +62,7 @@ func TestInspect(t *testing.T) {
 		want string
 		hint string
 	}{
-		{"a closed port", spec(t, "kafka://"+testkit.Closed+"/t", nil), "refused", "carronade standin kafka"},
+		{"a closed port", spec(t, "kafka://"+testkit.ClosedPort+"/t", nil), "refused", "carronade standin kafka"},
 		{"another authority", spec(t, urlOf(secured, "t"), map[string][]string{"tls": {"true"}, "tls-ca": {otherCA}}), "unknown authority", "--tls-ca"},
 		{"without TLS", spec(t, urlOf(secured, "t"), nil), "speaks TLS", "--tls"},
 		{"another protocol", spec(t, "kafka://"+unused+"/t", nil), "", "another protocol"},

@@ -67,7 +67,7 @@ func TestOpenExplainsErrors(t *testing.T) {
 		bufio.NewReader(c).ReadByte()
 		c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
 	})
-	const notListening = testkit.Closed
+	const notListening = testkit.ClosedPort
 	// A listener that reads everything and never answers.
 	silent := testkit.Listen(t, func(c *net.TCPConn) { io.Copy(io.Discard, c) })
 	secret := t.TempDir() + "/password"

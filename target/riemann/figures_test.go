@@ -183,17 +183,17 @@ func TestFiguresWithoutServer(t *testing.T) {
 	t.Parallel()
 	// Without a query address, an unreachable server is not an error.
 	s := openSession(t, specOf(t, "riemann+udp://"+silentSocket(t)))
-	s.figureSources = []*figureSource{{a: newTestAsker(t, testkit.Closed)}}
+	s.figureSources = []*figureSource{{a: newTestAsker(t, testkit.ClosedPort)}}
 	for range 2 {
 		f, err := s.Figures(t.Context())
 		assert.True(t, err == nil && len(f) == 0, "got %v, %v; want nothing, and no error", f, err)
 	}
 	// Over UDP the server's count is then unknown, and the report says so.
-	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, testkit.Closed) || !strings.Contains(w, "--query-address") {
+	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, testkit.ClosedPort) || !strings.Contains(w, "--query-address") {
 		t.Errorf("warnings %q, want one that no server answers queries", w)
 	}
 	// With a query address it is an error.
-	s = openSession(t, specOf(t, "riemann+udp://"+silentSocket(t), "query-address="+testkit.Closed))
+	s = openSession(t, specOf(t, "riemann+udp://"+silentSocket(t), "query-address="+testkit.ClosedPort))
 	for range 2 {
 		_, err := s.Figures(t.Context())
 		assert.ErrorHas(t, err, "read the server metrics")

@@ -28,13 +28,13 @@ func TestInspect(t *testing.T) {
 	inspects("the clock", specOf(t, "riemann://"+srv.Addr()), "clock", target.LevelOK, "on this machine")
 	inspects("the version", specOf(t, "riemann://"+srv.Addr()), "version", target.LevelUnknown, "no field")
 	inspects("other ports", specOf(t, "riemann://"+srv.Addr()), "other ports", target.LevelOK, "127.0.0.1")
-	inspects("one of two", specOf(t, "riemann://"+srv.Addr()+","+testkit.Closed), "address "+testkit.Closed, target.LevelError, "does not answer as a Riemann server")
+	inspects("one of two", specOf(t, "riemann://"+srv.Addr()+","+testkit.ClosedPort), "address "+testkit.ClosedPort, target.LevelError, "does not answer as a Riemann server")
 	inspects("UDP", specOf(t, "riemann+udp://"+srv.AddrOf("udp")), "address", target.LevelOK, "nothing refuses datagrams")
 	inspects("UDP without queries", specOf(t, "riemann+udp://"+silentSocket(t)), "index", target.LevelNote, "does not answer queries")
 	inspects("UDP with queries", specOf(t, "riemann+udp://"+srv.AddrOf("udp"), "query-address="+srv.Addr()), "index", target.LevelOK, "answers queries")
 	inspects("TLS", specOf(t, "riemann+tls://"+secured.addr, ours...), "certificate", target.LevelWarning, "TLS 1.3")
 	for _, tt := range []struct{ name, url, want string }{
-		{"nothing listens", "riemann://" + testkit.Closed, "refused"},
+		{"nothing listens", "riemann://" + testkit.ClosedPort, "refused"},
 		{"TLS", "riemann://" + secured.addr, "speaks TLS"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -28,7 +28,7 @@ func TestOpenErrors(t *testing.T) {
 	ours := []string{"tls-ca=" + certs.ca, "tls-cert=" + certs.cert, "tls-key=" + certs.key}
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
-	const closed = testkit.Closed
+	const closed = testkit.ClosedPort
 	tcp := startStandin(t, standinriemann.Options{Web: "127.0.0.1:0"})
 	silent := testkit.Listen(t, func(nc *net.TCPConn) { io.Copy(io.Discard, nc) })
 	closing := testkit.Listen(t, func(*net.TCPConn) {})

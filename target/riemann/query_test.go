@@ -110,7 +110,7 @@ func TestQueryErrors(t *testing.T) {
 	}{
 		{name: "a bad query", url: "riemann://" + srv.Addr(), query: `service = `, want: "parse error", hint: "double quotes"},
 		{name: "an empty query", url: "riemann://" + srv.Addr(), query: ``, want: "parse error", hint: "true"},
-		{name: "nothing listens", url: "riemann://" + testkit.Closed, query: "true", want: "connection refused", hint: "nothing listens there"},
+		{name: "nothing listens", url: "riemann://" + testkit.ClosedPort, query: "true", want: "connection refused", hint: "nothing listens there"},
 		{name: "plaintext to TLS", url: "riemann://" + secure.addr, query: "true", want: "speaks TLS", hint: "riemann+tls"},
 		{
 			name: "TLS without a certificate", url: "riemann+tls://" + secure.addr, query: "true", values: target.Values{"tls-ca": {certs.ca}},

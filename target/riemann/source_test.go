@@ -227,7 +227,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{name: "a short ttl", url: "riemann://" + srv.Addr(), most: 100, length: 2 * time.Minute, given: []string{"ttl=uniform(30s,300s)"}, want: "events expire from the index after 30s", hint: "--ttl 210s"},
 		{name: "no ttl", url: "riemann://" + srv.Addr(), most: 100, length: 2 * time.Minute, given: []string{"ttl=none"}, want: "events expire from the index after 1m0s", hint: "--ttl"},
 		{name: "expired", url: "riemann://" + srv.Addr(), most: 100, given: []string{"state={cycle(ok,expired)}"}, want: "removes them", hint: "--state"},
-		{name: "nowhere to ask", url: "riemann+udp://" + srv.AddrOf("udp"), most: 100, given: []string{"query-address=" + testkit.Closed}, want: "refused", hint: "--query-address"},
+		{name: "nowhere to ask", url: "riemann+udp://" + srv.AddrOf("udp"), most: 100, given: []string{"query-address=" + testkit.ClosedPort}, want: "refused", hint: "--query-address"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			spec := verifiedSpec(t, tt.url, tt.most, tt.given...)
