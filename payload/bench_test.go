@@ -9,8 +9,7 @@ import (
 
 func benchmarkGenerator(b *testing.B, s Spec) *Generator {
 	b.Helper()
-	g, err := New(s)
-	assert.OK(b, err)
+	g := assert.Value(New(s))(b)
 	return g
 }
 

@@ -100,7 +100,7 @@ func TestZipf(t *testing.T) {
 }
 
 func TestSizes(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		size     string
 		least    int
 		most     int
@@ -119,8 +119,7 @@ func TestSizes(t *testing.T) {
 		{"quantiles(60,80,80,500)", 60, 500, (70. + 80 + 290) / 3, 75},
 		{"quantiles(7,7)", 7, 7, 7, 7},
 		{"lognormal(300,1)", 5, 16524, 300 * math.Exp(0.5), 300 * math.Exp(-0.6745)},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.size[:min(len(test.size), 40)], func(t *testing.T) {
 			g := generator(t, Spec{Seed: 1, Size: test.size})
 			const events = 200000
@@ -133,9 +132,8 @@ func TestSizes(t *testing.T) {
 			if sizes[0] < test.least || sizes[events-1] > test.most || g.MaxSize() != test.most {
 				t.Errorf("got %d to %d, MaxSize %d, want %d to %d", sizes[0], sizes[events-1], g.MaxSize(), test.least, test.most)
 			}
-			if got := g.MeanSize(); math.Abs(got-test.mean) > 0.003*test.mean {
-				t.Errorf("got a mean of %v, want %v", got, test.mean)
-			}
+			got := g.MeanSize()
+			assert.True(t, math.Abs(got-test.mean) <= 0.003*test.mean, "got a mean of %v, want %v", got, test.mean)
 			if got := sum / events; math.Abs(got-g.MeanSize()) > 0.01*test.mean {
 				t.Errorf("%d events have a mean of %v, MeanSize says %v", events, got, g.MeanSize())
 			}
@@ -222,7 +220,7 @@ var codecs = []struct {
 // TestCompression: batches of 128 KiB of events compress to the requested ratio, with
 // each codec and at each size.
 func TestCompression(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		payload  string
 		low, top float64
 	}{
@@ -234,8 +232,7 @@ func TestCompression(t *testing.T) {
 		{"compressible(0.5)", 0.47, 0.54},
 		{"compressible(0.75)", 0.72, 0.78},
 		{"compressible(1)", 1, 1.005},
-	}
-	for _, test := range tests {
+	} {
 		for _, size := range []string{"100", "1KiB", "64KiB", "100-2000"} {
 			g := generator(t, Spec{Seed: 1, Payload: test.payload, Size: size})
 			var batch []byte
@@ -244,8 +241,7 @@ func TestCompression(t *testing.T) {
 			}
 			for _, codec := range codecs {
 				t.Run(fmt.Sprintf("%s/%s/%s", test.payload, size, codec.name), func(t *testing.T) {
-					compressed, err := codec.compress(batch)
-					assert.OK(t, err)
+					compressed := assert.Value(codec.compress(batch))(t)
 					got := float64(compressed) / float64(len(batch))
 					t.Logf("%.3f", got)
 					assert.True(t, got >= test.low && got <= test.top, "got %.3f, want %v to %v", got, test.low, test.top)
@@ -256,9 +252,8 @@ func TestCompression(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
-	if got := len(strings.Fields(wordList)); got != 256 {
-		t.Fatalf("got %d words, want 256", got)
-	}
+	got := len(strings.Fields(wordList))
+	assert.Must(t, got == 256, "got %d words, want 256", got)
 	known := map[string]bool{}
 	for w := range strings.FieldsSeq(wordList) {
 		assert.True(t, len(w) <= 15 && !known[w], "word %q is too long or repeated", w)

@@ -17,8 +17,7 @@ func TestGolden(t *testing.T) {
 	if testkit.Update() {
 		assert.OK(t, os.WriteFile(goldenFile, []byte(java(t)), 0o644))
 	}
-	data, err := os.ReadFile(goldenFile)
-	assert.OK(t, err)
+	data := assert.Value(os.ReadFile(goldenFile))(t)
 	tried := map[string]bool{}
 	rows := 0
 	for line := range strings.Lines(string(data)) {
@@ -51,9 +50,8 @@ func TestGoldenIsOfJava(t *testing.T) {
 	if _, err := exec.LookPath("java"); err != nil {
 		t.Skip("java is missing")
 	}
-	data, err := os.ReadFile(goldenFile)
-	assert.OK(t, err)
-	assert.Same(t, java(t), string(data), "the golden file differs (-file +java)")
+	data := assert.Value(os.ReadFile(goldenFile))(t)
+	assert.Same(t, java(t), string(data), "the golden file and Java")
 }
 
 func java(t *testing.T) string {

@@ -10,7 +10,7 @@ import (
 )
 
 func TestRefused(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		spec  Spec
 		err   string // what the error must say
@@ -86,24 +86,20 @@ func TestRefused(t *testing.T) {
 		{"no hexadecimal", Spec{Payload: `file(x,delim=\x4g)`}, `\x4g`, PayloadForms},
 		{"header without value", Spec{Headers: []string{"a"}}, "NAME=VALUE", "such as"},
 		{"header without name", Spec{Headers: []string{"=a"}}, "NAME=VALUE", "such as"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := New(test.spec)
 			assert.Must(t, err != nil, "got no error, want %q", test.err)
-			for _, want := range []string{test.err, test.forms} {
-				assert.True(t, strings.Contains(err.Error(), want), "error %q does not say %q", err, want)
-			}
-			if got := strings.Count(err.Error(), "want "); got > 1 {
-				t.Errorf("error %q contains \"want \" %d times", err, got)
-			}
+			assert.Has(t, err.Error(), test.err, test.forms)
+			got := strings.Count(err.Error(), "want ")
+			assert.True(t, got <= 1, "error %q contains \"want \" %d times", err, got)
 		})
 	}
 }
 
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
-	tests := []struct {
+	for _, test := range []struct {
 		name, data, form string // PATH stands for the file
 		want             []string
 	}{
@@ -127,8 +123,7 @@ func TestFile(t *testing.T) {
 		{"only a match", "|", `file(PATH,match=\|)`, []string{"", ""}},
 		{"no match in it", "abc", "file(PATH,match=[0-9])", []string{"abc", "abc"}},
 		{"no delimiter in it", "abc", "file:PATH", []string{"abc", "abc"}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(dir, "with, comma (and parentheses)")
 			assert.OK(t, os.WriteFile(path, []byte(test.data), 0o600))
@@ -140,7 +135,7 @@ func TestFile(t *testing.T) {
 				}
 				longest = max(longest, len(want))
 			}
-			assert.Equal(t, g.MaxSize(), longest, "got a maximum")
+			assert.Equal(t, g.MaxSize(), longest, "maximum")
 		})
 	}
 	t.Run("at random", func(t *testing.T) {
@@ -159,9 +154,8 @@ func TestFile(t *testing.T) {
 		if got, want := g.MeanSize(), 1.0; got != want {
 			t.Errorf("got a mean of %v, want %v", got, want)
 		}
-		if got := g.Describe(); !strings.Contains(got, "10 values, 1 B at most") {
-			t.Errorf("got %q", got)
-		}
+		got := g.Describe()
+		assert.True(t, strings.Contains(got, "10 values, 1 B at most"), "got %q", got)
 	})
 }
 
@@ -186,9 +180,7 @@ func FuzzCut(f *testing.F) {
 		for n := range file.count() {
 			line := string(file.line(0, uint64(n)))
 			assert.True(t, !strings.Contains(line, delim), "value %q contains the delimiter %q", line, delim)
-			if len(line) > file.max {
-				t.Errorf("value of %d bytes, maximum %d", len(line), file.max)
-			}
+			assert.True(t, len(line) <= file.max, "value of %d bytes, maximum %d", len(line), file.max)
 			values = append(values, line)
 		}
 		got := strings.Join(values, delim)
@@ -220,13 +212,11 @@ func FuzzNew(f *testing.F) {
 			if got := g.Size(n); got < 0 || got > g.MaxSize() {
 				t.Errorf("size %d, maximum %d", got, g.MaxSize())
 			}
-			if got := g.AppendKey(nil, n); len(got) > g.MaxKeySize() {
-				t.Errorf("key %q, at most %d bytes", got, g.MaxKeySize())
-			}
+			got := g.AppendKey(nil, n)
+			assert.True(t, len(got) <= g.MaxKeySize(), "key %q, at most %d bytes", got, g.MaxKeySize())
 			if g.Size(n) < 1<<16 {
-				if got := g.AppendValue(nil, n); len(got) != g.Size(n) {
-					t.Errorf("value of %d bytes, size %d", len(got), g.Size(n))
-				}
+				got := g.AppendValue(nil, n)
+				assert.True(t, len(got) == g.Size(n), "value of %d bytes, size %d", len(got), g.Size(n))
 			}
 		}
 	})

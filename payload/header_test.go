@@ -89,9 +89,8 @@ func TestKeyExpressions(t *testing.T) {
 	if env := generator(t, Spec{Key: `%{env:get("CARRONADE_TEST_KEY")}-${rnd.nextInt(9)}`}); !env.KeyUsesEnv() || g.KeyUsesEnv() || generator(t, Spec{Key: "seq"}).KeyUsesEnv() {
 		t.Errorf("keys use the environment: %t and %t", env.KeyUsesEnv(), g.KeyUsesEnv())
 	}
-	if got := g.Describe(); !strings.Contains(got, "key user-${rnd.nextInt(1000)}") {
-		t.Errorf("got %q", got)
-	}
+	got := g.Describe()
+	assert.True(t, strings.Contains(got, "key user-${rnd.nextInt(1000)}"), "got %q", got)
 	if (Spec{Key: "%{rnd.nextInt(1000)}"}).Varies() || (Spec{Key: "${foo}"}).Varies() || (Spec{Key: "seq", Headers: []string{"a=b"}}).Varies() {
 		t.Error("a constant, an error or a distribution of keys varies")
 	}
@@ -114,7 +113,5 @@ func TestExpressionErrors(t *testing.T) {
 		_, err := New(tt.spec)
 		assert.ErrorHas(t, err, tt.want, "%+v", tt.spec)
 	}
-	if _, err := New(Spec{Headers: []string{"a=${time:nanos()}"}}); err != nil {
-		t.Errorf("a header as it is sent: %v", err)
-	}
+	assert.Value(New(Spec{Headers: []string{"a=${time:nanos()}"}}))(t, "a header as it is sent")
 }

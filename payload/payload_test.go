@@ -16,8 +16,7 @@ import (
 
 func generator(t testing.TB, s Spec) *Generator {
 	t.Helper()
-	g, err := New(s)
-	assert.OK(t, err)
+	g := assert.Value(New(s))(t)
 	return g
 }
 
@@ -33,13 +32,13 @@ func TestDefaults(t *testing.T) {
 	}
 	got := facts{g.Size(7), g.MaxSize(), g.MaxKeySize(), g.MeanSize(), g.HasKey(), string(g.AppendKey(nil, 7)), len(g.Headers()), g.Describe()}
 	want := facts{Size: 100, Max: 100, Mean: 100, Says: "random, 100 B each; no key"}
-	assert.Same(t, got, want, "-want +")
+	assert.Same(t, got, want)
 }
 
 // TestBytesAreStable: reports contain the seed, and repeating a run must give the same
 // bytes. A change of these sums breaks that and needs a reason.
 func TestBytesAreStable(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		spec Spec
 		want uint32
@@ -51,8 +50,7 @@ func TestBytesAreStable(t *testing.T) {
 		{"weighted", Spec{Seed: 1, Size: "weighted(1:1,20:2,300:1)"}, 0x3b674977},
 		{"uniform keys", Spec{Seed: 1, Key: "uniform(1000)"}, 0x51e80c16},
 		{"zipf keys of a table", Spec{Seed: 1, Key: "zipf(1000,1.1)"}, 0xb15633e5},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := generator(t, test.spec)
 			sum := crc32.NewIEEE()
@@ -144,13 +142,11 @@ func TestEventsDiffer(t *testing.T) {
 		seen[string(a.AppendValue(nil, n))] = true
 		seen[string(b.AppendValue(nil, n))] = true
 	}
-	if got, want := len(seen), 20000; got != want {
-		t.Errorf("got %d distinct values, want %d", got, want)
-	}
+	assert.Equal(t, len(seen), 20000, "distinct values")
 }
 
 func TestKeyText(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, key string
 		n         uint64
 		want      string
@@ -163,8 +159,7 @@ func TestKeyText(t *testing.T) {
 		{"one key of many digits", "uniform(1,24)", 5, strings.Repeat("0", 24)},
 		{"one key of a zipf distribution", "zipf(1,1,3)", 5, "000"},
 		{"ten keys", "uniform(10)", 5, strconv.FormatUint(generator(t, Spec{Key: "uniform(10)"}).KeyNumber(5), 10)},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			assert.Equal(t, string(generator(t, Spec{Key: test.key}).AppendKey(nil, test.n)), test.want)
 		})
@@ -174,22 +169,19 @@ func TestKeyText(t *testing.T) {
 		seen := map[string]bool{}
 		for n := range uint64(10000) {
 			got := string(a.AppendKey(nil, n))
-			if want := strconv.FormatUint(a.KeyNumber(n), 36); len(got) != 12 || strings.TrimLeft(got, "0") != want {
-				t.Fatalf("name %q of event %d: want %q", got, n, want)
-			}
-			if bits := b.AppendKey(nil, n); len(bits) != b.MaxKeySize() || strings.Trim(string(bits), "01") != "" {
-				t.Fatalf("name %q of event %d", bits, n)
-			}
+			want := strconv.FormatUint(a.KeyNumber(n), 36)
+			assert.Must(t, len(got) == 12 && strings.TrimLeft(got, "0") == want, "name %q of event %d: want %q", got, n, want)
+			bits := b.AppendKey(nil, n)
+			assert.Must(t, len(bits) == b.MaxKeySize() && strings.Trim(string(bits), "01") == "", "name %q of event %d", bits, n)
 			seen[got] = true
 		}
-		assert.Equal(t, len(seen), 10000, "distinct names of 10,000")
+		assert.Equal(t, len(seen), 10000, "distinct names")
 	})
 	t.Run("one width", func(t *testing.T) {
 		g := generator(t, Spec{Key: "uniform(1001)"})
 		for n := range uint64(1000) {
-			if got := g.AppendKey(nil, n); len(got) != 4 {
-				t.Fatalf("key %q of event %d: want 4 digits", got, n)
-			}
+			got := g.AppendKey(nil, n)
+			assert.Must(t, len(got) == 4, "key %q of event %d: want 4 digits", got, n)
 		}
 	})
 }
@@ -233,9 +225,8 @@ func TestLetters(t *testing.T) {
 			counts[c-'A']++
 		}
 	}
-	if got, want := []int{len(seen["few"]), len(seen["all"])}, []int{3, 1000}; !cmp.Equal(got, want) {
-		t.Errorf("got %v different values, want %v", got, want)
-	}
+	got, want := []int{len(seen["few"]), len(seen["all"])}, []int{3, 1000}
+	assert.True(t, cmp.Equal(got, want), "got %v different values, want %v", got, want)
 	for i, n := range counts {
 		assert.True(t, n >= 40_000/26*0.8 && n <= 40_000/26*1.2, "%c occurs %g times of 40,000", 'A'+i, n)
 	}
@@ -278,22 +269,19 @@ func TestHeaders(t *testing.T) {
 		{"twice", []byte("a=b")},
 		{"source", []byte("again")},
 	}
-	assert.Same(t, g.Headers(), want, "-want +")
-	if got, want := g.Describe(), "random, 100 B each; no key; 4 headers, 39 B"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Same(t, g.Headers(), want)
+	assert.Equal(t, g.Describe(), "random, 100 B each; no key; 4 headers, 39 B")
 }
 
 func TestDescribe(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		spec Spec
 		want string
 	}{
 		{Spec{Size: "1KiB", Key: "zipf(1000,1.1)"}, "random, 1 KiB each; key zipf(1000,1.1)"},
 		{Spec{Size: "100-2000", Payload: "text"}, "text, 100-2000 bytes, 1.03 KiB in the mean; no key"},
 		{Spec{Payload: "monotonic", Headers: []string{"a=b"}}, "monotonic, 20 B at most; no key; 1 header, 2 B"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.want, func(t *testing.T) {
 			assert.Equal(t, generator(t, test.spec).Describe(), test.want)
 		})
@@ -308,9 +296,7 @@ func TestConcurrent(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
-				if got := g.AppendKey(g.AppendValue(nil, 3), 3); !bytes.Equal(got, want) {
-					t.Errorf("%+v: goroutines differ", s)
-				}
+				assert.True(t, bytes.Equal(g.AppendKey(g.AppendValue(nil, 3), 3), want), "%+v: goroutines differ", s)
 			})
 		}
 		wg.Wait()
@@ -321,11 +307,10 @@ func TestNoAllocations(t *testing.T) {
 	for _, s := range specs {
 		g := generator(t, s)
 		b, n := make([]byte, 0, g.MaxSize()+g.MaxKeySize()), uint64(0)
-		if got := testing.AllocsPerRun(100, func() {
+		got := testing.AllocsPerRun(100, func() {
 			b = g.AppendKey(g.AppendValue(b[:0], n), n)
 			n++
-		}); got != 0 {
-			t.Errorf("%+v: got %v allocations per event, want none", s, got)
-		}
+		})
+		assert.True(t, got == 0, "%+v: got %v allocations per event, want none", s, got)
 	}
 }

@@ -21,10 +21,8 @@ const mongooseSeed = "7a42d9c483244167"
 // expressions.
 func mongooseRing(t testing.TB, seed string, size int) []byte {
 	t.Helper()
-	words, err := ParseTemplate("${int64:xorShift(this.last())}%{"+seedOf(t, seed)+"}", TemplateOptions{})
-	assert.OK(t, err)
-	first, err := parseSeed(seed)
-	assert.OK(t, err)
+	words := assert.Value(ParseTemplate("${int64:xorShift(this.last())}%{"+seedOf(t, seed)+"}", TemplateOptions{}))(t)
+	first := assert.Value(parseSeed(seed))(t)
 	b := wordBytes(first)
 	for n := uint64(0); len(b) < size; n++ {
 		b = append(b, wordBytes(uint64(words.Integer(n)))...)
@@ -35,8 +33,7 @@ func mongooseRing(t testing.TB, seed string, size int) []byte {
 // seedOf is a seed as a decimal number.
 func seedOf(t testing.TB, seed string) string {
 	t.Helper()
-	n, err := parseSeed(seed)
-	assert.OK(t, err)
+	n := assert.Value(parseSeed(seed))(t)
 	return fmt.Sprint(int64(n))
 }
 
@@ -52,19 +49,15 @@ func wordBytes(w uint64) []byte {
 // TestRingBytes: the ring of a seed has the bytes of mongoose's.
 func TestRingBytes(t *testing.T) {
 	r := newRing(0x7a42d9c483244167, 4<<20)
-	if got, want := hex.EncodeToString(r.data[:40]), "7a42d9c4832441676ff96986de7f7a2ead08c0f095e9c0d382bda141074279ca0349d9ec9e4cde5b"; got != want {
-		t.Errorf("it begins with %s, want %s", got, want)
-	}
-	if got, want := hex.EncodeToString(r.data[4<<20-8:]), "101892152b7275f3"; got != want {
-		t.Errorf("it ends in %s, want %s", got, want)
-	}
+	got, want := hex.EncodeToString(r.data[:40]), "7a42d9c4832441676ff96986de7f7a2ead08c0f095e9c0d382bda141074279ca0349d9ec9e4cde5b"
+	assert.True(t, got == want, "it begins with %s, want %s", got, want)
+	got, want = hex.EncodeToString(r.data[4<<20-8:]), "101892152b7275f3"
+	assert.True(t, got == want, "it ends in %s, want %s", got, want)
 	for _, size := range []int{1, 7, 8, 9, 100, 4096} { // also with a part of a word
 		for _, seed := range []string{mongooseSeed, "1", "ffffffffffffffff", "-5"} {
-			n, err := parseSeed(seed)
-			assert.OK(t, err)
-			if want := mongooseRing(t, seed, size); !bytes.Equal(newRing(n, size).data, want) {
-				t.Errorf("the ring of %s with %d bytes differs", seed, size)
-			}
+			n := assert.Value(parseSeed(seed))(t)
+			assert.True(t, bytes.Equal(newRing(n, size).data, mongooseRing(t, seed, size)),
+				"the ring of %s with %d bytes differs", seed, size)
 		}
 	}
 }
@@ -82,20 +75,16 @@ func TestRingValues(t *testing.T) {
 	}
 	g, err := New(Spec{Size: "1-350", Payload: "ring(100,${this.last() + 37}%{5},7a42d9c483244167)", Key: "number(36,${this.last() + 37}%{5},item-)"})
 	assert.OK(t, err)
-	c, err := ParseCheck("ring(100,names(36,item-),7a42d9c483244167)")
-	assert.OK(t, err)
+	c := assert.Value(ParseCheck("ring(100,names(36,item-),7a42d9c483244167)"))(t)
 	for n := range uint64(200) {
 		value, key := g.AppendValue(nil, n), g.AppendKey(nil, n)
 		offset := 5 + 37*(n+1)
-		if want := at(offset, g.Size(n)); !bytes.Equal(value, want) {
-			t.Fatalf("event %d is %x, want %x", n, value, want)
-		}
+		want := at(offset, g.Size(n))
+		assert.Must(t, bytes.Equal(value, want), "event %d is %x, want %x", n, value, want)
 		if want := fmt.Sprintf("item-%s", strings.ToLower(base36(offset))); string(key) != want {
 			t.Fatalf("the key of event %d is %s, want %s", n, key, want)
 		}
-		if len(key) > g.MaxKeySize() {
-			t.Errorf("a key of %d bytes, more than %d", len(key), g.MaxKeySize())
-		}
+		assert.True(t, len(key) <= g.MaxKeySize(), "a key of %d bytes, more than %d", len(key), g.MaxKeySize())
 		assert.True(t, c.Value(0, key, value) && !c.Value(0, g.AppendKey(nil, n+1), value), "event %d: the check confuses keys", n)
 	}
 }
@@ -158,9 +147,8 @@ func TestRingErrors(t *testing.T) {
 		"ring(4MiB,other(1),ff)":         "neither names",
 		"ring(4MiB,list(/absent),ff)":    "no such file",
 	} {
-		if _, err := ParseCheck(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", text, err, want)
-		}
+		_, err := ParseCheck(text)
+		assert.ErrorHas(t, err, want, "%s", text)
 	}
 }
 
@@ -169,7 +157,7 @@ func TestRingVaries(t *testing.T) {
 	for text, want := range map[string]bool{
 		"ring(4MiB,ff)": false, "ring(4MiB,${this.last() + 1}%{0},ff)": true, "ring(4MiB,${7},ff)": false, "random": false,
 	} {
-		assert.Equal(t, (Spec{Payload: text}).Varies(), want, "%s varies", text)
+		assert.Equal(t, (Spec{Payload: text}).Varies(), want, "whether %s varies", text)
 	}
 	assert.True(t, (Spec{Key: "number(10,${this.last() + 1}%{0})"}).Varies(), "keys with a number do not vary")
 }
@@ -177,8 +165,7 @@ func TestRingVaries(t *testing.T) {
 // TestCheckFindsAnyChange: without keys and lists, a value is one of the ring's pieces, and no
 // byte of it can change unnoticed, if it is long enough to have one place.
 func TestCheckFindsAnyChange(t *testing.T) {
-	c, err := ParseCheck("ring(64KiB,7a42d9c483244167)")
-	assert.OK(t, err)
+	c := assert.Value(ParseCheck("ring(64KiB,7a42d9c483244167)"))(t)
 	ring := mongooseRing(t, mongooseSeed, 64<<10)
 	rapid.Check(t, func(t *rapid.T) {
 		offset, size := rapid.IntRange(0, 64<<10-1).Draw(t, "offset"), rapid.IntRange(0, 1000).Draw(t, "size")
@@ -226,9 +213,8 @@ func TestCheckList(t *testing.T) {
 		"t/a,f,-1,0/0\n":      "f:1: \"-1\" is not a size",
 		"t/a,f,1,1/28\n":      "f:1: the item was updated (1/28)",
 	} {
-		if _, err := parseCheckedItems(strings.NewReader(text), "f"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
-		}
+		_, err := parseCheckedItems(strings.NewReader(text), "f")
+		assert.ErrorHas(t, err, want, "%q", text)
 	}
 }
 
@@ -251,9 +237,7 @@ func FuzzCheckList(f *testing.F) {
 
 func BenchmarkRing(b *testing.B) {
 	g, err := New(Spec{Size: "1KiB", Payload: "ring(4MiB,${math:absInt64(int64:xorShift(this.last()) % 4738381338321616896)}%{1},7a42d9c483244167)"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.OK(b, err)
 	var buf []byte
 	b.SetBytes(1 << 10)
 	b.ReportAllocs()

@@ -19,8 +19,7 @@ func environment(name string) (string, bool) {
 
 func parse(t testing.TB, text string) *Template {
 	t.Helper()
-	e, err := ParseTemplate(text, TemplateOptions{Seed: 1, Env: environment})
-	assert.OK(t, err, "%s", text)
+	e := assert.Value(ParseTemplate(text, TemplateOptions{Seed: 1, Env: environment}))(t, "%s", text)
 	return e
 }
 
@@ -68,9 +67,7 @@ func TestTexts(t *testing.T) {
 			e := parse(t, tt.text)
 			got := made(e, 7)
 			assert.Equal(t, got, tt.want)
-			if len(got) > e.MaxLen() {
-				t.Errorf("got %d bytes, at most %d", len(got), e.MaxLen())
-			}
+			assert.True(t, len(got) <= e.MaxLen(), "got %d bytes, at most %d", len(got), e.MaxLen())
 		})
 	}
 }
@@ -169,9 +166,8 @@ func TestErrors(t *testing.T) {
 			e, err := ParseTemplate(tt.text, TemplateOptions{Env: environment})
 			var wrong *TemplateError
 			assert.Must(t, errors.As(err, &wrong), "got %v and %v, want an Error", e, err)
-			if wrong.Column != tt.column || !strings.Contains(wrong.Why, tt.why) {
-				t.Errorf("got %v, want at %d: ...%s...", err, tt.column, tt.why)
-			}
+			assert.True(t, wrong.Column == tt.column && strings.Contains(wrong.Why, tt.why),
+				"got %v, want at %d: ...%s...", err, tt.column, tt.why)
 		})
 	}
 }
@@ -196,7 +192,7 @@ func TestEnvironmentIsNotShown(t *testing.T) {
 		"a": false, "${env:get('USER')}": true, "%{env:get('USER')}": true, "${rnd.nextInt(5)}": false,
 		"${rnd.nextInt(env:get('LEVEL'))}": true, "${this.last() + 1}%{env:get('LEVEL')}": true, "${env:get('EMPTY') == '' ? 1 : 2}": true,
 	} {
-		assert.Equal(t, parse(t, text).UsesEnv(), want, "%s: uses the environment", text)
+		assert.Equal(t, parse(t, text).UsesEnv(), want, "whether %s uses the environment", text)
 	}
 }
 
@@ -205,9 +201,8 @@ func TestRandom(t *testing.T) {
 	const text = "${rnd.nextInt(1000000)} ${rnd.nextInt(1000000)} ${math:random(5)} ${path:random(16, 4)}${rnd.nextLong()} ${rnd.nextInt()} ${rnd.nextLong(1 + math:random(9))}"
 	a, b := parse(t, text), parse(t, text)
 	for n := range uint64(100) {
-		if x, y := made(a, 99-n), made(b, 99-n); x != y || x != made(a, 99-n) {
-			t.Errorf("event %d: %q and %q", n, x, y)
-		}
+		x, y := made(a, 99-n), made(b, 99-n)
+		assert.True(t, x == y && x == made(a, 99-n), "event %d: %q and %q", n, x, y)
 	}
 	parts := strings.Fields(made(a, 0))
 	assert.True(t, parts[0] != parts[1], "two calls draw the same number: %q", parts)
@@ -227,9 +222,8 @@ func TestRandom(t *testing.T) {
 		counts[d]++
 	}
 	for d := 1; d <= 4; d++ {
-		if got := depths[d]; got < 12000 || got > 13000 {
-			t.Errorf("%d of 50000 paths have the depth %d, want a quarter", got, d)
-		}
+		got := depths[d]
+		assert.True(t, got >= 12000 && got <= 13000, "%d of 50000 paths have the depth %d, want a quarter", got, d)
 	}
 	for d, got := range counts {
 		assert.True(t, got >= 9500 && got <= 10500, "%d of 50000 numbers are %d, want a fifth", got, d)
@@ -267,9 +261,8 @@ func TestSequence(t *testing.T) {
 		want[n] = made(a, uint64(n))
 	}
 	for n := len(want) - 1; n >= 0; n -= 7 {
-		if got := made(b, uint64(n)); got != want[n] {
-			t.Fatalf("event %d: got %s backwards, want %s", n, got, want[n])
-		}
+		got := made(b, uint64(n))
+		assert.Must(t, got == want[n], "event %d: got %s backwards, want %s", n, got, want[n])
 	}
 }
 
@@ -278,13 +271,10 @@ func TestSequenceMarks(t *testing.T) {
 	q := &sequence{next: func(c ctx) uint64 { return c.last + 1 }, marks: []uint64{0}, stride: 1}
 	last := uint64(3*marksKept) * blockEvents
 	for n := uint64(0); n <= last; n += blockEvents {
-		if got := q.at(ctx{event: n}); got != n+1 {
-			t.Fatalf("event %d: got %d", n, got)
-		}
+		got := q.at(ctx{event: n})
+		assert.Must(t, got == n+1, "event %d: got %d", n, got)
 	}
-	if len(q.marks) > marksKept || q.stride != 4 {
-		t.Errorf("%d marks, each %d blocks", len(q.marks), q.stride)
-	}
+	assert.True(t, len(q.marks) <= marksKept && q.stride == 4, "%d marks, each %d blocks", len(q.marks), q.stride)
 	for _, n := range []uint64{5, last / 3, last / 2, last, last + 5*blockEvents, 0} {
 		assert.Equal(t, q.at(ctx{event: n}), n+1, "event %d", n)
 	}
@@ -306,14 +296,13 @@ func TestRefresh(t *testing.T) {
 				e    *Template
 				want int64
 			}{{live, now}, {once, start}, {refreshed, start + i/10*1000}, {counter, 41 + i/10}} {
-				assert.Equal(t, made(tt.e, 0), strconv.FormatInt(tt.want, 10), "after %d ms", 100*i, tt.want)
+				assert.Equal(t, made(tt.e, 0), strconv.FormatInt(tt.want, 10), "after %d ms", 100*i)
 			}
 			draws = append(draws, made(draw, uint64(i)))
 			time.Sleep(100 * time.Millisecond)
 		}
-		if draws[0] != draws[9] || draws[0] == draws[10] || draws[10] == draws[20] {
-			t.Errorf("random values of the background: %q", draws)
-		}
+		assert.True(t, draws[0] == draws[9] && draws[0] != draws[10] && draws[10] != draws[20],
+			"random values of the background: %q", draws)
 	})
 }
 

@@ -118,9 +118,8 @@ func TestAPMAnswers(t *testing.T) {
 			}
 			d := e.wantUnlessSlow(t, code).document(t)
 			got := d.wholeRun()
-			if got.Acked != tt.acked || got.Failed != tt.failed || got.Unknown != tt.unknown {
-				t.Errorf("acked %d, failed %d, unknown %d, want %d, %d, %d: %+v", got.Acked, got.Failed, got.Unknown, tt.acked, tt.failed, tt.unknown, d.Failures)
-			}
+			assert.True(t, got.Acked == tt.acked && got.Failed == tt.failed && got.Unknown == tt.unknown,
+				"acked %d, failed %d, unknown %d, want %d, %d, %d: %+v", got.Acked, got.Failed, got.Unknown, tt.acked, tt.failed, tt.unknown, d.Failures)
 			if tt.class != "" && d.failed(tt.class) != tt.failed+tt.unknown {
 				t.Errorf("of class %s: %d, want all: %+v", tt.class, d.failed(tt.class), d.Failures)
 			}
@@ -162,7 +161,7 @@ func TestAPMStopsReading(t *testing.T) {
 	freeze := r.freezeFor(time.Second)
 	d := s.wait(runTimeout).succeeded(t).document(t)
 	d.checkFreeze(t, freeze, measurement, 1.1)
-	assert.Equal(t, d.Totals.Acked, 20_000, "acked of 20000")
+	assert.Equal(t, d.Totals.Acked, 20_000, "events acked")
 }
 
 // TestAPMRefusals: a target that cannot be used ends the program with an error, a
@@ -230,9 +229,8 @@ func TestAPMRefusals(t *testing.T) {
 			} else {
 				e.want(t, 2).says(t, append(tt.says, "hint:")...)
 			}
-			if strings.Contains(e.stderr+e.stdout, canary) || strings.Contains(e.stderr+e.stdout, "letmein") {
-				t.Errorf("a secret is shown:\n%s%s", e.stdout, e.stderr)
-			}
+			assert.True(t, !strings.Contains(e.stderr+e.stdout, canary) && !strings.Contains(e.stderr+e.stdout, "letmein"),
+				"a secret is shown:\n%s%s", e.stdout, e.stderr)
 		})
 	}
 }

@@ -25,9 +25,8 @@ func commitRepo(t *testing.T, branch string) (dir string) {
 	writeFile(t, filepath.Join(dir, "VERSION"), "1\n")
 	for _, args := range [][]string{{"init", "-q", "-b", branch}, {"add", "."}, {"commit", "-qm", "one"}} {
 		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		assert.Must(t, err == nil, "git %v: %v\n%s", args, err, out)
 	}
 	return dir
 }
@@ -76,8 +75,7 @@ func TestAPMIndexed(t *testing.T) {
 		page := runWith(t, nil, "--events", "1", "--spans", "2", "--frames", "3", "--concurrency", "4", "--for", "3s", "--gzip", "1",
 			"--json-file", file, "--system-git", commitRepo(t, "trace-apm-server"),
 			"--system-flag", "max-event=200KiB", "--system-flag-format", "--{name}={value}", "--full").wantOneOf(t, 0, 3).stdout
-		text, err := os.ReadFile(file)
-		assert.OK(t, err)
+		text := assert.Value(os.ReadFile(file))(t)
 		d := ended{stdout: string(text)}.document(t)
 		d.checkIndexed(t, 0)
 		if *d.Indexed.Share != 1 || !strings.Contains(page, "100.00% of the "+thousands(d.Indexed.Expected)+" expected") {
@@ -92,18 +90,15 @@ func TestAPMIndexed(t *testing.T) {
 			t.Errorf("facts %v", facts)
 		}
 		per := float64(c.AckedBytes) / c.ElapsedS * 60 / float64(d.System.PeakRSS)
-		if d.System.Memory == nil || *d.System.Memory < per*0.999 || *d.System.Memory > per*1.001 {
-			t.Errorf("memory efficiency %v, want %v: accepted bytes a minute over the peak", d.System.Memory, per)
-		}
+		assert.True(t, d.System.Memory != nil && *d.System.Memory >= per*0.999 && *d.System.Memory <= per*1.001,
+			"memory efficiency %v, want %v: accepted bytes a minute over the peak", d.System.Memory, per)
 		unwrapped := strings.Join(strings.Fields(page), " ")
-		for _, want := range []string{
+		assert.Has(t, unwrapped,
 			"pushed ", "accepted ", " on the wire", "Answers status batches share a second events 202 ", " total ",
 			" documents, 100.00% of the ", "service a batch mean ", " resident at most, in this run", "efficiency ",
-			"branch trace-apm-server", "revision " + facts["revision"].(string) + " of " + strconv.Itoa(time.Now().UTC().Year()) + "-",
+			"branch trace-apm-server", "revision "+facts["revision"].(string)+" of "+strconv.Itoa(time.Now().UTC().Year())+"-",
 			"flags max-event=200KiB",
-		} {
-			assert.True(t, strings.Contains(unwrapped, want), "the page does not say %q:\n%s", want, page)
-		}
+		)
 	})
 
 	t.Run("documents lost", func(t *testing.T) {
@@ -159,9 +154,7 @@ func TestAPMWatched(t *testing.T) {
 	pid := strconv.Itoa(server.cmd.Process.Pid)
 	args := []string{"run", "apm+http://" + server.addr, "--rate", "2k/s", "--json", "--system-pid", pid, "--for"}
 	d := run(t, append(args, "1s")...).succeeded(t).document(t)
-	if d.System == nil || d.System.PeakRSS < 1<<20 || d.System.Died {
-		t.Fatalf("system %+v", d.System)
-	}
+	assert.Must(t, d.System != nil && d.System.PeakRSS >= 1<<20 && !d.System.Died, "system %+v", d.System)
 	assert.OK(t, server.cmd.Process.Signal(syscall.Signal(0)), "a system that the program did not start was stopped")
 	s := start(t, append(args, "60s")...)
 	s.awaitStderr(progressText)

@@ -38,11 +38,9 @@ func TestAsHeyAPM(t *testing.T) {
 		e = run(t, args...).wantOneOf(t, codes...)
 		paths, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 		for _, path := range paths { // in their order
-			data, err := os.ReadFile(path)
-			assert.OK(t, err)
-			if strings.Contains(string(data), token) || strings.Contains(e.stdout+e.stderr, token) {
-				t.Error("the token is in the report or the output")
-			}
+			data := assert.Value(os.ReadFile(path))(t)
+			assert.True(t, !strings.Contains(string(data), token) && !strings.Contains(e.stdout+e.stderr, token),
+				"the token is in the report or the output")
 			var d document
 			assert.OK(t, json.Unmarshal(data, &d))
 			ds = append(ds, d)
@@ -75,9 +73,8 @@ func TestAsHeyAPM(t *testing.T) {
 			d := &ds[0]
 			if !strict {
 				tablesOf(t, e.stdout)[0].checkAgainst(t, d)
-				if want := d.Service.MeanUS / 1e3; math.Abs(ms-want) > 0.006 {
-					t.Errorf("%v ms a request, want %v", ms, want)
-				}
+				want := d.Service.MeanUS / 1e3
+				assert.True(t, math.Abs(ms-want) <= 0.006, "%v ms a request, want %v", ms, want)
 				line := fmt.Sprintf(" , accepted %.1fkb / sec\n", d.Totals.BytesPerS/1e3)
 				assert.True(t, strings.Contains(e.stdout, line), "no %q in\n%s", line, e.stdout)
 				var pushed float64
@@ -111,13 +108,11 @@ func TestAsHeyAPM(t *testing.T) {
 			"transactions sent": tx.Sent / 4, "spans sent": tx.Sent / 4 * 3, "spans sent per transaction": 3, "errors sent": errs.Sent,
 			"total events sent": tx.Sent + errs.Sent, " - accepted": tx.Acked + errs.Acked, "total requests": tx.Batches + errs.Batches, "failed": 0,
 		} {
-			if v, ok := got[name]; !ok || v != float64(want) {
-				t.Errorf("%q is %v, want %d", name, v, want)
-			}
+			v, ok := got[name]
+			assert.True(t, ok && v == float64(want), "%q is %v, want %d", name, v, want)
 		}
-		if tx.Sent+tx.Dropped != 4000 || tx.Acked == 0 || !strings.Contains(e.stdout, "queue is full") {
-			t.Errorf("%+v, and:\n%s", tx, e.stdout)
-		}
+		assert.True(t, tx.Sent+tx.Dropped == 4000 && tx.Acked > 0 && strings.Contains(e.stdout, "queue is full"),
+			"%+v, and:\n%s", tx, e.stdout)
 	})
 }
 
@@ -157,14 +152,12 @@ func (tb *table) checkAgainst(t *testing.T, d *document) {
 	var total uint64
 	for _, s := range d.Totals.Statuses {
 		total += s.Batches
-		assert.Equal(t, tb.codes[s.Code], s.Batches, "[%d], the report", s.Code)
+		assert.Equal(t, tb.codes[s.Code], s.Batches, "batches with the code %d", s.Code)
 	}
-	if tb.total != total || len(tb.codes) != len(d.Totals.Statuses) {
-		t.Errorf("total %d, the report has %d: %v and %v", tb.total, total, tb.codes, d.Totals.Statuses)
-	}
-	if want := d.Totals.AnswersPerS; math.Abs(tb.rps-want) > 0.006 || want <= 0 {
-		t.Errorf("%v rps, the report has %v", tb.rps, want)
-	}
+	assert.True(t, tb.total == total && len(tb.codes) == len(d.Totals.Statuses),
+		"total %d, the report has %d: %v and %v", tb.total, total, tb.codes, d.Totals.Statuses)
+	want := d.Totals.AnswersPerS
+	assert.True(t, math.Abs(tb.rps-want) <= 0.006 && want > 0, "%v rps, the report has %v", tb.rps, want)
 }
 
 // accepted is how many batches the server accepted in the whole run.

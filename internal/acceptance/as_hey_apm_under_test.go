@@ -34,29 +34,25 @@ func TestAsHeyAPMUnderTest(t *testing.T) {
 			}
 			assert.True(t, strings.HasPrefix(r.URL.Path, "/apm-*/"), "counted in %s", r.URL.Path)
 		}
-		if err := json.NewEncoder(w).Encode(answer); err != nil {
-			t.Error(err)
-		}
+		err := json.NewEncoder(w).Encode(answer)
+		assert.True(t, err == nil, "%v", err)
 	}))
 	t.Cleanup(store.Close)
 	file := filepath.Join(t.TempDir(), "report.json")
 	e := run(t, "as", "hey-apm", "--report-json", file, "-base-url", "http://"+server.addr, "-apm-es-url", store.URL,
 		"-system-pid", strconv.Itoa(server.cmd.Process.Pid), "test", "1s", "1", "2", "3", "2").wantOneOf(t, 0, 3)
-	data, err := os.ReadFile(file)
-	assert.OK(t, err)
-	d, err := parseDocument(string(data))
-	assert.OK(t, err)
+	data := assert.Value(os.ReadFile(file))(t)
+	d := assert.Value(parseDocument(string(data)))(t)
 	m := regexp.MustCompile(`\n\n(\d+) docs indexed \((\d+\.\d\d) / sec\)  \((\d+\.\d\d)% of expected\)\n\d+\.\d\d ms / request\n` +
 		`([\d.]+Mb) \(max RSS\)\n(\d+\.\d{3}) memory efficiency \(accepted data volume per minute / memory used\)\nsaving report\nreport \S+ saved in \S+\n\z`).FindStringSubmatch(e.stdout)
-	if m == nil || d.Indexed == nil || d.System == nil || d.System.Memory == nil {
-		t.Fatalf("indexed %+v, system %+v, and:\n%s%s", d.Indexed, d.System, e.stdout, e.stderr)
-	}
+	assert.Must(t, m != nil && d.Indexed != nil && d.System != nil && d.System.Memory != nil,
+		"indexed %+v, system %+v, and:\n%s%s", d.Indexed, d.System, e.stdout, e.stderr)
 	want := []string{
 		"9", m[2], fmt.Sprintf("%.2f", 900/float64(d.wholeRun().Acked)),
 		fmt.Sprintf("%.1fMb", float64(d.System.PeakRSS)/1e6), fmt.Sprintf("%.3f", *d.System.Memory),
 	}
 	for i, w := range want {
-		assert.Equal(t, m[i+1], w, "it prints, the report:\n%s", e.stdout)
+		assert.Equal(t, m[i+1], w, "what it prints:\n%s", e.stdout)
 	}
 }
 
@@ -87,8 +83,7 @@ func TestAsHeyAPMKeepsTheRevision(t *testing.T) {
 	if text, err := os.ReadFile(built); err != nil || string(text) != "of the revision\n" {
 		t.Errorf("it built %q, %v", text, err)
 	}
-	data, err := os.ReadFile(file)
-	assert.OK(t, err)
+	data := assert.Value(os.ReadFile(file))(t)
 	var d struct {
 		System struct{ Facts map[string]any }
 	}
@@ -103,9 +98,8 @@ func TestAsHeyAPMSavesInElasticsearch(t *testing.T) {
 	node := testkit.SharedSearch(t)
 	server := startStandin(t, "apm", "--listen", "127.0.0.1:0")
 	e := run(t, "as", "hey-apm", "-base-url", "http://"+server.addr, "-es-url", node.URL+"/heyapm", "-label", "round=saved", "test", "300ms", "1", "2", "3", "4").wantOneOf(t, 0, 3)
-	if !strings.HasSuffix(e.stdout, " ms / request\nsaving report\nreport indexed in elasticsearch\n") {
-		t.Errorf("the last lines are\n%s%s", e.stdout, e.stderr)
-	}
+	assert.True(t, strings.HasSuffix(e.stdout, " ms / request\nsaving report\nreport indexed in elasticsearch\n"),
+		"the last lines are\n%s%s", e.stdout, e.stderr)
 	place := strings.Replace(node.URL, "http://", "elasticsearch://", 1) + "/heyapm"
 	list := run(t, "report", "list", "--store", place, "--columns", "label.as,label.round").want(t, 0).stdout
 	assert.True(t, strings.Contains(list, "hey-apm") && strings.Contains(list, "saved"), "the store has\n%s", list)

@@ -44,9 +44,7 @@ func TestConsumerGrammar(t *testing.T) {
 		"2018-05-24 18:39:30:930, 2018-05-24 18:39:31:061, 0.9537, 7.2800, 10000, 76335.8779, 1",
 	} {
 		s := side{out: row + "\n"}
-		if err := s.parse(consumerForms2018); err == nil {
-			t.Errorf("%q matches the grammar", row)
-		}
+		assert.True(t, s.parse(consumerForms2018) != nil, "%q matches the grammar", row)
 	}
 }
 
@@ -138,11 +136,10 @@ func runAs(t *testing.T, forms []form, code int, args ...string) (side, reported
 	assert.Must(t, e.code == code || e.code == 3, "exit %d, want %d\n%s%s", e.code, code, e.stdout, e.stderr)
 	s := side{who: "ours", out: e.stdout, errs: e.stderr}
 	assert.OK(t, s.parse(forms), "%s", e.stdout)
-	data, err := os.ReadFile(file)
-	assert.OK(t, err)
+	data := assert.Value(os.ReadFile(file))(t)
 	var d reported
 	assert.OK(t, json.Unmarshal(data, &d))
-	assert.Equal(t, d.Labels["as"], args[0], "the report is labelled %q", d.Labels)
+	assert.Equal(t, d.Labels["as"], args[0], "the label as of %q", d.Labels)
 	return s, d
 }
 
@@ -155,8 +152,7 @@ func (d *reported) endToEnd(t *testing.T) (us []float64) {
 		if text == "" {
 			continue
 		}
-		h, err := hdrhistogram.Decode([]byte(text))
-		assert.OK(t, err)
+		h := assert.Value(hdrhistogram.Decode([]byte(text)))(t)
 		for _, bar := range h.Distribution() {
 			for range bar.Count {
 				us = append(us, float64(bar.To))
@@ -164,9 +160,8 @@ func (d *reported) endToEnd(t *testing.T) (us []float64) {
 		}
 	}
 	slices.Sort(us)
-	if len(us) == 0 || uint64(len(us)) != d.EndToEnd.Count {
-		t.Fatalf("the intervals have %d times, the report %d", len(us), d.EndToEnd.Count)
-	}
+	assert.Must(t, len(us) > 0 && uint64(len(us)) == d.EndToEnd.Count,
+		"the intervals have %d times, the report %d", len(us), d.EndToEnd.Count)
 	return us
 }
 
@@ -195,15 +190,13 @@ func TestConsumerAgreesWithReport(t *testing.T) {
 	// The last row of the intervals contains the totals. Here there are too few
 	// records.
 	rows, d := runAs(t, consumerDetails, 1, append(from, "--num-records", "70000", "--show-detailed-stats", "--reporting-interval", "20")...)
-	if d.Totals.Consumed != records || d.Totals.Missing != 10_000 || len(rows.fields["late.ms"]) != 1 {
-		t.Errorf("the report has %+v", d.Totals)
-	}
+	assert.True(t, d.Totals.Consumed == records && d.Totals.Missing == 10_000 && len(rows.fields["late.ms"]) == 1,
+		"the report has %+v", d.Totals)
 	wantClose(t, "messages in the last row", rows.number(t, "row.messages"), float64(d.Totals.Consumed), 0)
 	wantClose(t, "MB in the last row", rows.number(t, "row.mb"), float64(d.Totals.Bytes)/(1<<20), 5e-5)
 	joined := 0.0
 	for _, ms := range rows.fields["row.rebalance"] {
-		x, err := strconv.ParseFloat(ms, 64)
-		assert.OK(t, err)
+		x := assert.Value(strconv.ParseFloat(ms, 64))(t)
 		joined += x
 	}
 	wantClose(t, "rebalance of all rows", joined, d.Totals.RebalanceS*1e3, 0.5*float64(len(rows.fields["row.rebalance"])))
@@ -220,9 +213,8 @@ func TestLatencyAgreesWithReport(t *testing.T) {
 			args = append(args, "--strict")
 		}
 		lines, d := runAs(t, latencyForms, 0, args...)
-		if d.EndToEnd.Count != 400 || lines.fields["thousandth.i"][0] != "0" || lines.lines[0] != "made" {
-			t.Errorf("%d round trips in the report; lines %q", d.EndToEnd.Count, lines.lines)
-		}
+		assert.True(t, d.EndToEnd.Count == 400 && lines.fields["thousandth.i"][0] == "0" && lines.lines[0] == "made",
+			"%d round trips in the report; lines %q", d.EndToEnd.Count, lines.lines)
 		// A histogram's mean is within a part in a thousand.
 		wantClose(t, "mean", lines.number(t, "mean.ms"), d.EndToEnd.Mean/1e3, d.EndToEnd.Mean/1e6+1e-4)
 		all := d.endToEnd(t)

@@ -25,29 +25,25 @@ func TestShareConsumerAgreesWithReport(t *testing.T) {
 	broker.Tool(t, "kafka.admin.ConfigCommand", "--alter", "--entity-type", "groups", "--entity-name", topic, "--add-config", "share.auto.offset.reset=earliest")
 	s, d := runAs(t, shareForms, 0, "kafka-share-consumer-perf-test", "--bootstrap-server", broker.Bootstrap(), "--topic", topic, "--group", topic,
 		"--num-records", "15000", "--threads", "2", "--show-consumer-stats", "--timeout", "30000")
-	assert.Equal(t, d.Totals.Consumed, 15_000, "the report has %+v", d.Totals)
+	assert.Equal(t, d.Totals.Consumed, 15_000, "events consumed")
 	wantClose(t, "records", s.number(t, "total.messages"), float64(d.Totals.Consumed), 0)
 	wantClose(t, "MB", s.number(t, "total.mb"), float64(d.Totals.Bytes)/(1<<20), 5e-5)
 	wantClose(t, "records a second", s.number(t, "total.rate"), d.Totals.EventsPerS, 1e-3)
 	wantClose(t, "ms", s.number(t, "total.fetch"), d.Totals.ElapsedS*1e3, 0.5)
 
 	members := d.System.ShareGroup
-	if len(s.fields["consumer.messages"]) != 2 || len(members.Events) != 2 || len(members.Bytes) != 2 {
-		t.Fatalf("consumers %q, members %+v", s.fields["consumer.messages"], members)
-	}
+	assert.Must(t, len(s.fields["consumer.messages"]) == 2 && len(members.Events) == 2 && len(members.Bytes) == 2,
+		"consumers %q, members %+v", s.fields["consumer.messages"], members)
 	sum := uint64(0)
 	for i, text := range s.fields["consumer.messages"] {
-		n, err := strconv.ParseUint(text, 10, 64)
-		assert.OK(t, err)
-		mb, err := strconv.ParseFloat(s.fields["consumer.mb"][i], 64)
-		assert.OK(t, err)
+		n := assert.Value(strconv.ParseUint(text, 10, 64))(t)
+		mb := assert.Value(strconv.ParseFloat(s.fields["consumer.mb"][i], 64))(t)
 		assert.Equal(t, n, members.Events[i], "consumer %d records, the report", i+1)
 		wantClose(t, "MB of a consumer", mb, float64(members.Bytes[i])/(1<<20), 5e-5)
 		sum += n
 	}
-	if sum < d.Totals.Consumed || sum > 20_000 {
-		t.Errorf("the consumers have %d records together, all of them %d", sum, d.Totals.Consumed)
-	}
+	assert.True(t, sum >= d.Totals.Consumed && sum <= 20_000,
+		"the consumers have %d records together, all of them %d", sum, d.Totals.Consumed)
 }
 
 // After Ctrl-C the program prints the row of what was consumed and keeps the report;
@@ -74,8 +70,7 @@ func TestAsKafkaConsumerInterrupted(t *testing.T) {
 			}
 			s.signal(syscall.SIGINT)
 			e := s.wait(runTimeout).want(t, 130)
-			data, err := os.ReadFile(file)
-			assert.OK(t, err)
+			data := assert.Value(os.ReadFile(file))(t)
 			var d reported
 			assert.OK(t, json.Unmarshal(data, &d))
 			forms := consumerForms

@@ -28,10 +28,8 @@ func runProducer(t *testing.T, code int, args ...string) (side, *document) {
 		forms = producerForms2018
 	}
 	assert.OK(t, s.parse(forms), "%s", e.stdout)
-	data, err := os.ReadFile(file)
-	assert.OK(t, err)
-	d, err := parseDocument(string(data))
-	assert.OK(t, err)
+	data := assert.Value(os.ReadFile(file))(t)
+	d := assert.Value(parseDocument(string(data)))(t)
 	return s, d
 }
 
@@ -113,9 +111,8 @@ func TestAsKafkaProducerFails(t *testing.T) {
 		if n := s.number(t, "total.records"); n != 0 || d.wholeRun().Acked != 0 || !strings.Contains(s.errs, "(10 records)") {
 			t.Errorf("%g records were sent of %d; %s", n, d.wholeRun().Acked, s.errs)
 		}
-		if got, want := s.fields["total.avg"][0], map[bool]string{false: "0.00", true: "NaN"}[strict]; got != want {
-			t.Errorf("the mean of no records is %s, want %s", got, want)
-		}
+		assert.Equal(t, s.fields["total.avg"][0], map[bool]string{false: "0.00", true: "NaN"}[strict],
+			"the mean of no records")
 	}
 }
 
@@ -134,9 +131,7 @@ func TestAsKafkaProducerInterrupted(t *testing.T) {
 	if err := got.parse(producerForms); err != nil || len(got.lines) > 0 || len(got.fields["window.records"]) == 0 {
 		t.Errorf("%v, lines %q:\n%s", err, got.lines, e.stdout)
 	}
-	if _, err := os.Stat(file); err != nil {
-		t.Error(err)
-	}
+	assert.Value(os.Stat(file))(t)
 }
 
 // A warning about a command line is printed once, although the report contains it
@@ -146,7 +141,7 @@ func TestAsKafkaWarnsOnce(t *testing.T) {
 	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory")
 	s, _ := runProducer(t, 0, "--topic", "t", "--num-records", "100", "--record-size", "10", "--throughput", "-1", "--bootstrap-server", server.addr, "--command-property", "made.up=1")
 	const warning = "warning: the client property made.up has no meaning"
-	assert.Equal(t, strings.Count(s.errs, warning), 1, "it prints %q  times:\n%s", warning, s.errs)
+	assert.Equal(t, strings.Count(s.errs, warning), 1, "how often it prints %q:\n%s", warning, s.errs)
 }
 
 // An unreachable broker is not a usage error: exit code 2, with a hint.

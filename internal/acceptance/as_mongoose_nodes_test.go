@@ -52,28 +52,18 @@ func (n *mongooseNode) ask(method, path, id string, parts map[string]string) api
 	var body bytes.Buffer
 	m := multipart.NewWriter(&body)
 	for name, text := range parts {
-		if err := m.WriteField(name, text); err != nil {
-			n.t.Fatal(err)
-		}
+		assert.OK(n.t, m.WriteField(name, text))
 	}
 	m.Close()
-	r, err := http.NewRequestWithContext(n.t.Context(), method, n.api+path, &body)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	r := assert.Value(http.NewRequestWithContext(n.t.Context(), method, n.api+path, &body))(n.t)
 	r.Header.Set("Content-Type", m.FormDataContentType())
 	if id != "" {
 		r.Header.Set("If-Match", id)
 	}
 	a, err := http.DefaultClient.Do(r)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	assert.OK(n.t, err)
 	defer a.Body.Close()
-	text, err := io.ReadAll(a.Body)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	text := assert.Value(io.ReadAll(a.Body))(n.t)
 	return apiAnswer{a.StatusCode, a.Header.Get("ETag"), string(text)}
 }
 
@@ -98,8 +88,7 @@ func TestMongooseNodes(t *testing.T) {
 	if found["Node Count"] != "2" || found["Operations Count/Successful"] != "1000" || found["Operations Count/Failed"] != "0" || found["Transfer Size"] != "1000KB" {
 		t.Errorf("results: %v", found)
 	}
-	text, err := os.ReadFile(file)
-	assert.OK(t, err)
+	text := assert.Value(os.ReadFile(file))(t)
 	var r struct {
 		Fleet struct {
 			Agents []struct {
@@ -109,25 +98,22 @@ func TestMongooseNodes(t *testing.T) {
 		}
 	}
 	assert.OK(t, json.Unmarshal(text, &r))
-	if got, want := fmt.Sprint(r.Fleet.Agents), fmt.Sprintf("[{entry complete 500} {%s complete 500}]", node.addr); got != want {
-		t.Errorf("the machines: %s, want %s", got, want)
-	}
+	assert.Equal(t, fmt.Sprint(r.Fleet.Agents), fmt.Sprintf("[{entry complete 500} {%s complete 500}]", node.addr),
+		"the machines")
 
 	start := node.ask("POST", "/run", "", map[string]string{"defaults": fmt.Sprintf(
 		`{"storage": {"net": {"node": {"addrs": [%q]}}}, "item": {"data": {"size": "1KB"}, "output": {"path": %q}}, "load": {"op": {"limit": {"rate": 100}}, "step": {"id": "api"}}}`, broker.addr, topic)})
 	id := start.id
 	assert.Must(t, start.status == http.StatusAccepted && id != "", "POST /run: %+v", start)
-	if a := node.ask("POST", "/run", "", nil); a.status != http.StatusConflict {
-		t.Errorf("a second run: %+v", a)
-	}
+	a := node.ask("POST", "/run", "", nil)
+	assert.True(t, a.status == http.StatusConflict, "a second run: %+v", a)
 	entry().wait(runTimeout).want(t, 2).says(t, "busy with run "+id+" of its remote API")
 	for measured := false; !measured; { // the test's own time ends it
 		text := node.ask("GET", "/metrics", "", nil).text
 		measured = strings.Contains(text, `mongoose_success_op_count{load_step_id="api",load_op_type="CREATE"`) && !strings.Contains(text, `"} 0.0`+"\n# HELP mongoose_success_op_rate_mean")
 	}
-	if a := node.ask("DELETE", "/run", id, nil); a.status != http.StatusOK {
-		t.Errorf("DELETE /run: %+v", a)
-	}
+	a = node.ask("DELETE", "/run", id, nil)
+	assert.True(t, a.status == http.StatusOK, "DELETE /run: %+v", a)
 	for active := true; active; {
 		active = node.ask("GET", "/run", id, nil).status == http.StatusOK
 	}
@@ -141,9 +127,8 @@ func TestMongooseNodes(t *testing.T) {
 		"defaults": fmt.Sprintf(`{"storage": {"net": {"node": {"addrs": [%q]}}}}`, broker.addr),
 		"scenario": `print("the home is " + typeof HOME); Load.config({"item": {"data": {"size": "1KB"}, "output": {"path": "` + topic + `"}}, "load": {"op": {"limit": {"count": 10}}, "step": {"id": "scripted"}}}).run();`,
 	})
-	if id = start.id; start.status != http.StatusAccepted {
-		t.Fatalf("a scenario: %+v", start)
-	}
+	id = start.id
+	assert.Must(t, start.status == http.StatusAccepted, "a scenario: %+v", start)
 	for active := true; active; {
 		active = node.ask("GET", "/run", id, nil).status == http.StatusOK
 	}

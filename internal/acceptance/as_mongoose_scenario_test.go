@@ -28,8 +28,7 @@ func TestMongooseScenarios(t *testing.T) {
 	}
 	play := func(t *testing.T, name string, swap []string, args ...string) ended {
 		t.Helper()
-		text, err := os.ReadFile(filepath.Join("../compat/mongoose/testdata/listings", name))
-		assert.OK(t, err)
+		text := assert.Value(os.ReadFile(filepath.Join("../compat/mongoose/testdata/listings", name)))(t)
 		write(t, name, strings.NewReplacer(swap...).Replace(string(text)))
 		return startMongoose(t, home, append(args, brokers, "--run-scenario="+name)...).wait(runTimeout).wantOneOf(t, 0, 3)
 	}
@@ -41,9 +40,8 @@ func TestMongooseScenarios(t *testing.T) {
 		topic := kafkatest.TopicName(t)
 		e := play(t, "e2e_latency.js", []string{"1000000", strconv.Itoa(records), "end_to_end", topic},
 			"--item-data-size=1", "--load-step-id=e2e", "--storage-driver-limit-concurrency=1000")
-		if n := strings.Count(e.stdout, "    Successful:                "+strconv.Itoa(records)+"\n"); n != 2 {
-			t.Errorf("%d results of %d records, want 2:\n%s", n, records, e.stdout)
-		}
+		n := strings.Count(e.stdout, "    Successful:                "+strconv.Itoa(records)+"\n")
+		assert.True(t, n == 2, "%d results of %d records, want 2:\n%s", n, records, e.stdout)
 		readRows := func(name string, want int) [][]string {
 			rows := testkit.CSV(t, filepath.Join(home, ".mongoose/4.2.11/log/e2e", name))
 			assert.Must(t, len(rows) == want, "%s: %d rows, want %d", name, len(rows), want)
@@ -54,8 +52,7 @@ func TestMongooseScenarios(t *testing.T) {
 			if row[column] == "" {
 				return 0
 			}
-			n, err := strconv.ParseInt(row[column], 10, 64)
-			assert.OK(t, err, "row %v", row)
+			n := assert.Value(strconv.ParseInt(row[column], 10, 64))(t, "row %v", row)
 			return n
 		}
 		const path, op, status, start, duration, latency = 1, 2, 3, 4, 5, 6
@@ -111,11 +108,10 @@ func TestMongooseScenarios(t *testing.T) {
 			play(t, file, nil, "--item-data-input-file=values.txt", "--item-data-size=5", "--item-output-path="+topic, "--load-op-limit-count=20")
 			form, different := regexp.MustCompile(want), make(map[string]bool)
 			for _, r := range broker.Consume(t, 20, topic) {
-				if different[r.Headers] = true; !form.MatchString(r.Headers) || r.Value != "vvvvv" {
-					t.Errorf("%+v does not have the headers %s", r, want)
-				}
+				different[r.Headers] = true
+				assert.True(t, form.MatchString(r.Headers) && r.Value == "vvvvv", "%+v does not have the headers %s", r, want)
 			}
-			assert.Equal(t, file == "header_expressions.js", (len(different) > 1), "%d different headers", len(different))
+			assert.Equal(t, file == "header_expressions.js", (len(different) > 1), "headers that differ")
 		})
 	}
 
@@ -128,8 +124,7 @@ while (true) {
 		s := startMongoose(t, home, brokers, "--run-scenario=endless.js")
 		s.awaitStderr("until Ctrl-C")
 		s.signal(os.Interrupt)
-		if e := s.wait(runTimeout); e.code != 130 || !strings.Contains(e.stdout, "# Results") {
-			t.Errorf("exit %d:\n%s%s", e.code, e.stdout, e.stderr)
-		}
+		e := s.wait(runTimeout)
+		assert.True(t, e.code == 130 && strings.Contains(e.stdout, "# Results"), "exit %d:\n%s%s", e.code, e.stdout, e.stderr)
 	})
 }

@@ -25,9 +25,8 @@ import (
 func startMongoose(t *testing.T, home string, args ...string) *session {
 	t.Helper()
 	jar := filepath.Join(home, "mongoose-base-4.2.11.jar")
-	if err := os.Symlink(program, jar); err != nil && !os.IsExist(err) {
-		t.Fatal(err)
-	}
+	err := os.Symlink(program, jar)
+	assert.Must(t, err == nil || os.IsExist(err), "%v", err)
 	s := prepare(t, args...)
 	s.cmd = exec.Command(jar, args...)
 	s.cmd.Stdout, s.cmd.Dir, s.home = &s.stdout, home, home
@@ -48,9 +47,8 @@ func results(t *testing.T, out string) map[string]string {
 	line := regexp.MustCompile(`^((?:- |  )(?:  ){0,2})([A-Z][^:]*): *(\S*)$`)
 	for i, l := range strings.Split(text, "\n") {
 		m := line.FindStringSubmatch(l)
-		if m == nil || m[3] != "" && strings.Index(l, m[3]) != 31 && !strings.HasSuffix(m[2], m[3]) {
-			t.Fatalf("line %d of the results does not have the format: %q", i+1, l)
-		}
+		assert.Must(t, m != nil && (m[3] == "" || strings.Index(l, m[3]) == 31 || strings.HasSuffix(m[2], m[3])),
+			"line %d of the results does not have the format: %q", i+1, l)
 		depth := len(m[1])/2 - 1
 		above[depth] = m[2]
 		if m[3] != "" {
@@ -63,8 +61,7 @@ func results(t *testing.T, out string) map[string]string {
 // number is the value of a label as a number.
 func (r mongooseStep) number(t *testing.T, label string) float64 {
 	t.Helper()
-	x, err := strconv.ParseFloat(r.results[label], 64)
-	assert.OK(t, err, "%s: , of %v", label, r.results)
+	x := assert.Value(strconv.ParseFloat(r.results[label], 64))(t, "%s, of %v", label, r.results)
 	return x
 }
 
@@ -92,8 +89,7 @@ func (r mongooseStep) row(t *testing.T, name string) map[string]string {
 // calls of mongoose, and for no others.
 func TestMongooseTyped(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/coming-from/mongoose.md")
-	assert.OK(t, err)
+	text := assert.Value(os.ReadFile("../../docs/coming-from/mongoose.md"))(t)
 	_, functions, ok := strings.Cut(string(text), "```sh\n")
 	functions, _, ok2 := strings.Cut(functions, "```\n")
 	assert.Must(t, ok && ok2, "there are no functions in the document")
@@ -111,9 +107,8 @@ func TestMongooseTyped(t *testing.T) {
 	} {
 		cmd := exec.Command("/bin/sh", "-c", functions+typed)
 		cmd.Env = []string{"PATH=" + bin + ":/usr/bin:/bin"}
-		if got, err := cmd.CombinedOutput(); err != nil || string(got) != want {
-			t.Errorf("%s: %v, got %s, want %s", typed, err, got, want)
-		}
+		got, err := cmd.CombinedOutput()
+		assert.True(t, err == nil && string(got) == want, "%s: %v, got %s, want %s", typed, err, got, want)
 	}
 }
 
@@ -136,16 +131,15 @@ func TestAsMongoose(t *testing.T) {
 		r := mongooseStep{ended: startMongoose(t, home, args...).wait(runTimeout).wantOneOf(t, 0, 3), dir: filepath.Join(home, ".mongoose/4.2.11/log", id)}
 		r.results = results(t, r.stdout)
 		var err error
-		if r.report, err = os.ReadFile(file); err != nil {
-			t.Fatal(err)
-		}
+		r.report, err = os.ReadFile(file)
+		assert.OK(t, err)
 		total := r.row(t, "metrics.total.csv")
 		for column, label := range map[string]string{
 			"CountSucc": "Operations Count/Successful", "CountFail": "Operations Count/Failed", "StepDuration[s]": "Duration [s]/Elapsed",
 			"TPAvg[op/s]": "Throughput [op/s]/Mean", "BWAvg[MB/s]": "Bandwidth [MB/s]/Mean", "DurationAvg[us]": "Operations Duration [us]/Avg",
 			"DurationMed[us]": "Operations Duration [us]/Med", "LatencyMax[us]": "Operations Latency [us]/Max", "OpType": "Operation Type",
 		} {
-			assert.Equal(t, total[column], r.results[label], "%s: metrics.total.csv, the results", label)
+			assert.Equal(t, total[column], r.results[label], "%s in metrics.total.csv and the results", label)
 		}
 		return r
 	}
@@ -155,25 +149,20 @@ func TestAsMongoose(t *testing.T) {
 		topic := kafkatest.TopicName(t)
 		r := step(t, "--load-batch-size=200", "--load-op-limit-count=2000000", "--storage-driver-threads=1", "--storage-driver-limit-concurrency=0",
 			"--item-data-size=1", "--storage-driver-limit-queue-input=5000", brokers, "--item-output-path="+topic)
-		d, err := parseDocument(string(r.report))
-		assert.OK(t, err)
+		d := assert.Value(parseDocument(string(r.report)))(t)
 		if got := r.number(t, "Operations Count/Successful"); got != float64(d.Totals.Acked) || got != 2_000_000 || float64(broker.EndSum(t, topic)) != got {
 			t.Errorf("%v records, the report has %d and the broker %d", got, d.Totals.Acked, broker.EndSum(t, topic))
 		}
-		if r.results["Transfer Size"] != "1.907MB" || d.Totals.AckedBytes != 2_000_000 {
-			t.Errorf("%s, the report has %d bytes", r.results["Transfer Size"], d.Totals.AckedBytes)
-		}
+		assert.True(t, r.results["Transfer Size"] == "1.907MB" && d.Totals.AckedBytes == 2_000_000,
+			"%s, the report has %d bytes", r.results["Transfer Size"], d.Totals.AckedBytes)
 		last := d.Intervals[len(d.Intervals)-1].EndS
-		if got := r.number(t, "Duration [s]/Elapsed"); math.Abs(got-last) > 0.002 {
-			t.Errorf("%v s, the report's last interval ends at %v", got, last)
-		}
-		if got, want := r.number(t, "Throughput [op/s]/Mean"), 2_000_000/last; math.Abs(got-want) > want/500 {
-			t.Errorf("%v a second, the report has %v", got, want)
-		}
+		got := r.number(t, "Duration [s]/Elapsed")
+		assert.True(t, math.Abs(got-last) <= 0.002, "%v s, the report's last interval ends at %v", got, last)
+		got, want := r.number(t, "Throughput [op/s]/Mean"), 2_000_000/last
+		assert.True(t, math.Abs(got-want) <= want/500, "%v a second, the report has %v", got, want)
 		for label, want := range map[string]float64{"Avg": d.Service.MeanUS, "Min": d.Service.MinUS, "Med": d.Service.P50US, "Max": d.Service.MaxUS} {
-			if got := r.number(t, "Operations Latency [us]/"+label); math.Abs(got-want) > 1.01 {
-				t.Errorf("%s of the latencies is %v, the report has %v", label, got, want)
-			}
+			got := r.number(t, "Operations Latency [us]/"+label)
+			assert.True(t, math.Abs(got-want) <= 1.01, "%s of the latencies is %v, the report has %v", label, got, want)
 		}
 	})
 
@@ -181,17 +170,14 @@ func TestAsMongoose(t *testing.T) {
 		topic := kafkatest.TopicName(t)
 		r := step(t, "--storage-driver-type=kafka", "--storage-net-node-addrs="+host, "--storage-net-node-port="+port, "--item-data-size=1KB", "--load-op-limit-count=100",
 			"--item-output-path=/"+topic, "--output-metrics-trace-persist", "--item-output-file=items.csv", "--storage-driver-record-key-enabled", "--storage-driver-record-headers=a:b")
-		trace, err := os.ReadFile(filepath.Join(r.dir, "op.trace.csv"))
-		assert.OK(t, err)
-		items, err := os.ReadFile(filepath.Join(home, "items.csv"))
-		assert.OK(t, err)
+		trace := assert.Value(os.ReadFile(filepath.Join(r.dir, "op.trace.csv")))(t)
+		items := assert.Value(os.ReadFile(filepath.Join(home, "items.csv")))(t)
 		row := regexp.MustCompile(`^` + regexp.QuoteMeta(broker.Bootstrap()) + `,(` + topic + `/\w+),1,4,\d{16},(\d+),(\d+),,1024$`)
 		sum, n := 0.0, 0
 		for line := range strings.Lines(string(trace)) {
 			m := row.FindStringSubmatch(strings.TrimSpace(line))
-			if m == nil || !strings.Contains(string(items), m[1]+",") {
-				t.Fatalf("a row of the trace does not have the format, or is not in the list: %q", line)
-			}
+			assert.Must(t, m != nil && strings.Contains(string(items), m[1]+","),
+				"a row of the trace does not have the format, or is not in the list: %q", line)
 			us, _ := strconv.ParseFloat(m[2], 64)
 			sum, n = sum+us, n+1
 		}
@@ -199,12 +185,10 @@ func TestAsMongoose(t *testing.T) {
 			t.Errorf("%d rows of %v us in the mean, want 100 of %v; %s", n, sum/float64(n), mean, r.results["Transfer Size"])
 		}
 		back := step(t, "--read", "--item-input-file=items.csv", brokers)
-		if back.results["Transfer Size"] != "101.4KB" { // with keys of 12 bytes, a few of 11, and headers of 2
-			t.Errorf("read back %s", back.results["Transfer Size"])
-		}
-		if back.results["Operations Count/Successful"] != "100" || back.results["Operation Type"] != "READ" {
-			t.Errorf("read back: %v", back.results)
-		}
+		// with keys of 12 bytes, a few of 11, and headers of 2
+		assert.Equal(t, back.results["Transfer Size"], "101.4KB", "read back")
+		assert.True(t, back.results["Operations Count/Successful"] == "100" && back.results["Operation Type"] == "READ",
+			"read back: %v", back.results)
 		if mean := back.number(t, "Operations Duration [us]/Avg"); mean <= 0 || mean > back.number(t, "Duration [s]/Elapsed")*1e6+1000 {
 			t.Errorf("reading took %v us in the mean, want above 0 and at most the step: %v", mean, back.results)
 		}

@@ -49,8 +49,7 @@ func awaitRecords(t *testing.T, addr, topic string, n int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
 	defer cancel()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.DisableClientMetrics())
-	assert.OK(t, err)
+	cl := assert.Value(kgo.NewClient(kgo.SeedBrokers(addr), kgo.DisableClientMetrics()))(t)
 	defer cl.Close()
 	for has := int64(0); has < n; {
 		has = 0
@@ -87,9 +86,8 @@ func TestAsPayloadsDiffer(t *testing.T) {
 				all = append(all, "--bootstrap-server", server.addr)
 			}
 			runProducer(t, 0, all...)
-			if n := equalValues(t, server.addr, topic, enoughRecords); n > 0 {
-				t.Errorf("%d of %d records have the value of an earlier one", n, enoughRecords)
-			}
+			n := equalValues(t, server.addr, topic, enoughRecords)
+			assert.True(t, n <= 0, "%d of %d records have the value of an earlier one", n, enoughRecords)
 		})
 	}
 	for _, args := range []string{"-size=40", "-message-size=40 -compression=gzip", "-message-size=40 -workers=3"} {
@@ -100,9 +98,8 @@ func TestAsPayloadsDiffer(t *testing.T) {
 			awaitRecords(t, server.addr, topic, enoughRecords)
 			s.signal(syscall.SIGINT)
 			s.wait(runTimeout).wantOneOf(t, 0, 3)
-			if n := equalValues(t, server.addr, topic, enoughRecords); n > 0 {
-				t.Errorf("%d of %d messages have the value of an earlier one", n, enoughRecords)
-			}
+			n := equalValues(t, server.addr, topic, enoughRecords)
+			assert.True(t, n <= 0, "%d of %d messages have the value of an earlier one", n, enoughRecords)
 		})
 	}
 }
@@ -118,10 +115,8 @@ func TestAsKafkaProducerWire(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "report.json")
 		run(t, "run", "kafka://"+server.addr+"/fresh-"+codec, "--profile", "java", "--create-topic", "auto", "--payload", "letters", "--size", "100", "--fresh",
 			"--compression", codec, "--count", fmt.Sprint(enoughRecords), "--quiet", "--json-file", file).wantOneOf(t, 0, 3)
-		data, err := os.ReadFile(file)
-		assert.OK(t, err)
-		fresh, err := parseDocument(string(data))
-		assert.OK(t, err)
+		data := assert.Value(os.ReadFile(file))(t)
+		fresh := assert.Value(parseDocument(string(data)))(t)
 		got, want := as.wholeRun(), fresh.wholeRun()
 		perRecord, wanted := float64(got.WireBytes)/float64(got.Acked), float64(want.WireBytes)/float64(want.Acked)
 		if e := as.Encoding; e.Events != "fresh" || e.Codec != codec || e.CodecMeasured == nil || *e.CodecMeasured != 1 {

@@ -42,8 +42,7 @@ func TestAsRiemannLoad(t *testing.T) {
 			s.signal(os.Interrupt)
 			e := s.wait(30*time.Second).want(t, 130)
 
-			text, err := os.ReadFile(file)
-			assert.OK(t, err)
+			text := assert.Value(os.ReadFile(file))(t)
 			var d document
 			assert.OK(t, json.Unmarshal(text, &d))
 			last := lastBlock(t, e.stdout)
@@ -63,9 +62,8 @@ func TestAsRiemannLoad(t *testing.T) {
 				"rtt.99.9%":            d.Service.P999US / 1e6,
 				"unacked.value":        0,
 			} {
-				if got, ok := last[name]; !ok || math.Abs(got-want) > 0.006 {
-					t.Errorf("%s is %v, want %v", name, got, want)
-				}
+				got, ok := last[name]
+				assert.True(t, ok && math.Abs(got-want) <= 0.006, "%s is %v, want %v", name, got, want)
 			}
 			assert.True(t, d.Totals.Acked != 0, "nothing was acked")
 			folders, _ := filepath.Glob(filepath.Join(dir, "[0-9]*"))
@@ -75,20 +73,17 @@ func TestAsRiemannLoad(t *testing.T) {
 				"throughput": float64(d.Totals.WireBytes), "unacked": 0, "rtt": -1,
 			} {
 				rows := csvRows(t, filepath.Join(folders[0], name+".csv"))
-				if n := len(rows); n < 2 || n > 8 {
-					t.Fatalf("%s.csv has %d rows, want one per second", name, n)
-				}
+				n := len(rows)
+				assert.Must(t, n >= 2 && n <= 8, "%s.csv has %d rows, want one per second", name, n)
 				for i, row := range rows {
-					assert.Equal(t, row[0], float64(i+1), "%s.csv: row %d is of second", name, i+1)
+					assert.Equal(t, row[0], float64(i+1), "%s.csv: the second of row %d", name, i+1)
 				}
-				if got := rows[len(rows)-1][1]; want >= 0 && got != want {
-					t.Errorf("%s.csv ends with %v, want %v", name, got, want)
-				}
+				got := rows[len(rows)-1][1]
+				assert.True(t, want < 0 || got == want, "%s.csv ends with %v, want %v", name, got, want)
 			}
 			for _, name := range []string{"acks.png", "rtt.png", "throughput.png", "unacked.png", "plots.html"} {
-				if info, err := os.Stat(filepath.Join(folders[0], name)); err != nil || info.Size() == 0 {
-					t.Errorf("%s: %v", name, err)
-				}
+				info, err := os.Stat(filepath.Join(folders[0], name))
+				assert.True(t, err == nil && info.Size() != 0, "%s: %v", name, err)
 			}
 		})
 	}
@@ -126,8 +121,7 @@ func csvRows(t *testing.T, path string) (out [][]float64) {
 	for _, row := range testkit.CSV(t, path)[1:] {
 		var numbers []float64
 		for _, cell := range row {
-			v, err := strconv.ParseFloat(cell, 64)
-			assert.OK(t, err, "%s", path)
+			v := assert.Value(strconv.ParseFloat(cell, 64))(t, "%s", path)
 			numbers = append(numbers, v)
 		}
 		out = append(out, numbers)

@@ -21,7 +21,7 @@ import (
 // decode parses a document that the program printed.
 func decode(t *testing.T, text string, to any) {
 	t.Helper()
-	assert.OK(t, json.Unmarshal([]byte(text), to), "in\n%.2000s", text)
+	assert.OK(t, json.Unmarshal([]byte(text), to), "read\n%.2000s", text)
 }
 
 // A collatedGroup is a group in the output of collate --json.
@@ -123,7 +123,7 @@ func TestSeedCollate(t *testing.T) {
 			at += i + len(name)
 		}
 	}
-	assert.Equal(t, strings.Count(text, "report id"), 2, "want two tables:\n%s", text)
+	assert.Equal(t, strings.Count(text, "report id"), 2, "tables:\n%s", text)
 
 	// The newest report is compared with earlier ones, and there are none.
 	run(t, "verify", "-n", "168h", "branch=trace-apm-server", "duration=500ms", "events=10", "spans=10", "frames=10", "concurrency=1", "limit=-1", "--untrusted", "--store", place).
@@ -133,9 +133,7 @@ func TestSeedCollate(t *testing.T) {
 		test(master, concurrency)
 	}
 	groups = collate(t, place, "branch", "branch=trace-apm-server")
-	if len(groups) != 4 { // two concurrencies times two settings
-		t.Fatalf("%d groups, want four", len(groups))
-	}
+	assert.Must(t, len(groups) == 4, "%d groups, want four", len(groups)) // two concurrencies times two settings
 	for i, g := range groups {
 		if len(g.Rows) != 2 || g.Rows[0].Value != "trace-apm-server" || g.Rows[1].Value != "master" || len(g.Rows[0].Flags) != 1 || len(g.Rows[1].Flags) != 0 {
 			t.Errorf("group %d is %+v, want a row of each branch, and flags of the first", i+1, g.Rows)
@@ -152,7 +150,7 @@ func TestSeedCollate(t *testing.T) {
 			{"report", "table", "--side", "produce", "--as", "csv"},
 		} {
 			local := run(t, append(args, "--store", place)...).want(t, 0).stdout
-			assert.Equal(t, run(t, append(args, "--store", remote)...).want(t, 0).stdout, local, "%v differs\nfrom the file", args)
+			assert.Equal(t, run(t, append(args, "--store", remote)...).want(t, 0).stdout, local, "%v, from Elasticsearch and from the file", args)
 		}
 	})
 }
@@ -223,8 +221,7 @@ func TestSeedSeries(t *testing.T) {
 
 	table := func(side string) (out []map[string]float64) {
 		text := run(t, "report", "table", "--side", side, "--as", "csv", "--store", place).want(t, 0).stdout
-		all, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-		assert.OK(t, err)
+		all := assert.Value(csv.NewReader(strings.NewReader(text)).ReadAll())(t)
 		assert.Must(t, len(all) == 1+len(counts), "%d lines to %s, want one for each of %v:\n%s", len(all)-1, side, counts, text)
 		for _, line := range all[1:] {
 			row := map[string]float64{}
@@ -239,9 +236,8 @@ func TestSeedSeries(t *testing.T) {
 	}
 	for i, r := range table("produce") {
 		mb := float64(counts[i]) * 2000 / (1 << 20)
-		if r["count"] != float64(counts[i]) || r["MB/s"] <= 0 || r["MB/s"] > mb*1e4 {
-			t.Errorf("produced %+v, want %d", r, counts[i])
-		}
+		assert.True(t, r["count"] == float64(counts[i]) && r["MB/s"] > 0 && r["MB/s"] <= mb*1e4,
+			"produced %+v, want %d", r, counts[i])
 		if !(r["p50 ms"] > 0 && r["p50 ms"] <= r["p95 ms"] && r["p95 ms"] <= r["p99 ms"] && r["p99 ms"] <= r["p99.9 ms"] && r["p99.9 ms"] <= r["max ms"]*1.01 && r["avg ms"] <= r["max ms"]) {
 			t.Errorf("the times of %d are %+v", counts[i], r)
 		}
@@ -254,9 +250,7 @@ func TestSeedSeries(t *testing.T) {
 	}
 	text := run(t, "report", "table", "--as", "md", "--store", place).want(t, 0).stdout
 	text = strings.NewReplacer("~ |", " |", "! |", " |").Replace(text) // remove the marks of noisy and untrusted runs
-	for _, want := range []string{
+	assert.Has(t, text,
 		"| count | MB/s | avg | max | p50 | p95 | p99 | p99.9 |", "| start | end | MB | MB/s | nMsg | nMsg/s |", "| 10,000 |", "| 100,000 |",
-	} {
-		assert.True(t, strings.Contains(text, want), "no %q in\n%s", want, text)
-	}
+	)
 }

@@ -25,7 +25,7 @@ func TestDay(t *testing.T) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its servers
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.CombinedOutput()
-	assert.OK(t, err, "examples/day.sh: \n%s", out)
+	assert.OK(t, err, "examples/day.sh:\n%s", out)
 	for _, want := range []string{
 		`holds +verify: nothing was lost or altered`, // the demo
 		`holds +p99 < 1 s: |holds\? +p99 < 1 s: `,

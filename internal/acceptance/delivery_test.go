@@ -62,7 +62,7 @@ func TestDelivery(t *testing.T) {
 		return
 	}
 	batches, records := broker.Node(1).Dump(t, topics...), broker.Consume(t, deliveredEvents*len(sent), topics...)
-	assert.Equal(t, len(records), deliveredEvents*len(sent), "the console consumer printed events")
+	assert.Equal(t, len(records), deliveredEvents*len(sent), "events that the console consumer printed")
 	for _, d := range sent {
 		t.Run(d.name, func(t *testing.T) {
 			of := slices.DeleteFunc(slices.Clone(batches), func(b kafkatest.Batch) bool { return b.Topic != d.topic })
@@ -87,10 +87,9 @@ func (d *delivery) send(t *testing.T, broker *kafkatest.Cluster) {
 	}, d.flags...)
 	doc := run(t, args...).succeeded(t).document(t)
 	d.all = doc.wholeRun()
-	if d.all.Acked != deliveredEvents || doc.Totals.Acked != deliveredEvents || d.all.Sent != deliveredEvents {
-		t.Errorf("totals: %+v, want %d acked", doc.Totals.counts, deliveredEvents)
-	}
-	assert.Equal(t, broker.EndSum(t, d.topic), int64(d.all.Acked), "the end offsets grew by, acked are %d", d.all.Acked)
+	assert.True(t, d.all.Acked == deliveredEvents && doc.Totals.Acked == deliveredEvents && d.all.Sent == deliveredEvents,
+		"totals: %+v, want %d acked", doc.Totals.counts, deliveredEvents)
+	assert.Equal(t, broker.EndSum(t, d.topic), int64(d.all.Acked), "growth of the end offsets, and events acked")
 }
 
 // checkRecords checks the records of a delivery that Kafka's consumer found, among all.
@@ -104,17 +103,15 @@ func (d *delivery) checkRecords(t *testing.T, records []kafkatest.Record) {
 			continue
 		}
 		key, err := strconv.Atoi(r.Key)
-		if err != nil || seen[key] || key < 0 || key >= deliveredEvents {
-			t.Fatalf("key %q: twice, not one of ours, or not a number: %+v", r.Key, r)
-		}
+		assert.Must(t, err == nil && !seen[key] && key >= 0 && key < deliveredEvents,
+			"key %q: twice, not one of ours, or not a number: %+v", r.Key, r)
 		seen[key] = true
-		if value, err := strconv.Atoi(r.Value); err != nil || value != key {
-			t.Fatalf("event %d has the value %q", key, r.Value)
-		}
+		value, err := strconv.Atoi(r.Value)
+		assert.Must(t, err == nil && value == key, "event %d has the value %q", key, r.Value)
 		eventBytes += uint64(len(r.Key) + len(r.Value) + len(headers) - len(":,:"))
 	}
-	assert.Equal(t, len(seen), deliveredEvents, "the console consumer printed events with the headers %s", headers)
-	assert.Equal(t, d.all.Bytes, eventBytes, "the report counts bytes of events, Kafka's consumer")
+	assert.Equal(t, len(seen), deliveredEvents, "events that the console consumer printed with the headers %s", headers)
+	assert.Equal(t, d.all.Bytes, eventBytes, "bytes of events in the report, and read by Kafka's consumer")
 }
 
 // checkBatches compares what DumpLogSegments found with what was sent.
@@ -131,32 +128,29 @@ func checkBatches(t *testing.T, batches []kafkatest.Batch, events int, codec str
 	for _, b := range batches {
 		at := fmt.Sprintf("partition %d, batch at %d", b.Partition, b.Base)
 		assert.True(t, b.Valid, "%s: its checksum is wrong", at)
-		if b.Base != ends[b.Partition] || b.Last-b.Base+1 != int64(b.Count) || len(b.Records) != b.Count {
-			t.Errorf("%s: offsets %d to %d, claims %d records, contains %d, expected to begin at %d", at, b.Base, b.Last, b.Count, len(b.Records), ends[b.Partition])
-		}
+		assert.True(t, b.Base == ends[b.Partition] && b.Last-b.Base+1 == int64(b.Count) && len(b.Records) == b.Count,
+			"%s: offsets %d to %d, claims %d records, contains %d, expected to begin at %d", at, b.Base, b.Last, b.Count, len(b.Records), ends[b.Partition])
 		ends[b.Partition] = b.Last + 1
 		count += b.Count
 		if b.Codec == codec {
 			compressed++
 		}
 		for _, r := range b.Records {
-			if strings.Count(r.HeaderKeys, ",") != 1 || r.KeySize < 1 {
-				t.Fatalf("%s: record %d has header keys %q and a key of %d bytes", at, r.Offset, r.HeaderKeys, r.KeySize)
-			}
+			assert.Must(t, strings.Count(r.HeaderKeys, ",") == 1 && r.KeySize >= 1,
+				"%s: record %d has header keys %q and a key of %d bytes", at, r.Offset, r.HeaderKeys, r.KeySize)
 		}
 		if !idempotent {
 			continue
 		}
 		w := writer{b.Partition, b.ProducerID, b.Epoch}
-		if b.ProducerID < 0 || b.BaseSequence != next[w] {
-			t.Errorf("%s: producer %d, sequence %d, want %d", at, b.ProducerID, b.BaseSequence, next[w])
-		}
+		assert.True(t, b.ProducerID >= 0 && b.BaseSequence == next[w],
+			"%s: producer %d, sequence %d, want %d", at, b.ProducerID, b.BaseSequence, next[w])
 		next[w] = b.BaseSequence + b.Count
 	}
-	assert.Equal(t, count, events, "the segments contain events")
+	assert.Equal(t, count, events, "events in the segments")
 	// A client may leave a batch uncompressed if it would not shrink.
 	assert.True(t, compressed*2 >= len(batches), "%d of %d batches are compressed with %s", compressed, len(batches), codec)
-	assert.Equal(t, len(ends), 3, "partitions were written")
+	assert.Equal(t, len(ends), 3, "partitions written")
 }
 
 // TestVerify sends to a topic that contains an older run's records and reads back
@@ -174,9 +168,9 @@ func TestVerify(t *testing.T) {
 				all := d.wholeRun()
 				d.checkLedger(t, all.Acked)
 				end := broker.EndSum(t, topic)
-				assert.Equal(t, uint64(end-before), all.Acked, "the end offsets grew by, acked")
+				assert.Equal(t, uint64(end-before), all.Acked, "growth of the end offsets, and events acked")
 				before = end
-				assert.Equal(t, d.Totals.Offered, 20_000, "the measurement offered events")
+				assert.Equal(t, d.Totals.Offered, 20_000, "events offered")
 			})
 		}
 	}
@@ -189,9 +183,8 @@ func TestConsume(t *testing.T) {
 	topic := broker.CreateTopic(t, 3, 1)
 	const events = 50_000
 	run(t, "run", topicURL(broker, topic), "--count", strconv.Itoa(events), "--size", "100", "--json", "--quiet").succeeded(t)
-	if got := broker.EndSum(t, topic); got != events {
-		t.Fatalf("--count %d left %d records", events, got)
-	}
+	got := broker.EndSum(t, topic)
+	assert.Must(t, got == events, "--count %d left %d records", events, got)
 	const idle = 4 * time.Second // a busy machine or broker may stop longer in the middle: conformance
 	tests := []struct {
 		name  string
@@ -217,9 +210,8 @@ func TestConsume(t *testing.T) {
 				e := run(t, args...).wantOneOf(t, tt.code, 3)
 				d := e.document(t)
 				got := d.Totals.Consumed
-				if tt.want != got && !(tt.name == "a count" && got > tt.want && got < events) { // a fetch may contain more
-					t.Errorf("consumed %d events, want %d", got, tt.want)
-				}
+				assert.True(t, tt.want == got || tt.name == "a count" && got > tt.want && got < events,
+					"consumed %d events, want %d", got, tt.want) // a fetch may contain more
 				if tt.name == "a count not reached" && !strings.Contains(e.stdout+e.stderr, "10000") && !strings.Contains(e.stdout+e.stderr, "10,000") {
 					t.Errorf("the output does not say that 10,000 events are missing:\n%s", e.stderr)
 				}
@@ -233,7 +225,7 @@ func TestConsume(t *testing.T) {
 		t.Parallel()
 		d := run(t, "run", topicURL(broker, topic), "--op", "consume", "--engine", "client", "--group", topic, "--clients", "2",
 			"--count", strconv.Itoa(events), "--idle-timeout", "60s", "--json", "--quiet").succeeded(t).document(t)
-		assert.Equal(t, d.Totals.Consumed, events, "the group consumed events")
+		assert.Equal(t, d.Totals.Consumed, events, "events consumed")
 	})
 }
 
@@ -264,15 +256,14 @@ func TestRoundTrip(t *testing.T) {
 			case d.Response == nil || e2e.P50US <= 0 || e2e.MaxUS < e2e.P50US:
 				t.Errorf("end_to_end: %+v", *e2e)
 			}
-			assert.Equal(t, broker.EndSum(t, topic), 4000, "the end offsets grew by")
+			assert.Equal(t, broker.EndSum(t, topic), 4000, "growth of the end offsets")
 		})
 	}
 	t.Run("concurrency", func(t *testing.T) {
 		t.Parallel()
 		topic := broker.CreateTopic(t, 1, 1)
 		d := run(t, "run", topicURL(broker, topic), "--op", "roundtrip", "--concurrency", "1", "--count", "200", "--json", "--quiet").succeeded(t).document(t)
-		if d.EndToEnd == nil || d.EndToEnd.Count != 200 || d.Response != nil {
-			t.Errorf("end_to_end %+v, response %+v: want 200 events and none", d.EndToEnd, d.Response)
-		}
+		assert.True(t, d.EndToEnd != nil && d.EndToEnd.Count == 200 && d.Response == nil,
+			"end_to_end %+v, response %+v: want 200 events and none", d.EndToEnd, d.Response)
 	})
 }

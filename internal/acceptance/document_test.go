@@ -168,8 +168,7 @@ var requiredNames = []string{
 // report.
 func (e ended) document(t testing.TB) *document {
 	t.Helper()
-	d, err := parseDocument(e.stdout)
-	assert.OK(t, err, "stderr:\n%.4000s\nstdout:\n%.2000s", e.stderr, e.stdout)
+	d := assert.Value(parseDocument(e.stdout))(t, "stderr:\n%.4000s\nstdout:\n%.2000s", e.stderr, e.stdout)
 	return d
 }
 
@@ -300,9 +299,7 @@ func TestConserved(t *testing.T) {
 		"totals":{"offered":6,"sent":5,"dropped":1,"acked":3,"failed":1,"unknown":1},"phases":[{"name":"measurement","totals":{}},{"name":"warm-up","totals":{"offered":1,"sent":1,"acked":1}}],
 		"response":null,"service":null,"send_delay":null,"batching":null,"queueing":null,"steps":[{"name":"1","totals":{"offered":6,"sent":6,"acked":6}}],
 		"intervals":[{"sent":6,"acked":4,"failed":1,"unknown":1}],"steady":{},"failures":[],"trust":{"ok":true},"generator":{},"host":{}}`
-	if _, err := parseDocument(good); err != nil {
-		t.Fatalf("a good document: %v", err)
-	}
+	assert.Value(parseDocument(good))(t, "a good document")
 	tests := []struct{ name, from, to string }{
 		{"offered", `{"offered":6,"sent":5`, `{"offered":7,"sent":5`},
 		{"sent", `"acked":3`, `"acked":2`},
@@ -318,9 +315,8 @@ func TestConserved(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bad := strings.Replace(good, tt.from, tt.to, 1)
 			assert.Must(t, bad != good, "the case changes nothing")
-			if _, err := parseDocument(bad); err == nil {
-				t.Error("the checks found nothing")
-			}
+			_, err := parseDocument(bad)
+			assert.True(t, err != nil, "the checks found nothing")
 		})
 	}
 }

@@ -86,11 +86,8 @@ func TestExplainPauses(t *testing.T) {
 // appendLine adds a line to a file, as a JVM does.
 func appendLine(t *testing.T, name, line string) {
 	t.Helper()
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0o600)
-	assert.OK(t, err)
-	if _, err := fmt.Fprintln(f, line); err != nil {
-		t.Fatal(err)
-	}
+	f := assert.Value(os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0o600))(t)
+	assert.Value(fmt.Fprintln(f, line))(t)
 	assert.OK(t, f.Close())
 }
 
@@ -105,9 +102,8 @@ func TestExplainKafka(t *testing.T) {
 	pid := strconv.Itoa(broker.Node(1).PID())
 	jcmd := func(args ...string) {
 		t.Helper()
-		if out, err := exec.CommandContext(t.Context(), "jcmd", append([]string{pid}, args...)...).CombinedOutput(); err != nil {
-			t.Fatalf("jcmd: %v\n%s", err, out)
-		}
+		out, err := exec.CommandContext(t.Context(), "jcmd", append([]string{pid}, args...)...).CombinedOutput()
+		assert.Must(t, err == nil, "jcmd: %v\n%s", err, out)
 	}
 	jcmd("VM.log", "output="+log, "what=gc", "decorators=time,uptime,level,tags")
 	s := start(t, "run", topicURL(broker, topic), "--rate", "1000/s", "--for", "45s", "--warmup", "3s", "--store", place,

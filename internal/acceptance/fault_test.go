@@ -61,12 +61,10 @@ func TestLeaderKilled(t *testing.T) {
 			if got := c.EndSum(t, topics[engine]); got != int64(all.Acked+d.Ledger.Recovered) {
 				t.Errorf("the end offsets grew by %d; acked are %d, recovered %d", got, all.Acked, d.Ledger.Recovered)
 			}
-			if d.Response == nil || d.Response.MaxUS < 1e6 || d.Stall.LongestS <= 0 {
-				t.Errorf("the report does not show the dead leader: stall %+v, response %+v", d.Stall, d.Response)
-			}
-			if sum := all.Failed + all.Unknown; sum > 0 && len(d.Failures) == 0 {
-				t.Errorf("%d events failed or are unknown, and no failure is named", sum)
-			}
+			assert.True(t, d.Response != nil && d.Response.MaxUS >= 1e6 && d.Stall.LongestS > 0,
+				"the report does not show the dead leader: stall %+v, response %+v", d.Stall, d.Response)
+			sum := all.Failed + all.Unknown
+			assert.True(t, sum == 0 || len(d.Failures) > 0, "%d events failed or are unknown, and no failure is named", sum)
 			t.Logf("longest without an answer %.1f s, %d retries, %+v", d.Stall.LongestS, all.Retries, *d.Ledger)
 		})
 	}
@@ -90,8 +88,8 @@ func TestLeaderMoved(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			d := sessions[engine].wait(runTimeout).succeeded(t).document(t)
 			d.checkLedger(t, 8000)
-			assert.Equal(t, d.Totals.Failed+d.Totals.Unknown, 0, "a moved leader cost events: %+v, %+v", d.Totals.counts, d.Failures)
-			assert.Equal(t, c.EndSum(t, topics[engine]), 8000, "the end offsets grew by")
+			assert.Equal(t, d.Totals.Failed+d.Totals.Unknown, 0, "events that a moved leader cost: %+v, %+v", d.Totals.counts, d.Failures)
+			assert.Equal(t, c.EndSum(t, topics[engine]), 8000, "growth of the end offsets")
 		})
 	}
 }
@@ -114,9 +112,7 @@ func TestWiped(t *testing.T) {
 	n.WipeRecords(t)
 	n.Start(t)
 	d := s.wait(runTimeout).wantOneOf(t, 1, 3).document(t)
-	if d.Ledger == nil || d.Ledger.Lost == 0 {
-		t.Fatalf("the loss is not reported: %+v", d.Ledger)
-	}
+	assert.Must(t, d.Ledger != nil && d.Ledger.Lost > 0, "the loss is not reported: %+v", d.Ledger)
 	all, l := d.wholeRun(), d.Ledger
 	left := uint64(c.EndSum(t, topic))
 	if l.Acked != all.Acked || l.Inexact > all.Acked || l.Corrupted != 0 {
@@ -127,9 +123,8 @@ func TestWiped(t *testing.T) {
 	// not claim anything false.
 	gone := all.Acked - (left - l.Recovered)
 	t.Logf("acked %d, on the disk %d, gone %d; the ledger: %+v", all.Acked, left, gone, *l)
-	if l.Lost > gone || l.Lost+l.Unread+l.Inexact < gone {
-		t.Errorf("%d acked events are gone; the ledger says lost %d, unread %d, not checked %d", gone, l.Lost, l.Unread, l.Inexact)
-	}
+	assert.True(t, l.Lost <= gone && l.Lost+l.Unread+l.Inexact >= gone,
+		"%d acked events are gone; the ledger says lost %d, unread %d, not checked %d", gone, l.Lost, l.Unread, l.Inexact)
 }
 
 // TestRestarted kills a single node and starts it again: the run continues, and the
@@ -159,10 +154,9 @@ func TestRestarted(t *testing.T) {
 			got := uint64(c.EndSum(t, topics[engine]))
 			// franz-go, as applications use it, sends a batch again if the connection
 			// was lost, and without idempotence that may duplicate it.
-			if got < all.Acked || engine == "wire" && got > all.Acked+all.Unknown {
-				t.Errorf("the end offsets grew by %d; acked %d, unknown %d", got, all.Acked, all.Unknown)
-			}
-			assert.True(t, all.Failed+all.Unknown <= 0 || len(d.Failures) != 0, "no failure is named")
+			assert.True(t, got >= all.Acked && (engine != "wire" || got <= all.Acked+all.Unknown),
+				"the end offsets grew by %d; acked %d, unknown %d", got, all.Acked, all.Unknown)
+			assert.True(t, all.Failed+all.Unknown == 0 || len(d.Failures) != 0, "no failure is named")
 			if d.Stall.LongestS < 0.5 && all.Unknown == 0 && all.Failed == 0 && (d.Response == nil || d.Response.MaxUS < 1e6) {
 				t.Errorf("the report does not show the dead broker: %+v", d.Stall)
 			}
@@ -203,9 +197,8 @@ func TestFrozen(t *testing.T) {
 
 			assert.Must(t, d.Response != nil && d.Queueing != nil && d.Service != nil, "the report has no response, queueing or service")
 			d.checkFreeze(t, freeze, measurement, 1.05)
-			if d.Response.Count != 45_000 || d.Totals.Acked != 45_000 {
-				t.Errorf("response counts %d events, acked are %d, want 45000", d.Response.Count, d.Totals.Acked)
-			}
+			assert.True(t, d.Response.Count == 45_000 && d.Totals.Acked == 45_000,
+				"response counts %d events, acked are %d, want 45000", d.Response.Count, d.Totals.Acked)
 			d.checkQueueing(t, freeze, tt.queueing)
 		})
 	}
@@ -216,15 +209,13 @@ func TestFrozen(t *testing.T) {
 		pause(t, time.Second)
 		least, most := c.Node(1).FreezeFor(t, 2*time.Second)
 		d := s.wait(runTimeout).succeeded(t).document(t)
-		if d.Response != nil || d.SendDelay != nil {
-			t.Errorf("a closed loop has response times or send delays: %+v, %+v", d.Response, d.SendDelay)
-		}
+		assert.True(t, d.Response == nil && d.SendDelay == nil,
+			"a closed loop has response times or send delays: %+v, %+v", d.Response, d.SendDelay)
 		if got := d.Stall.LongestS; got < least.Seconds()*0.95 || got > most.Seconds()+1+d.Freezes.TotalS {
 			t.Errorf("the longest time without an answer is %.3f s, the freeze was %v to %v; freezes of the generator %+v", got, least, most, d.Freezes)
 		}
-		if d.Service == nil || d.Service.MaxUS < least.Seconds()*0.95*1e6 {
-			t.Errorf("service does not show the freeze: %+v", d.Service)
-		}
+		assert.True(t, d.Service != nil && d.Service.MaxUS >= least.Seconds()*0.95*1e6,
+			"service does not show the freeze: %+v", d.Service)
 	})
 }
 
@@ -238,10 +229,9 @@ func TestTooLarge(t *testing.T) {
 			topic := broker.CreateTopic(t, 1, 1, "max.message.bytes=10000")
 			d := run(t, "run", topicURL(broker, topic), "--engine", engine, "--rate", "20/s", "--for", "1s", "--size", "20000", "--json", "--quiet").
 				want(t, 1).document(t)
-			if d.Totals.Acked != 0 || d.Totals.Failed != 20 || d.failed("too-large") != 20 {
-				t.Errorf("totals %+v, failures %+v: want 20 events too-large", d.Totals.counts, d.Failures)
-			}
-			assert.Equal(t, broker.EndSum(t, topic), 0, "records arrived nevertheless")
+			assert.True(t, d.Totals.Acked == 0 && d.Totals.Failed == 20 && d.failed("too-large") == 20,
+				"totals %+v, failures %+v: want 20 events too-large", d.Totals.counts, d.Failures)
+			assert.Equal(t, broker.EndSum(t, topic), 0, "records that arrived nevertheless")
 		})
 	}
 	t.Run("a limit is exceeded", func(t *testing.T) {

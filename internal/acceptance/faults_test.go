@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
 
@@ -43,9 +44,8 @@ func (n *faultNumbers) times() string {
 // within checks a time of a score.
 func within(t *testing.T, what string, got *faultTime, low, high float64) {
 	t.Helper()
-	if got == nil || got.More || got.S < low || got.S > high {
-		t.Errorf("%s: got %+v, want %v s to %v s", what, got, low, high)
-	}
+	assert.True(t, got != nil && !got.More && got.S >= low && got.S <= high,
+		"%s: got %+v, want %v s to %v s", what, got, low, high)
 }
 
 // TestFaultOfStandin: a run stops the system that it started for two seconds, and its score says
@@ -55,22 +55,17 @@ func TestFaultOfStandin(t *testing.T) {
 	addr := "127.0.0.1:" + freePort(t)
 	d := run(t, "run", "kafka://"+addr+"/t", "--rate", "1000/s", "--for", "6s", "--json", "--slo", "outage<10s",
 		"--system-cmd", program+" standin kafka --in-memory --topic t:4 --listen "+addr, "--fault", "2s:stop=system,2s").wantOneOf(t, 0, 3, 4).document(t)
-	if d.Faults == nil || len(d.Faults.Scores) != 2 {
-		t.Fatalf("got the scores %+v, want those of a fault and a heal", d.Faults)
-	}
+	assert.Must(t, d.Faults != nil && len(d.Faults.Scores) == 2,
+		"got the scores %+v, want those of a fault and a heal", d.Faults)
 	fault, heal := d.Faults.Scores[0], d.Faults.Scores[1]
 	if fault.Kind != "fault" || fault.Name != "stop system" || fault.AtS < 2 || heal.Kind != "heal" || heal.AtS-fault.AtS < 1.9 {
 		t.Errorf("the marks are %+v and %+v", fault, heal)
 	}
-	if b := fault.Whole.Blackout; b == nil || b.S < 1.8 || b.More {
-		t.Errorf("the system stood still for 2 s, the blackout is %+v", b)
-	}
-	if len(fault.Lanes) != 4 || fault.Worst < 0 {
-		t.Errorf("there are scores of %d partitions, the worst %d", len(fault.Lanes), fault.Worst)
-	}
-	if fault.Baseline.Why == "" {
-		t.Error("two seconds are a baseline")
-	}
+	b := fault.Whole.Blackout
+	assert.True(t, b != nil && b.S >= 1.8 && !b.More, "the system stood still for 2 s, the blackout is %+v", b)
+	assert.True(t, len(fault.Lanes) == 4 && fault.Worst >= 0,
+		"there are scores of %d partitions, the worst %d", len(fault.Lanes), fault.Worst)
+	assert.True(t, fault.Baseline.Why != "", "two seconds are a baseline")
 }
 
 // TestFaultOfReading: a run that only reads stops the system for two seconds and lets it go on, while
@@ -85,19 +80,15 @@ func TestFaultOfReading(t *testing.T) {
 			t.Parallel()
 			s := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--topic", "t:4")
 			writer := exec.Command(program, "run", "kafka://"+s.addr+"/t", "--rate", "500/s", "--for", "60s", "--quiet", "--no-store")
-			if err := testkit.Launch(writer); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, testkit.Launch(writer))
 			t.Cleanup(func() { _ = writer.Process.Kill(); _ = writer.Wait() })
 			d := run(t, "run", "kafka://"+s.addr+"/t", "--op", "consume", "--engine", engine, "--for", "7s", "--json", "--slo", "outage<20s", "--slo", "longest-stall<20s",
 				"--fault", fmt.Sprintf("3s:stop=pid:%d,2s", s.cmd.Process.Pid)).wantOneOf(t, 0, 3).document(t)
-			if d.Faults == nil || len(d.Faults.Scores) != 2 {
-				t.Fatalf("got the scores %+v, want those of a fault and a heal; problems %q", d.Faults, d.Problems)
-			}
+			assert.Must(t, d.Faults != nil && len(d.Faults.Scores) == 2,
+				"got the scores %+v, want those of a fault and a heal; problems %q", d.Faults, d.Problems)
 			fault, heal := d.Faults.Scores[0], d.Faults.Scores[1]
-			if fault.Kind != "fault" || heal.Kind != "heal" || len(fault.Lanes) != 4 || fault.Worst < 0 {
-				t.Fatalf("got a %s and a %s with %d partitions, the worst %d", fault.Kind, heal.Kind, len(fault.Lanes), fault.Worst)
-			}
+			assert.Must(t, fault.Kind == "fault" && heal.Kind == "heal" && len(fault.Lanes) == 4 && fault.Worst >= 0,
+				"got a %s and a %s with %d partitions, the worst %d", fault.Kind, heal.Kind, len(fault.Lanes), fault.Worst)
 			script := heal.AtS - fault.AtS
 			t.Logf("stopped for %.2f s; whole:%s; %s", script, fault.Whole.times(), fault.Lanes[fault.Worst].times())
 			for _, n := range append(fault.Lanes, fault.Whole) {
@@ -125,16 +116,10 @@ func TestKilledNode(t *testing.T) {
 	e := run(t, "run", "kafka://"+addr+","+other.addr+"/t", "--rate", "500/s", "--for", "8s", "--json", "--system-ready", "port:"+addr[strings.LastIndexByte(addr, ':')+1:],
 		"--system-cmd", program+" standin kafka --in-memory --topic t:1 --listen "+addr, "--fault", "2s:kill=leader").wantOneOf(t, 0, 1, 3)
 	d := e.document(t)
-	if d.Faults == nil || len(d.Faults.Scores) != 1 {
-		t.Fatalf("got the scores %+v, want that of a fault", d.Faults)
-	}
-	if d.Totals.Offered != 4000 {
-		t.Errorf("offered %d events of 4000: the run ended with its system", d.Totals.Offered)
-	}
+	assert.Must(t, d.Faults != nil && len(d.Faults.Scores) == 1, "got the scores %+v, want that of a fault", d.Faults)
+	assert.True(t, d.Totals.Offered == 4000, "offered %d events of 4000: the run ended with its system", d.Totals.Offered)
 	for _, reason := range d.Trust.Reasons {
-		if strings.Contains(reason, "ended by itself") {
-			t.Errorf("the run killed it: %s", reason)
-		}
+		assert.True(t, !strings.Contains(reason, "ended by itself"), "the run killed it: %s", reason)
 	}
 	t.Logf("the whole:%s", d.Faults.Scores[0].Whole.times())
 }
@@ -160,9 +145,7 @@ func TestFaultsThatCannotBeMade(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := run(t, append([]string{"run", "null://", "--rate", "100/s", "--for", "2s", "--no-store"}, tt.flags...)...).want(t, 2)
-			if e.stdout != "" {
-				t.Errorf("it has a report: %.200s", e.stdout)
-			}
+			assert.Equal(t, e.stdout, "", "stdout")
 			e.says(t, tt.want)
 		})
 	}
@@ -177,9 +160,8 @@ func TestExecMarks(t *testing.T) {
 	for _, s := range d.Faults.Scores {
 		if s.Kind == "fault" {
 			found = true
-			if s.AtS < 1.4 || s.BoundS < 0.4 {
-				t.Errorf("a command of a second at 1 s is marked at %v s ± %v s", s.AtS, s.BoundS)
-			}
+			assert.True(t, s.AtS >= 1.4 && s.BoundS >= 0.4,
+				"a command of a second at 1 s is marked at %v s ± %v s", s.AtS, s.BoundS)
 		}
 	}
 	if !found {
@@ -208,20 +190,15 @@ func TestFaultScores(t *testing.T) {
 					"--fault", "35s:" + action,
 				}, load.flags...)...).wantOneOf(t, 0, 1, 3, 4).document(t)
 				revive(t, c)
-				if d.Faults == nil || len(d.Faults.Scores) == 0 {
-					t.Fatal("the score is missing")
-				}
+				assert.Must(t, d.Faults != nil && len(d.Faults.Scores) > 0, "the score is missing")
 				s := d.Faults.Scores[0]
-				if len(s.Lanes) != 6 {
-					t.Fatalf("%d partitions have scores, want 6", len(s.Lanes))
-				}
+				assert.Must(t, len(s.Lanes) == 6, "%d partitions have scores, want 6", len(s.Lanes))
 				worst := s.Lanes[s.Worst]
 				t.Logf("%s, whole:%s", s.Name, s.Whole.times())
 				t.Logf("the worst, %s", worst.times())
 				t.Logf("baseline %+v", s.Baseline)
-				if worst.Blackout == nil || worst.Blackout.S < 0.5 {
-					t.Errorf("a partition lost its leader, and its blackout is %+v", worst.Blackout)
-				}
+				assert.True(t, worst.Blackout != nil && worst.Blackout.S >= 0.5,
+					"a partition lost its leader, and its blackout is %+v", worst.Blackout)
 				if worst.Blackout != nil && s.Whole.Blackout != nil && s.Whole.Blackout.S > worst.Blackout.S+0.1 {
 					t.Errorf("the whole run was without acks for %v s, the worst partition for %v s", s.Whole.Blackout.S, worst.Blackout.S)
 				}
@@ -255,9 +232,8 @@ func TestRestartOfNodeOfKafka(t *testing.T) {
 	d := start(t, "run", topicURL(c, topic), "--acks", "all", "--rate", "2k/s", "--warmup", "20s", "--for", "150s", "--json", "--slo", "p99<2s",
 		"--fault", "50s:restart=system,5s", "--system-cmd", n.Command(), "--system-ready", "port:"+n.Addr()[strings.LastIndexByte(n.Addr(), ':')+1:],
 		"--system-ready-within", "3m").wait(8*time.Minute).wantOneOf(t, 0, 1, 2, 3, 4).document(t)
-	if d.Faults == nil || len(d.Faults.Scores) != 2 {
-		t.Fatalf("got %+v, want the scores of a fault and its heal; problems %q", d.Faults, d.Problems)
-	}
+	assert.Must(t, d.Faults != nil && len(d.Faults.Scores) == 2,
+		"got %+v, want the scores of a fault and its heal; problems %q", d.Faults, d.Problems)
 	fault, heal := d.Faults.Scores[0], d.Faults.Scores[1]
 	if fault.Kind != "fault" || heal.Kind != "heal" || fault.Name != "restart system" || len(fault.Lanes) != 6 || fault.Worst < 0 {
 		t.Fatalf("got a %s %q with %d partitions, the worst %d, and a %s", fault.Kind, fault.Name, len(fault.Lanes), fault.Worst, heal.Kind)
@@ -266,7 +242,5 @@ func TestRestartOfNodeOfKafka(t *testing.T) {
 	t.Logf("%s; the worst, %s; problems %q", fault.Whole.times(), worst.times(), d.Problems)
 	// The others notice after 4 s that a node is gone, and then lead its partitions.
 	within(t, "blackout of the worst partition", worst.Blackout, 0.5, 30)
-	if d.Totals.Acked == 0 {
-		t.Error("nothing was acked")
-	}
+	assert.True(t, d.Totals.Acked > 0, "nothing was acked")
 }

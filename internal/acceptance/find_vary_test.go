@@ -59,9 +59,8 @@ func TestFindCeilingsOfStandins(t *testing.T) {
 	}
 	t.Log(e.stdout)
 	effect := regexp.MustCompile(`(?s)ceiling \(decides\).*?(-[0-9]+)%.*\n\n`).FindStringSubmatch(e.stdout)
-	if n := percent(effect); n > -25 || n < -35 {
-		t.Errorf("the effect is %q, want about -30%%", effect)
-	}
+	n := percent(effect)
+	assert.True(t, n <= -25 && n >= -35, "the effect is %q, want about -30%%", effect)
 }
 
 // TestFindCeilingsOfKafka ranks what three settings of a producer do to the ceiling of Kafka.
@@ -77,9 +76,8 @@ func TestFindCeilingsOfKafka(t *testing.T) {
 		return
 	}
 	t.Log(e.stdout)
-	for _, row := range []string{"acks 1 \u2192 all ", "compression none \u2192 lz4 ", "batch-size 16KiB \u2192 256KiB ", "acks \u00d7 batch-size ", "best cell"} {
-		assert.True(t, strings.Contains(e.stdout, row), "the table has no row %q", row)
-	}
+	assert.Has(t, e.stdout,
+		"acks 1 \u2192 all ", "compression none \u2192 lz4 ", "batch-size 16KiB \u2192 256KiB ", "acks \u00d7 batch-size ", "best cell")
 }
 
 // percent is the number that a regular expression found, 0 without one.

@@ -47,9 +47,8 @@ func (l *lan) address(n int) string { return fmt.Sprintf("%s.%d", l.net, n) }
 
 func (l *lan) ip(args ...string) {
 	l.t.Helper()
-	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-		l.t.Errorf("ip %s: %v: %s", strings.Join(args, " "), err, out)
-	}
+	out, err := exec.Command("ip", args...).CombinedOutput()
+	assert.True(l.t, err == nil, "ip %s: %v: %s", strings.Join(args, " "), err, out)
 }
 
 // A machine is a network namespace with an address.
@@ -133,24 +132,21 @@ func TestFleetVerified(t *testing.T) {
 		if v := d.Ledger; v == nil || v.Lost+v.Duplicated+v.Reordered+v.Corrupted+v.Foreign > 0 || v.Acked != d.Totals.Acked {
 			t.Errorf("%d acked, ledger %+v\n%s", d.Totals.Acked, v, e.stderr)
 		}
-		if n := cluster.EndSum(t, topic); n < int64(d.Totals.Acked) {
-			t.Errorf("%d acked, and the topic has %d", d.Totals.Acked, n)
-		}
+		n := cluster.EndSum(t, topic)
+		assert.True(t, n >= int64(d.Totals.Acked), "%d acked, and the topic has %d", d.Totals.Acked, n)
 		return d
 	}
 	doubts := func(d *document, text string) {
 		t.Helper()
-		if *d.Trust.OK || !strings.Contains(strings.Join(d.Trust.Reasons, "\n"), text) {
-			t.Errorf("the reasons not to trust are %q, want %q", d.Trust.Reasons, text)
-		}
+		assert.True(t, !*d.Trust.OK && strings.Contains(strings.Join(d.Trust.Reasons, "\n"), text),
+			"the reasons not to trust are %q, want %q", d.Trust.Reasons, text)
 	}
 
 	t.Log("a whole run, verified")
 	topic := cluster.CreateTopic(t, 4, 1)
 	d := checked(fire(topic, "--op", "roundtrip", "--for", "10s").wait(runTimeout).succeeded(t), topic)
-	if d.Totals.Acked != 20_000 || d.Ledger.Read != 20_000 || d.Totals.Consumed != 20_000 || d.EndToEnd == nil {
-		t.Errorf("totals %+v, ledger %+v, end to end %v", d.Totals, d.Ledger, d.EndToEnd)
-	}
+	assert.True(t, d.Totals.Acked == 20_000 && d.Ledger.Read == 20_000 && d.Totals.Consumed == 20_000 && d.EndToEnd != nil,
+		"totals %+v, ledger %+v, end to end %v", d.Totals, d.Ledger, d.EndToEnd)
 
 	t.Log("an agent is stopped for three seconds")
 	topic = cluster.CreateTopic(t, 4, 1)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/parquettest"
 	"carronade/measure"
 )
@@ -43,9 +44,7 @@ func fireRaw(t *testing.T, agents int, flags ...string) (d *document, all, respo
 	var acked uint64
 	for _, folder := range folders {
 		files, err := filepath.Glob(filepath.Join(folder, "*.parquet"))
-		if err != nil || len(files) != 1 {
-			t.Fatalf("traces of an agent: %v, %v", files, err)
-		}
+		assert.Must(t, err == nil && len(files) == 1, "traces of an agent: %v, %v", files, err)
 		file := parquettest.Open(t, files[0])
 		due, sent, done := file.Column("due_ns").Ints, file.Column("sent_ns").Ints, file.Column("done_ns").Ints
 		for i, n := range file.Column("acked").Ints {
@@ -71,9 +70,8 @@ func sameP99(t *testing.T, name string, got *times, all []time.Duration) {
 	cell.Record(raw)
 	cell.Record(all[len(all)-1]) // a percentile is not above the largest
 	want := float64(cell.Percentile(50)) / float64(time.Microsecond)
-	if got == nil || got.P99US != want {
-		t.Errorf("%s: merged p99 %+v us, of the joined traces %v, in the cell up to %v us", name, got, raw, want)
-	}
+	assert.True(t, got != nil && got.P99US == want,
+		"%s: merged p99 %+v us, of the joined traces %v, in the cell up to %v us", name, got, raw, want)
 }
 
 // TestFleetRaw: the p99 of a fleet's report is that of the joined times of its agents, and not an
@@ -81,9 +79,8 @@ func sameP99(t *testing.T, name string, got *times, all []time.Duration) {
 func TestFleetRaw(t *testing.T) {
 	t.Parallel()
 	d, all, response := fireRaw(t, 2, "--rate", "2k/s", "--for", "1s", "--batch-events", "1")
-	if d.Totals.Sent != 2000 || len(all) != 2000 {
-		t.Errorf("sent %d events in %d batches, want 2000", d.Totals.Sent, len(all))
-	}
+	assert.True(t, d.Totals.Sent == 2000 && len(all) == 2000,
+		"sent %d events in %d batches, want 2000", d.Totals.Sent, len(all))
 	sameP99(t, "service", d.Service, all)
 	sameP99(t, "response", d.Response, response)
 }
@@ -93,9 +90,8 @@ func TestFleetMillion(t *testing.T) {
 	testkit.OnlyConformance(t, "needs the whole machine for twenty seconds: TestFleetRaw has the same at a small rate")
 	const rate, seconds = 1_000_000, 10
 	d, all, _ := fireRaw(t, 4, "--rate", "1M/s", "--for", fmt.Sprintf("%ds", seconds), "--size", "100")
-	if short := math.Abs(float64(d.Totals.Sent)/(rate*seconds) - 1); short > 0.001 {
-		t.Errorf("sent %d events, want %d within 0.1 %%", d.Totals.Sent, rate*seconds)
-	}
+	assert.True(t, math.Abs(float64(d.Totals.Sent)/(rate*seconds)-1) <= 0.001,
+		"sent %d events, want %d within 0.1 %%", d.Totals.Sent, rate*seconds)
 	sameP99(t, "service", d.Service, all)
 	if d.Trust.OK != nil && !*d.Trust.OK {
 		t.Logf("not trusted: %s", strings.Join(d.Trust.Reasons, "; "))

@@ -29,9 +29,8 @@ func (d *document) checkFreeze(t *testing.T, f frozen, measurement time.Duration
 	least, most := (f.least - measurement/100).Seconds(), (f.most-measurement/100).Seconds()+d.Freezes.TotalS
 	got := d.Response.P99US / 1e6
 	t.Logf("frozen %v to %v, the generator %.3f s; response p99 %.3f s, closed form %.3f s", f.least, f.most, d.Freezes.TotalS, got, least)
-	if got < least*0.95 || got > most*above {
-		t.Errorf("response p99 is %.3f s, the closed form %.3f s to %.3f s; freezes of the generator %+v", got, least, most, d.Freezes)
-	}
+	assert.True(t, got >= least*0.95 && got <= most*above,
+		"response p99 is %.3f s, the closed form %.3f s to %.3f s; freezes of the generator %+v", got, least, most, d.Freezes)
 	for _, b := range d.Trust.Bounds {
 		if blamed := (b.UpperUS - b.LowerUS) / 1e6; blamed > d.Freezes.TotalS+f.least.Seconds()/4 {
 			t.Errorf("the freeze of the server is blamed on the generator: %.3f s of %s p%v, and it was frozen for %.3f s", blamed, b.Time, b.P, d.Freezes.TotalS)
@@ -78,12 +77,10 @@ func TestStopped(t *testing.T) {
 			assert.Must(t, i >= 0 && d.Freezes.Count != 0, "the freeze is not listed, or not with its cause: %+v", d.Freezes)
 			f := d.Freezes.Longest[i]
 			assert.Equal(t, f.Who, "process", "frozen")
-			if f.LengthS < stopped.least.Seconds()*0.8 || f.LengthS > stopped.most.Seconds()+5 {
-				t.Errorf("got a freeze of %v s, want %v to %v", f.LengthS, stopped.least, stopped.most)
-			}
-			if d.Freezes.TotalS < f.LengthS-0.001 || d.Freezes.Share <= 0 {
-				t.Errorf("got freezes of %v s, %v of the measurement", d.Freezes.TotalS, d.Freezes.Share)
-			}
+			assert.True(t, f.LengthS >= stopped.least.Seconds()*0.8 && f.LengthS <= stopped.most.Seconds()+5,
+				"got a freeze of %v s, want %v to %v", f.LengthS, stopped.least, stopped.most)
+			assert.True(t, d.Freezes.TotalS >= f.LengthS-0.001 && d.Freezes.Share > 0,
+				"got freezes of %v s, %v of the measurement", d.Freezes.TotalS, d.Freezes.Share)
 		})
 	}
 }

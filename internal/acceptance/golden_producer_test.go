@@ -46,7 +46,7 @@ const producerRates = `(?P<rate>\d+\.\d{6}) records/sec \((?P<mb>\d+\.\d\d) MB/s
 // wantRecords checks that a topic has n records.
 func wantRecords(n int64) func(*testing.T, *kafkatest.Cluster, string, side) {
 	return func(t *testing.T, broker *kafkatest.Cluster, topic string, s side) {
-		assert.Equal(t, broker.EndSum(t, topic), n, "%s: the topic records", s.who)
+		assert.Equal(t, broker.EndSum(t, topic), n, "%s: records in the topic", s.who)
 	}
 }
 
@@ -175,8 +175,7 @@ func TestGoldenProducerGrammar(t *testing.T) {
 		{"no end of line", producerForms, "Warmup first 5 records. Steady state results will print after the complete test summary.", false},
 	} {
 		s := side{out: tt.out}
-		if err := s.parse(tt.forms); (err == nil) != tt.ok {
-			t.Errorf("%s: %v", tt.name, err)
-		}
+		err := s.parse(tt.forms)
+		assert.True(t, (err == nil) == tt.ok, "%s: %v", tt.name, err)
 	}
 }

@@ -23,8 +23,7 @@ func TestInterrupted(t *testing.T) {
 	url := topicURL(broker, broker.CreateTopic(t, 2, 1))
 	t.Run("connecting", func(t *testing.T) {
 		t.Parallel()
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		assert.OK(t, err)
+		l := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 		defer l.Close()
 		s := start(t, "run", "kafka://"+l.Addr().String()+"/t", "--count", "1", "--json")
 		_ = l.(*net.TCPListener).SetDeadline(time.Now().Add(time.Minute))
@@ -53,9 +52,8 @@ func TestInterrupted(t *testing.T) {
 			s.awaitStderr(progressText)
 			s.signal(os.Interrupt)
 			d := s.wait(15*time.Second).want(t, 130).document(t)
-			if d.Totals.Acked == 0 || d.Totals.Acked != d.Totals.Sent || d.Stopped == "" {
-				t.Errorf("stopped by %q with %+v", d.Stopped, d.Totals.counts)
-			}
+			assert.True(t, d.Totals.Acked > 0 && d.Totals.Acked == d.Totals.Sent && d.Stopped != "",
+				"stopped by %q with %+v", d.Stopped, d.Totals.counts)
 		})
 		t.Run(engine+"/full speed", func(t *testing.T) {
 			t.Parallel()
@@ -122,9 +120,8 @@ func TestInterruptedFrozen(t *testing.T) {
 		t.Cleanup(func() { c.Node(1).Thaw(t) })
 		s.signal(os.Interrupt)
 		d := s.wait(15*time.Second).want(t, 130).document(t)
-		if d.Totals.Acked == 0 || d.Ledger == nil || d.Ledger.Lost != 0 {
-			t.Errorf("totals %+v, ledger %+v: unread events are not lost", d.Totals.counts, d.Ledger)
-		}
+		assert.True(t, d.Totals.Acked > 0 && d.Ledger != nil && d.Ledger.Lost == 0,
+			"totals %+v, ledger %+v: unread events are not lost", d.Totals.counts, d.Ledger)
 	})
 }
 
@@ -144,17 +141,15 @@ func TestDiskFull(t *testing.T) {
 	}
 	t.Run("hdr", func(t *testing.T) {
 		e := run(t, "run", url, "--rate", "1000/s", "--for", "2s", "--hdr", full(t), "--json", "--quiet").want(t, 2).says(t, "error:", "space")
-		if d := e.document(t); d.Totals.Acked != 2000 {
-			t.Errorf("the run did not continue: %+v", d.Totals.counts)
-		}
+		d := e.document(t)
+		assert.True(t, d.Totals.Acked == 2000, "the run did not continue: %+v", d.Totals.counts)
 	})
 	t.Run("json file", func(t *testing.T) {
 		e := run(t, "run", url, "--count", "100", "--json-file", full(t), "--quiet").want(t, 2).says(t, "error:", "space")
 		assert.True(t, strings.Contains(e.stdout, "acked"), "the report is not on stdout:\n%s", e.stdout)
 	})
 	t.Run("stdout", func(t *testing.T) {
-		out, err := os.OpenFile(full(t), os.O_WRONLY, 0)
-		assert.OK(t, err)
+		out := assert.Value(os.OpenFile(full(t), os.O_WRONLY, 0))(t)
 		defer out.Close()
 		s := prepare(t, "run", url, "--count", "100", "--json", "--quiet")
 		s.cmd.Stdout = out

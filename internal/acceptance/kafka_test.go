@@ -15,6 +15,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 )
@@ -62,9 +63,8 @@ func produceByJava(t *testing.T, c *kafkatest.Cluster, topic, lines string) {
 	cmd := kafkatest.ToolCommand(t, ctx, "", "ConsoleProducer", "--bootstrap-server", c.Bootstrap(), "--topic", topic,
 		"--reader-property", "parse.key=true")
 	cmd.Stdin = strings.NewReader(lines)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("console producer: %v\n%s", err, out)
-	}
+	out, err := cmd.CombinedOutput()
+	assert.Must(t, err == nil, "console producer: %v\n%s", err, out)
 }
 
 // TestThrottled sends against a quota: Kafka throttles the client, which slows the
@@ -87,14 +87,11 @@ func TestThrottled(t *testing.T) {
 			e := run(t, "run", topicURL(broker, topic), "--engine", engine, "--client-id", id, "--rate", "200/s", "--for", "5s", "--size", "1000", "--batch-size", "8KiB",
 				"--client-metrics", "--drain", "60s", "--json", "--quiet").succeeded(t)
 			d := e.document(t)
-			assert.Equal(t, d.Totals.Acked, 1000, "a quota failed events: %+v, %+v", d.Totals.counts, d.Failures)
-			if d.Response == nil || d.Response.MaxUS < 2e6 {
-				t.Errorf("the quota does not show: %+v", d.Response)
-			}
+			assert.Equal(t, d.Totals.Acked, 1000, "events acked: %+v, %+v", d.Totals.counts, d.Failures)
+			assert.True(t, d.Response != nil && d.Response.MaxUS >= 2e6, "the quota does not show: %+v", d.Response)
 			assert.True(t, strings.Contains(strings.ToLower(e.stdout), "throttle"), "the report does not mention throttling")
-			if got := broker.EndSum(t, topic); got != int64(d.wholeRun().Acked) {
-				t.Errorf("the end offsets grew by %d, acked are %d", got, d.wholeRun().Acked)
-			}
+			got := broker.EndSum(t, topic)
+			assert.True(t, got == int64(d.wholeRun().Acked), "the end offsets grew by %d, acked are %d", got, d.wholeRun().Acked)
 		})
 	}
 }
@@ -123,13 +120,11 @@ func TestTransactions(t *testing.T) {
 					transactional += b.Count
 				}
 			}
-			if records != transactional || records != 3000 || d.Totals.Sent != 3000 {
-				t.Errorf("%d records are on the disk, %d of them transactional; sent were %d, want 3000", records, transactional, d.Totals.Sent)
-			}
+			assert.True(t, records == transactional && records == 3000 && d.Totals.Sent == 3000,
+				"%d records are on the disk, %d of them transactional; sent were %d, want 3000", records, transactional, d.Totals.Sent)
 			got := committed(t, topic)
-			if tt.abort == "0%" && (got != 3000 || d.Totals.Acked != 3000) {
-				t.Errorf("%d records are committed, acked are %d, want 3000", got, d.Totals.Acked)
-			}
+			assert.True(t, tt.abort != "0%" || got == 3000 && d.Totals.Acked == 3000,
+				"%d records are committed, acked are %d, want 3000", got, d.Totals.Acked)
 			assert.True(t, tt.abort == "0%" || got != 0 && got < 3000, "%d records of 3000 are committed, want about half", got)
 		})
 	}
@@ -143,12 +138,11 @@ func TestJavaProfile(t *testing.T) {
 	run(t, "run", topicURL(broker, topic), "--engine", "client", "--profile", "java", "--rate", "2000/s", "--for", "1s", "--json", "--quiet").succeeded(t)
 	next := 0
 	for _, b := range broker.Node(1).Dump(t, topic) {
-		if b.ProducerID < 0 || b.BaseSequence != next || b.Codec != "none" || b.Size > 17_000 {
-			t.Errorf("batch at %d: producer %d, sequence %d (want %d), codec %s, %d bytes", b.Base, b.ProducerID, b.BaseSequence, next, b.Codec, b.Size)
-		}
+		assert.True(t, b.ProducerID >= 0 && b.BaseSequence == next && b.Codec == "none" && b.Size <= 17_000,
+			"batch at %d: producer %d, sequence %d (want %d), codec %s, %d bytes", b.Base, b.ProducerID, b.BaseSequence, next, b.Codec, b.Size)
 		next += b.Count
 	}
-	assert.Equal(t, next, 2000, "events are on the disk")
+	assert.Equal(t, next, 2000, "events on the disk")
 }
 
 // topicsReport is the JSON output of the operations on topics.
@@ -178,8 +172,7 @@ func TestTopics(t *testing.T) {
 	// A broker answers a creation before all of its parts have the topic.
 	exist := func(want int) (n int) {
 		for deadline := time.Now().Add(10 * time.Second); ; pause(t, 200*time.Millisecond) {
-			all, err := broker.Admin(t).ListTopics(t.Context())
-			assert.OK(t, err)
+			all := assert.Value(broker.Admin(t).ListTopics(t.Context()))(t)
 			n = 0
 			for topic, d := range all {
 				if strings.HasPrefix(topic, name) && d.Err == nil {
@@ -194,34 +187,26 @@ func TestTopics(t *testing.T) {
 	if r := topicsOp(t, 0, "create", url, "--count", "20", "--per-request", "5", "--concurrency", "2", "--partitions", "2", "--replicas", "1"); r.Done != 20 || r.Failed != 0 || exist(20) != 20 {
 		t.Fatalf("created: %+v; there are %d", r, exist(20))
 	}
-	if r := topicsOp(t, 1, "create", url, "--count", "20", "--partitions", "2", "--replicas", "1"); r.Done != 0 || r.Failed != 20 || r.Classes["rejected"] != 20 {
-		t.Errorf("created again: %+v", r)
-	}
-	if e := run(t, "topics", "list", url).want(t, 0); !strings.Contains(e.stdout, name+"-19") {
-		t.Errorf("%s-19 is not in the list:\n%.2000s", name, e.stdout)
-	}
-	if e := run(t, "topics", "describe", url+"-3").want(t, 0); !strings.Contains(e.stdout, name+"-3") {
-		t.Errorf("the description:\n%.2000s", e.stdout)
-	}
+	r := topicsOp(t, 1, "create", url, "--count", "20", "--partitions", "2", "--replicas", "1")
+	assert.True(t, r.Done == 0 && r.Failed == 20 && r.Classes["rejected"] == 20, "created again: %+v", r)
+	e := run(t, "topics", "list", url).want(t, 0)
+	assert.True(t, strings.Contains(e.stdout, name+"-19"), "%s-19 is not in the list:\n%.2000s", name, e.stdout)
+	e = run(t, "topics", "describe", url+"-3").want(t, 0)
+	assert.True(t, strings.Contains(e.stdout, name+"-3"), "the description:\n%.2000s", e.stdout)
 	run(t, "run", url+"-3", "--count", "500", "--quiet").wantOneOf(t, 0, 3)
-	if r := topicsOp(t, 0, "read", "kafka://"+broker.Bootstrap(), name+"-3,"+name+"-4"); r.Done != 2 || r.Events != 500 {
-		t.Errorf("read: %+v, want 2 operations and 500 events", r)
-	}
-	if r := topicsOp(t, 1, "read", "kafka://"+broker.Bootstrap(), name+"-3,"+name+"-missing"); r.Done != 1 || r.Failed != 1 {
-		t.Errorf("read one that is missing: %+v", r)
-	}
-	if r := topicsOp(t, 0, "delete-records", url+"-3"); r.Done != 1 {
-		t.Errorf("records deleted: %+v", r)
-	}
-	if r := topicsOp(t, 0, "read", url+"-3"); r.Events != 0 {
-		t.Errorf("read after the records were deleted: %+v", r)
-	}
+	r = topicsOp(t, 0, "read", "kafka://"+broker.Bootstrap(), name+"-3,"+name+"-4")
+	assert.True(t, r.Done == 2 && r.Events == 500, "read: %+v, want 2 operations and 500 events", r)
+	r = topicsOp(t, 1, "read", "kafka://"+broker.Bootstrap(), name+"-3,"+name+"-missing")
+	assert.True(t, r.Done == 1 && r.Failed == 1, "read one that is missing: %+v", r)
+	r = topicsOp(t, 0, "delete-records", url+"-3")
+	assert.True(t, r.Done == 1, "records deleted: %+v", r)
+	r = topicsOp(t, 0, "read", url+"-3")
+	assert.True(t, r.Events == 0, "read after the records were deleted: %+v", r)
 	if r := topicsOp(t, 0, "delete", url, "--count", "20"); r.Done != 20 || exist(0) != 0 {
 		t.Errorf("deleted: %+v; there are %d", r, exist(0))
 	}
-	if r := topicsOp(t, 1, "delete", url, "--count", "2"); r.Failed != 2 {
-		t.Errorf("deleted again: %+v", r)
-	}
+	r = topicsOp(t, 1, "delete", url, "--count", "2")
+	assert.True(t, r.Failed == 2, "deleted again: %+v", r)
 }
 
 // TestOthers reads with other tools what carronade sent, and with carronade what
@@ -247,15 +232,13 @@ func TestOthers(t *testing.T) {
 		assert.True(t, strings.Contains(out, " 20000,"), "kafka-consumer-perf-test prints:\n%s", out)
 	})
 	t.Run("kcat", func(t *testing.T) {
-		kcat, err := exec.LookPath("kcat")
-		assert.OK(t, err, "kcat is missing: apt-get install kcat, or run scripts/deps as root")
+		kcat := assert.Value(exec.LookPath("kcat"))(t, "kcat is missing: apt-get install kcat, or run scripts/deps as root")
 		topic := broker.CreateTopic(t, 1, 1)
 		run(t, "run", topicURL(broker, topic), "--count", "1000", "--size", "50", "--payload", "text", "--compression", "lz4", "--quiet").wantOneOf(t, 0, 3)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+		ctx := testkit.Minute(t)
 		out, err := exec.CommandContext(ctx, kcat, "-b", broker.Bootstrap(), "-C", "-t", topic, "-e", "-q", "-f", "%S\n").Output()
 		assert.OK(t, err)
-		assert.Equal(t, strings.Count(string(out), "50\n"), 1000, "kcat read events of 50 bytes")
+		assert.Equal(t, strings.Count(string(out), "50\n"), 1000, "events of 50 bytes that kcat read")
 	})
 }
 
@@ -271,7 +254,6 @@ func TestPayloadFile(t *testing.T) {
 	for _, r := range broker.Consume(t, 300, topic) {
 		count[r.Value]++
 	}
-	if len(count) != 3 || count["alpha"] != 100 || count["beta"] != 100 || count["gamma"] != 100 {
-		t.Errorf("the counts of the lines are %v", count)
-	}
+	assert.True(t, len(count) == 3 && count["alpha"] == 100 && count["beta"] == 100 && count["gamma"] == 100,
+		"the counts of the lines are %v", count)
 }

@@ -58,9 +58,8 @@ func TestClean(t *testing.T) {
 	switch n := os.Getenv("CARRONADE_TEST_CLEAN"); {
 	case n != "":
 		var err error
-		if runs, err = strconv.Atoi(n); err != nil || runs < 1 {
-			t.Fatalf("CARRONADE_TEST_CLEAN=%s: want the number of runs of each target", n)
-		}
+		runs, err = strconv.Atoi(n)
+		assert.Must(t, err == nil && runs >= 1, "CARRONADE_TEST_CLEAN=%s: want the number of runs of each target", n)
 	default:
 		runs = 100
 	}
@@ -94,8 +93,7 @@ func TestClean(t *testing.T) {
 						e := run(t, args...)
 						w.end()
 						e.wantOneOf(t, 0, 3)
-						report, err := readTrust(e.stdout)
-						assert.OK(t, err)
+						report := assert.Value(readTrust(e.stdout))(t)
 						f.Level, f.LostMS, f.NotChecked = report.level, w.total.Seconds()*1e3, ""
 						if f.Level != trusted {
 							t.Logf("%s: %q %q; this machine did not run the test for %v in total, %v at most at a time", f.Level, report.reasons, report.doubts, w.total.Round(time.Millisecond), w.longest.Round(time.Millisecond))
@@ -122,16 +120,14 @@ func TestClean(t *testing.T) {
 			fs.table(&table)
 			quiet := len(fs.all) - busy
 			t.Logf("%d clean runs of %s on a quiet machine: %d trusted, %d noisy, %d not trusted; %d others on a busy machine\n%s", quiet, c.kind, count[trusted], count[noisy], count[notTrusted], busy, table.String())
-			if quiet < len(fs.all)/2 {
-				t.Fatalf("the machine was busy in %d of %d runs: repeat this test on one that is quiet", busy, len(fs.all))
-			}
+			assert.Must(t, quiet >= len(fs.all)/2,
+				"the machine was busy in %d of %d runs: repeat this test on one that is quiet", busy, len(fs.all))
 			// 2 % and 10 %, rounded up.
 			if limit := (2*quiet + 99) / 100; count[notTrusted] > limit {
 				t.Errorf("%d of %d are not trusted, want %d at most", count[notTrusted], quiet, limit)
 			}
-			if limit := (10*quiet + 99) / 100; count[noisy] > limit {
-				t.Errorf("%d of %d are noisy, want %d at most", count[noisy], quiet, limit)
-			}
+			limit := (10*quiet + 99) / 100
+			assert.True(t, count[noisy] <= limit, "%d of %d are noisy, want %d at most", count[noisy], quiet, limit)
 			if len(fs.all) >= runs {
 				fs.close(t)
 			}

@@ -53,8 +53,7 @@ func openFindings(t *testing.T, path string) *findings {
 	t.Helper()
 	exe, err := impairedProgram()
 	assert.OK(t, err)
-	text, err := os.ReadFile(exe)
-	assert.OK(t, err)
+	text := assert.Value(os.ReadFile(exe))(t)
 	fs := &findings{path: path, build: fmt.Sprintf("%.12x", sha256.Sum256(text)), all: map[string]finding{}}
 	if path == "" {
 		return fs
@@ -79,8 +78,7 @@ func (fs *findings) add(t *testing.T, f finding) {
 	if fs.path == "" {
 		return
 	}
-	line, err := json.Marshal(f)
-	assert.OK(t, err)
+	line := assert.Value(json.Marshal(f))(t)
 	out, err := os.OpenFile(fs.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err == nil {
 		_, err = out.Write(append(line, '\n'))
@@ -94,9 +92,8 @@ func (fs *findings) add(t *testing.T, f finding) {
 // close ends a complete matrix: the next one starts from the beginning.
 func (fs *findings) close(t *testing.T) {
 	if fs.path != "" {
-		if err := os.Rename(fs.path, fs.path+".last"); err != nil && !os.IsNotExist(err) {
-			t.Error(err)
-		}
+		err := os.Rename(fs.path, fs.path+".last")
+		assert.True(t, err == nil || os.IsNotExist(err), "%v", err)
 	}
 }
 

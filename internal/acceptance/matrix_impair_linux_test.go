@@ -86,8 +86,7 @@ func impairments() (all []impairment) {
 		}
 	}})
 	add(impairment{name: "quota of 20 %", fitsShortRun: true, possible: func() error { _, err := limitCPU(0); return err }, during: func(t *testing.T, generator, _ int) {
-		undo, err := limitCPU(generator)
-		assert.OK(t, err)
+		undo := assert.Value(limitCPU(generator))(t)
 		pause(t, 1500*time.Millisecond)
 		undo()
 	}})
@@ -163,14 +162,12 @@ func limitCPU(pid int) (undo func(), err error) {
 // startHogs starts processes that spin.
 func startHogs(t *testing.T, n int) (stop func()) {
 	t.Helper()
-	self, err := os.Executable()
-	assert.OK(t, err)
+	self := assert.Value(os.Executable())(t)
 	var ends []func()
 	for range n {
 		cmd := exec.Command(self)
 		cmd.Env = append(os.Environ(), hogEnv+"=1")
-		in, err := cmd.StdinPipe()
-		assert.OK(t, err)
+		in := assert.Value(cmd.StdinPipe())(t)
 		assert.OK(t, testkit.Launch(cmd))
 		ends = append(ends, sync.OnceFunc(func() {
 			_ = in.Close()
@@ -193,12 +190,10 @@ func slowPipe(t *testing.T, dir string, d time.Duration) string {
 	t.Helper()
 	path := filepath.Join(dir, "pipe")
 	assert.OK(t, syscall.Mkfifo(path, 0o600))
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	assert.OK(t, err)
+	f := assert.Value(os.OpenFile(path, os.O_RDWR, 0))(t)
 	const setPipeSize = 1031 // F_SETPIPE_SZ
-	if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), setPipeSize, 4096); errno != 0 {
-		t.Fatal(errno)
-	}
+	_, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), setPipeSize, 4096)
+	assert.Must(t, errno == 0, "%v", errno)
 	assert.OK(t, syscall.SetNonblock(int(f.Fd()), true))
 	closed := make(chan struct{})
 	t.Cleanup(func() { close(closed) })

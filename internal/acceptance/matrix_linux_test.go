@@ -116,8 +116,7 @@ func (c *cell) args(length time.Duration) (args []string, checked string) {
 // run runs a cell.
 func (c *cell) runCell(t *testing.T, length time.Duration, start time.Duration) (f finding) {
 	t.Helper()
-	exe, err := impairedProgram()
-	assert.OK(t, err)
+	exe := assert.Value(impairedProgram())(t)
 	f.Cell = c.name()
 	dir := t.TempDir()
 	record, trace := filepath.Join(dir, "record.csv"), filepath.Join(dir, "trace.parquet")
@@ -141,8 +140,7 @@ func (c *cell) runCell(t *testing.T, length time.Duration, start time.Duration) 
 	w.end()
 	system.stop()
 	e.wantOneOf(t, 0, 1, 3)
-	reported, err := readStatement(e.stdout, checked)
-	assert.OK(t, err)
+	reported := assert.Value(readStatement(e.stdout, checked))(t)
 	f.Level = reported.level
 	if c.system && reported.level == notTrusted && blamesGenerator(reported.reasons) {
 		// If this machine kept the test itself from running, the generator was late too.
@@ -151,10 +149,8 @@ func (c *cell) runCell(t *testing.T, length time.Duration, start time.Duration) 
 			f.Excuse = fmt.Sprintf("this machine did not run the test for %v at a time, %v in total", w.longest.Round(time.Millisecond), w.total.Round(time.Millisecond))
 		}
 	}
-	batches, err := readTrace(trace)
-	assert.OK(t, err)
-	served, err := readRecord(record)
-	assert.OK(t, err)
+	batches := assert.Value(readTrace(trace))(t)
+	served := assert.Value(readRecord(record))(t)
 	if reported.dropped > 0 {
 		f.NotChecked = fmt.Sprintf("%d rows of the trace are missing", reported.dropped)
 		return f
@@ -163,7 +159,7 @@ func (c *cell) runCell(t *testing.T, length time.Duration, start time.Duration) 
 	if err == nil {
 		err = causal(pairs)
 	}
-	assert.OK(t, err, "joining the trace with the record")
+	assert.OK(t, err, "join the trace with the record")
 	actual := truthOf(checked, pairs, c.system)
 	assert.Must(t, len(actual.most) != 0, "nothing was joined: %d batches, %d rows of the record", len(batches), len(served))
 	f.Breaches = breaches(reported, actual)
@@ -195,9 +191,8 @@ func seededRand(t *testing.T) *rand.Rand {
 	n := uint64(1)
 	if s := os.Getenv("CARRONADE_TEST_SEED"); s != "" {
 		var err error
-		if n, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatalf("CARRONADE_TEST_SEED: %v", err)
-		}
+		n, err = strconv.ParseUint(s, 10, 64)
+		assert.OK(t, err, "CARRONADE_TEST_SEED")
 	}
 	t.Logf("CARRONADE_TEST_SEED=%d", n)
 	return rand.New(rand.NewPCG(n, 0))

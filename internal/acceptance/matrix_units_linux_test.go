@@ -90,13 +90,11 @@ func TestTruthEndToEnd(t *testing.T) {
 			}
 			fetch(0, 0, 14)
 			fetch(1, tt.asked, max(tt.asked, 100)+5)
-			pairs, err := join(batches, record)
-			assert.OK(t, err)
+			pairs := assert.Value(join(batches, record))(t)
 			got := truthOf(ofEndToEnd, pairs[1:], false)
 			least, most := got.least.percentile(100)/1e3, got.most.percentile(100)/1e3
-			if least < float64(tt.least)-0.1 || most > float64(tt.most)+0.1 {
-				t.Errorf("it took %v to %v ms, want %v to %v", least, most, tt.least, tt.most)
-			}
+			assert.True(t, least >= float64(tt.least)-0.1 && most <= float64(tt.most)+0.1,
+				"it took %v to %v ms, want %v to %v", least, most, tt.least, tt.most)
 		})
 	}
 }
@@ -125,12 +123,10 @@ func TestJoin(t *testing.T) {
 		})
 	}
 	b.partition, b.offset = 0, 7
-	if _, err := join([]batch{b}, []served{s}); err == nil {
-		t.Error("a batch whose offset is not in the record has a pair")
-	}
-	if causal([]pair{{batch: b, by: served{arrived: b.sent - ms, writing: b.done, ended: b.done}}}) == nil {
-		t.Error("got no error for a batch that arrives before it is sent")
-	}
+	_, err := join([]batch{b}, []served{s})
+	assert.True(t, err != nil, "a batch whose offset is not in the record has a pair")
+	assert.True(t, causal([]pair{{batch: b, by: served{arrived: b.sent - ms, writing: b.done, ended: b.done}}}) != nil,
+		"got no error for a batch that arrives before it is sent")
 }
 
 // TestFindings: a matrix that was killed continues with the findings of the same
@@ -148,18 +144,14 @@ func TestFindings(t *testing.T) {
 	}
 	assert.OK(t, err)
 	again := openFindings(t, path)
-	if len(again.all) != 2 || len(again.all["a / x / stopped"].Breaches) != 1 {
-		t.Errorf("got %+v", again.all)
-	}
+	assert.True(t, len(again.all) == 2 && len(again.all["a / x / stopped"].Breaches) == 1, "got %+v", again.all)
 	var table strings.Builder
 	again.table(&table)
-	if got := strings.Join(strings.Fields(table.String()), " "); !strings.Contains(got, "stopped 2 1 0 1 0 1 all 2 1 0 1 0 1") {
-		t.Errorf("the table is\n%s", table.String())
-	}
+	assert.True(t, strings.Contains(strings.Join(strings.Fields(table.String()), " "), "stopped 2 1 0 1 0 1 all 2 1 0 1 0 1"),
+		"the table is\n%s", table.String())
 	again.close(t)
-	if left := openFindings(t, path); len(left.all) != 0 {
-		t.Errorf("a new matrix begins with %+v", left.all)
-	}
+	left := openFindings(t, path)
+	assert.True(t, len(left.all) == 0, "a new matrix begins with %+v", left.all)
 }
 
 // TestCells: the matrix has all loads and enough cells.
@@ -174,7 +166,6 @@ func TestCells(t *testing.T) {
 	if len(all) < 300 || len(names) != len(all) || loads[closedLoop] == 0 || loads[fullSpeed] == 0 || loads[roundTrip] == 0 {
 		t.Errorf("%d cells of %d names: %v", len(all), len(names), loads)
 	}
-	if few := sampleCells(all, 10); len(few) != 10 {
-		t.Errorf("the sample has %d cells, want 10", len(few))
-	}
+	few := sampleCells(all, 10)
+	assert.True(t, len(few) == 10, "the sample has %d cells, want 10", len(few))
 }

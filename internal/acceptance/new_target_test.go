@@ -41,9 +41,8 @@ var newTargetEdits = map[string][]edit{
 func TestNewTarget(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, "a build of the whole program")
-	if n := len(newTargetEdits); n > 2 {
-		t.Errorf("a new kind of target needs edits of %d files outside of its folder, want at most 2", n)
-	}
+	n := len(newTargetEdits)
+	assert.True(t, n <= 2, "a new kind of target needs edits of %d files outside of its folder, want at most 2", n)
 	tree := copyOfTree(t)
 	for _, name := range []string{"kind.go", "lines_test.go"} {
 		file := filepath.Join(tree, "target", "lines", name)
@@ -63,16 +62,15 @@ func TestNewTarget(t *testing.T) {
 	} {
 		cmd := exec.Command("go", args...)
 		cmd.Dir = tree
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		assert.Must(t, err == nil, "go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 
 	s := prepare(t, "run", "lines://"+linesServer(t), "--count", "5000", "--linger", "1ms", "--json", "--quiet")
 	s.cmd.Path = exe
 	s.begin()
 	d := s.wait(runTimeout).wantOneOf(t, 0, 3).document(t) // 3: this machine is busy, which does not matter here
-	assert.Equal(t, d.Totals.Acked, 5000, "acked of 5000")
+	assert.Equal(t, d.Totals.Acked, 5000, "events acked")
 }
 
 // copyOfTree copies what is needed to build and test the program.
@@ -83,8 +81,7 @@ func copyOfTree(t *testing.T) string {
 		assert.OK(t, os.CopyFS(filepath.Join(tree, name), os.DirFS(filepath.Join("../..", name))))
 	}
 	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
-		data, err := os.ReadFile(filepath.Join("../..", name))
-		assert.OK(t, err)
+		data := assert.Value(os.ReadFile(filepath.Join("../..", name)))(t)
 		assert.OK(t, os.WriteFile(filepath.Join(tree, name), data, 0o644))
 	}
 	return tree
@@ -93,13 +90,11 @@ func copyOfTree(t *testing.T) string {
 // replace makes edits in a file.
 func replace(t *testing.T, file string, edits ...edit) {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	assert.OK(t, err)
+	data := assert.Value(os.ReadFile(file))(t)
 	text := string(data)
 	for _, e := range edits {
-		if n := strings.Count(text, e.old); n != 1 {
-			t.Fatalf("%s has %q %d times, want once", file, e.old, n)
-		}
+		n := strings.Count(text, e.old)
+		assert.Must(t, n == 1, "%s has %q %d times, want once", file, e.old, n)
 		text = strings.Replace(text, e.old, e.text, 1)
 	}
 	assert.OK(t, os.WriteFile(file, []byte(text), 0o644))

@@ -31,9 +31,8 @@ func TestOutageIsNotSteady(t *testing.T) {
 			server.kill()
 			d := s.wait(runTimeout).wantUnlessSlow(t, 1).document(t)
 			// A machine that stops for a second adds an outage: the text then says how many there were.
-			if d.Steady.OK || !d.Steady.Known || d.Steady.Silent < 0.3 || !outageText.MatchString(d.Steady.Text) {
-				t.Errorf("a run with a dead server is steady: %+v", d.Steady)
-			}
+			assert.True(t, !d.Steady.OK && d.Steady.Known && d.Steady.Silent >= 0.3 && outageText.MatchString(d.Steady.Text),
+				"a run with a dead server is steady: %+v", d.Steady)
 			failed := false
 			for _, c := range d.Checks {
 				failed = failed || c.Name == "steady" && !c.OK

@@ -43,9 +43,8 @@ func TestPictures(t *testing.T) {
 			runAt(t, home, args...).want(t, 0)
 			tab := b.Open(t, path, browser.View{})
 			tab.Until(`document.documentElement.dataset.drawn === "all"`)
-			if n := browser.Eval[int](tab, `[...document.querySelectorAll("figure .plot")].reduce((n, p) => n + (p.querySelector("canvas") ? p.chart.f.series.length + (p.chart.f.heat ? 1 : 0) : 0), 0)`); n < 20 {
-				t.Errorf("lines and maps on the page: got %d, want those of all pictures", n)
-			}
+			n := browser.Eval[int](tab, `[...document.querySelectorAll("figure .plot")].reduce((n, p) => n + (p.querySelector("canvas") ? p.chart.f.series.length + (p.chart.f.heat ? 1 : 0) : 0), 0)`)
+			assert.True(t, n >= 20, "lines and maps on the page: got %d, want those of all pictures", n)
 			for name, v := range map[string]browser.View{
 				"1280-light": {Width: 1280},
 				"1280-dark":  {Width: 1280, Dark: true},
@@ -55,14 +54,12 @@ func TestPictures(t *testing.T) {
 				tab.SetView(v)
 				tab.Until(fmt.Sprintf(`document.documentElement.clientWidth === %d`, v.Width))
 				tab.Until(`document.documentElement.dataset.drawn === "all" && [...document.querySelectorAll(".plot")].every((p) => Math.abs(p.clientWidth - p.querySelector("canvas").clientWidth) < 2)`)
-				if w := browser.Eval[int64](tab, `document.documentElement.scrollWidth`); w > v.Width {
-					t.Errorf("%s: got a page %d pixels wide", name, w)
-				}
+				w := browser.Eval[int64](tab, `document.documentElement.scrollWidth`)
+				assert.True(t, w <= v.Width, "%s: got a page %d pixels wide", name, w)
 				screenshot := tab.Screenshot()
 				m, err := png.Decode(bytes.NewReader(screenshot))
-				if err != nil || int64(m.Bounds().Dx()) < v.Width || m.Bounds().Dy() < 2000 {
-					t.Errorf("%s: the screenshot does not show a page: %v", name, err)
-				}
+				assert.True(t, err == nil && int64(m.Bounds().Dx()) >= v.Width && m.Bounds().Dy() >= 2000,
+					"%s: the screenshot does not show a page: %v", name, err)
 				if folder := os.Getenv("PAGE_SCREENSHOTS"); folder != "" {
 					assert.OK(t, os.WriteFile(filepath.Join(folder, kind+"-"+name+".png"), screenshot, 0o600))
 				}
@@ -75,8 +72,7 @@ func TestPictures(t *testing.T) {
 		folder := filepath.Join(dir, form)
 		runAt(t, home, "report", "export", "note=kafka", "--as", form, "--out", folder).want(t, 0)
 		files, err := filepath.Glob(filepath.Join(folder, "*."+form))
-		if err != nil || len(files) < 10 || !strings.Contains(strings.Join(files, " "), "end-to-end-map") {
-			t.Errorf("pictures as %s: got %v, %v, want one file each", form, files, err)
-		}
+		assert.True(t, err == nil && len(files) >= 10 && strings.Contains(strings.Join(files, " "), "end-to-end-map"),
+			"pictures as %s: got %v, %v, want one file each", form, files, err)
 	}
 }

@@ -43,9 +43,8 @@ type fitted struct {
 func profile(t *testing.T, args ...string) (f fitted) {
 	t.Helper()
 	e := run(t, append([]string{"profile", "--json"}, args...)...).want(t, 0)
-	if err := json.Unmarshal([]byte(e.stdout), &f); err != nil || f.Schema != "carronade.profile/1" {
-		t.Fatalf("the profile: %v\n%.500s", err, e.stdout)
-	}
+	err := json.Unmarshal([]byte(e.stdout), &f)
+	assert.Must(t, err == nil && f.Schema == "carronade.profile/1", "the profile: %v\n%.500s", err, e.stdout)
 	return f
 }
 

@@ -3,7 +3,6 @@ package acceptance
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -136,16 +135,12 @@ func (s *session) begin() {
 	s.cmd.Env = append(os.Environ(), "HOME="+s.home, "XDG_DATA_HOME="+s.home, "XDG_CACHE_HOME="+s.home, "NO_COLOR=1")
 	s.cmd.Env = append(s.cmd.Env, s.env...)
 	read, write, err := os.Pipe()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.OK(s.t, err)
 	s.cmd.Stderr = write
 	s.began = time.Now()
 	err = testkit.Launch(s.cmd)
 	write.Close()
-	if err != nil {
-		s.t.Fatalf("start carronade: %v", err)
-	}
+	assert.OK(s.t, err, "start carronade")
 	allRead := make(chan struct{})
 	go func() {
 		defer close(allRead)
@@ -191,8 +186,7 @@ func (s *session) stderrText() string {
 // awaitStderr waits until stderr contains one of the texts.
 func (s *session) awaitStderr(texts ...string) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
-	defer cancel()
+	ctx := testkit.Minute(s.t)
 	for {
 		stderr := s.stderrText()
 		for _, text := range texts {
@@ -231,9 +225,7 @@ func (s *session) awaitStdout(n int, text string) {
 // signal sends a signal, as Ctrl-C does.
 func (s *session) signal(sig os.Signal) {
 	s.t.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
-		s.t.Fatalf("signal carronade: %v", err)
-	}
+	assert.OK(s.t, s.cmd.Process.Signal(sig), "signal carronade")
 }
 
 // wait waits for the end. A program that does not end in time fails the test, which
@@ -263,9 +255,8 @@ func (s *session) wait(within time.Duration) ended {
 		s.t.Fatalf("run carronade: %v", s.err)
 	}
 	for _, text := range []string{"panic:", "goroutine ", "runtime error"} {
-		if strings.Contains(e.stderr, text) || strings.Contains(e.stdout, text) {
-			s.t.Errorf("carronade %s crashed:\n%.8000s", strings.Join(s.args, " "), e.stderr)
-		}
+		assert.True(s.t, !strings.Contains(e.stderr, text) && !strings.Contains(e.stdout, text),
+			"carronade %s crashed:\n%.8000s", strings.Join(s.args, " "), e.stderr)
 	}
 	return e
 }
@@ -319,9 +310,7 @@ func (e ended) wantUnlessSlow(t testing.TB, code int) ended {
 func (e ended) says(t testing.TB, texts ...string) ended {
 	t.Helper()
 	for _, text := range texts {
-		if !strings.Contains(strings.ToLower(e.stderr), strings.ToLower(text)) {
-			t.Errorf("stderr does not contain %q:\n%.3000s", text, e.stderr)
-		}
+		assert.Has(t, strings.ToLower(e.stderr), strings.ToLower(text))
 	}
 	return e
 }

@@ -30,15 +30,14 @@ func refused(t *testing.T, args ...string) ended {
 	e := start(t, append([]string{"run"}, args...)...).wait(refusalTimeout+15*time.Second).want(t, 2)
 	assert.True(t, e.elapsed <= refusalTimeout, "it took %v to give up", e.elapsed)
 	e.says(t, "error:", "hint:")
-	assert.Equal(t, e.stdout, "", "stdout is not empty")
+	assert.Equal(t, e.stdout, "", "stdout")
 	return e
 }
 
 // silentAddress is the address of a listener that never answers.
 func silentAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	l := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	return l.Addr().String()
 }
@@ -137,9 +136,8 @@ func TestMissingTopic(t *testing.T) {
 	}
 	t.Run("created on demand", func(t *testing.T) {
 		run(t, "run", topicURL(c, "made"), "--create-topic", "partitions=3,replicas=1", "--count", "300", "--json", "--quiet").succeeded(t)
-		if ends := c.EndOffsets(t, "made"); len(ends) != 3 {
-			t.Errorf("the topic has %d partitions, want 3", len(ends))
-		}
+		ends := c.EndOffsets(t, "made")
+		assert.True(t, len(ends) == 3, "the topic has %d partitions, want 3", len(ends))
 	})
 }
 
@@ -151,13 +149,11 @@ func TestAutoCreated(t *testing.T) {
 	topic := kafkatest.TopicName(t)
 	e := run(t, "run", topicURL(broker, topic), "--count", "100", "--json", "--quiet").succeeded(t)
 	e.document(t)
-	assert.Equal(t, broker.EndSum(t, topic), 100, "the end offsets grew by")
-	if !strings.Contains(e.stdout, "partitions") || !strings.Contains(e.stdout, "replicas") {
-		t.Errorf("the report does not contain the topic's partitions and replicas")
-	}
-	if want := "the topic " + topic + " did not exist, and the broker created it"; !strings.Contains(e.stdout, want) {
-		t.Errorf("the report does not say %q", want)
-	}
+	assert.Equal(t, broker.EndSum(t, topic), 100, "growth of the end offsets")
+	assert.True(t, strings.Contains(e.stdout, "partitions") && strings.Contains(e.stdout, "replicas"),
+		"the report does not contain the topic's partitions and replicas")
+	want := "the topic " + topic + " did not exist, and the broker created it"
+	assert.True(t, strings.Contains(e.stdout, want), "the report does not say %q", want)
 }
 
 // TestConsumingCreatesNothing: a topic that is only read is not created, by a broker that
@@ -169,9 +165,8 @@ func TestConsumingCreatesNothing(t *testing.T) {
 	for _, engine := range engines {
 		refused(t, topicURL(broker, topic), "--op", "consume", "--engine", engine).says(t, "does not exist, so nothing can be read", "check the name")
 	}
-	if listed := run(t, "topics", "list", "kafka://"+broker.Bootstrap()).succeeded(t).stdout; strings.Contains(listed, topic) {
-		t.Errorf("the topic was created:\n%s", listed)
-	}
+	listed := run(t, "topics", "list", "kafka://"+broker.Bootstrap()).succeeded(t).stdout
+	assert.True(t, !strings.Contains(listed, topic), "the topic was created:\n%s", listed)
 }
 
 // TestSecured sends with each kind of login, and checks that no password is shown.
@@ -211,17 +206,14 @@ func TestSecured(t *testing.T) {
 		for _, tt := range tests {
 			t.Run(engine+"/"+tt.name, func(t *testing.T) {
 				e := run(t, append(append([]string{"run"}, tt.args...), "--engine", engine, "--count", fmt.Sprint(each), "--json", "--quiet")...).succeeded(t)
-				if d := e.document(t); d.Totals.Acked != each {
-					t.Errorf("acked %d events, want %d", d.Totals.Acked, each)
-				}
+				d := e.document(t)
+				assert.True(t, d.Totals.Acked == each, "acked %d events, want %d", d.Totals.Acked, each)
 				assert.True(t, !strings.Contains(e.stdout+e.stderr, kafkatest.Password(kafkatest.Alice)), "the password is shown")
-				if tt.name == "unverified" && !strings.Contains(e.stdout, "skip-verify") {
-					t.Error("the report does not show that certificates were not verified")
-				}
+				assert.True(t, tt.name != "unverified" || strings.Contains(e.stdout, "skip-verify"),
+					"the report does not show that certificates were not verified")
 			})
 		}
 	}
-	if got, want := c.EndSum(t, topic), int64(each*len(engines)*len(tests)); got != want {
-		t.Errorf("the end offsets grew by %d, want %d", got, want)
-	}
+	got, want := c.EndSum(t, topic), int64(each*len(engines)*len(tests))
+	assert.True(t, got == want, "the end offsets grew by %d, want %d", got, want)
 }

@@ -48,23 +48,19 @@ func TestReport(t *testing.T) {
 		e := run(t, "run", topicURL(broker, topic), "--rate", "1000/s", "--for", "2s", "--seed", "7").wantOneOf(t, 0, 3)
 		for n, line := range strings.Split(e.stdout, "\n") {
 			// Paths and commands are meant to be copied, and are not wrapped.
-			if len([]rune(line)) > 80 && !strings.HasPrefix(line, "  report  ") {
-				t.Errorf("line %d is %d columns wide: %q", n+1, len([]rune(line)), line)
-			}
+			assert.True(t, len([]rune(line)) <= 80 || strings.HasPrefix(line, "  report  "),
+				"line %d is %d columns wide: %q", n+1, len([]rune(line)), line)
 		}
 		assert.True(t, !strings.ContainsRune(e.stdout+e.stderr, '\x1b'), "an escape sequence is printed without a terminal")
-		for _, word := range []string{"response", "service", "p99", "seed", topic} {
-			assert.True(t, strings.Contains(e.stdout, word), "the report does not contain %q:\n%s", word, e.stdout)
-		}
+		assert.Has(t, e.stdout, "response", "service", "p99", "seed", topic)
 	})
 	t.Run("more percentiles", func(t *testing.T) {
 		e := run(t, "run", topicURL(broker, topic), "--rate", "1000/s", "--for", "1s", "--percentiles", "25,75", "--json", "--quiet").succeeded(t)
 		var d struct{ Response map[string]float64 }
 		assert.OK(t, json.Unmarshal([]byte(e.stdout), &d))
 		for _, name := range []string{"p25_us", "p75_us", "p99_us", "p9999_us"} {
-			if _, ok := d.Response[name]; !ok {
-				t.Errorf("response has no %s: %v", name, d.Response)
-			}
+			_, ok := d.Response[name]
+			assert.True(t, ok, "response has no %s: %v", name, d.Response)
 		}
 	})
 	t.Run("steps", func(t *testing.T) {
@@ -92,9 +88,8 @@ func TestReport(t *testing.T) {
 	})
 	t.Run("acks 0", func(t *testing.T) {
 		d := run(t, "run", topicURL(broker, topic), "--acks", "0", "--count", "5000", "--json", "--quiet").succeeded(t).document(t)
-		if d.Totals.Acked != 0 || d.Totals.Unknown != 5000 || d.Service != nil || d.Response != nil {
-			t.Errorf("totals %+v, service %v, response %v: nothing is acknowledged", d.Totals.counts, d.Service, d.Response)
-		}
+		assert.True(t, d.Totals.Acked == 0 && d.Totals.Unknown == 5000 && d.Service == nil && d.Response == nil,
+			"totals %+v, service %v, response %v: nothing is acknowledged", d.Totals.counts, d.Service, d.Response)
 	})
 	t.Run("drops", func(t *testing.T) {
 		// One batch of one event in flight cannot keep up with this rate.

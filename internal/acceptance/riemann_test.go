@@ -81,7 +81,7 @@ func TestRiemannStopsReading(t *testing.T) {
 	pause(t, time.Second)
 	freeze := r.freezeFor(time.Second)
 	d := s.wait(runTimeout).succeeded(t).document(t)
-	assert.Equal(t, d.Totals.Acked, 1_000_000, "acked of 1000000")
+	assert.Equal(t, d.Totals.Acked, 1_000_000, "events acked")
 	d.checkFreeze(t, freeze, measurement, 1.1)
 	if delay := d.SendDelay.P99US / 1e6; delay > freeze.least.Seconds()/2+d.Freezes.TotalS {
 		t.Errorf("send delay p99 is %.3f s: a full socket is not a delay of the generator", delay)

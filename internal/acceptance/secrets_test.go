@@ -72,9 +72,8 @@ func TestSecrets(t *testing.T) {
 	writeFile(t, attached, "port: 1\noutput:\n  password: "+canary+"\n  hosts: [\"http://u:"+canary+"@h:9200\"]\ntoken of the run: "+canary+"-of-token\n-----BEGIN PRIVATE KEY-----\n"+canary+"\n-----END PRIVATE KEY-----\n")
 	repo := commitRepo(t, "main")
 	outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/debug/vars" && r.Header.Get("X-Scrape") != canary+"-of-scrape" {
-			t.Errorf("the header of --system-header did not arrive")
-		}
+		assert.True(t, r.URL.Path != "/debug/vars" || r.Header.Get("X-Scrape") == canary+"-of-scrape",
+			"the header of --system-header did not arrive")
 		fmt.Fprint(w, `{"count":0,"active":3,"status":"green","version":{"number":"8.19.0"}}`)
 	}))
 	defer outside.Close()
@@ -146,9 +145,8 @@ func TestSecrets(t *testing.T) {
 		if !d.System.Died || !strings.Contains(d.System.Exit, "7") || !strings.Contains(strings.Join(d.System.LastLines, "\n"), "the password is") {
 			t.Errorf("system %+v", d.System)
 		}
-		if flags, _ := d.System.Facts["flags"].(map[string]any); flags["output.password"] != "env:CANARY_FLAG" || flags["queue"] != "100" {
-			t.Errorf("flags %v", flags)
-		}
+		flags, _ := d.System.Facts["flags"].(map[string]any)
+		assert.True(t, flags["output.password"] == "env:CANARY_FLAG" && flags["queue"] == "100", "flags %v", flags)
 		checkNoSecrets(t, s, e, dir)
 	})
 }

@@ -133,21 +133,17 @@ func (p *printedCommand) check(t *testing.T) {
 	}
 	e := run.wait(cmp.Or(p.timeout, 2*runTimeout))
 	s := side{who: carronadeSide, code: e.code, out: e.stdout, errs: e.stderr}
-	if s.code != p.code && s.code != 3 { // 3: a generator that fell behind on a busy machine
-		t.Errorf("exit %d, want %d", s.code, p.code)
-	}
-	if err := s.parse(p.forms); err != nil {
-		t.Error(err)
-	}
+	// 3: a generator that fell behind on a busy machine
+	assert.True(t, s.code == p.code || s.code == 3, "exit %d, want %d", s.code, p.code)
+	assert.OK(t, s.parse(p.forms))
 	for _, name := range p.want {
 		if form, field, _ := strings.Cut(name, "."); field != "" && len(s.fields[name]) == 0 || field == "" && !strings.Contains(strings.Join(s.lines, " "), form) {
 			t.Errorf("no line has %s", name)
 		}
 	}
 	for name, want := range p.same {
-		if got := s.fields[name]; len(got) == 0 || got[0] != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
+		got := s.fields[name]
+		assert.True(t, len(got) > 0 && got[0] == want, "%s is %q, want %q", name, got, want)
 	}
 	if t.Failed() {
 		t.Logf("%s\n%s%s", strings.Join(args, " "), s.out, s.errs)

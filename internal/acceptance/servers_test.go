@@ -141,9 +141,8 @@ func TestServerAPM(t *testing.T) {
 				t.Skip("the server is too old for logs, as the report says")
 			}
 			all := d.wholeRun()
-			if all.Acked != all.Offered || all.Acked == 0 || len(all.Statuses) != 1 || all.Statuses[0].Code != 202 {
-				t.Errorf("acked %d of %d, by status %+v, failures %+v", all.Acked, all.Offered, all.Statuses, d.Failures)
-			}
+			assert.True(t, all.Acked == all.Offered && all.Acked > 0 && len(all.Statuses) == 1 && all.Statuses[0].Code == 202,
+				"acked %d of %d, by status %+v, failures %+v", all.Acked, all.Offered, all.Statuses, d.Failures)
 		})
 	}
 
@@ -160,9 +159,8 @@ func TestServerAPM(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "corpus.ndjson")
 				writeFile(t, file, strings.Join([]string{meta, good, refused, ""}, "\n"))
 				d := send(t, server, "--corpus", file, "--count", "40", "--rate", "40/s").document(t)
-				if d.Totals.Acked != 20 || d.failed("rejected") != 20 {
-					t.Errorf("acked %d, failed %+v; want half of 40", d.Totals.Acked, d.Failures)
-				}
+				assert.True(t, d.Totals.Acked == 20 && d.failed("rejected") == 20,
+					"acked %d, failed %+v; want half of 40", d.Totals.Acked, d.Failures)
 			})
 		}
 		t.Run("another path", func(t *testing.T) {
@@ -209,9 +207,8 @@ func TestServerRiemann(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := run(t, append([]string{"run", "riemann://" + host, "--json"}, args...)...).succeeded(t).document(t)
-			if all := d.wholeRun(); all.Acked != all.Offered || all.Acked == 0 {
-				t.Errorf("acked %d of %d: %+v", all.Acked, all.Offered, d.Failures)
-			}
+			all := d.wholeRun()
+			assert.True(t, all.Acked == all.Offered && all.Acked > 0, "acked %d of %d: %+v", all.Acked, all.Offered, d.Failures)
 		})
 	}
 	for name, target := range map[string]string{"TCP": "riemann://" + host, "UDP": "riemann+udp://" + host, "WebSocket": "riemann+ws://" + web} {
@@ -238,9 +235,8 @@ func TestServerRiemann(t *testing.T) {
 	t.Run("query", func(t *testing.T) {
 		run(t, "run", "riemann://"+host, "--count", "20", "--host", "carronade-test", "--service", "query {uniform(2)}", "--state", "ok").wantOneOf(t, 0, 3)
 		e := run(t, "query", "riemann://"+host, `host = "carronade-test"`).want(t, 0)
-		if !strings.Contains(e.stdout, "query 0") && !strings.Contains(e.stdout, "query 1") {
-			t.Errorf("the query does not find what was sent:\n%s", e.stdout)
-		}
+		assert.True(t, strings.Contains(e.stdout, "query 0") || strings.Contains(e.stdout, "query 1"),
+			"the query does not find what was sent:\n%s", e.stdout)
 	})
 	t.Run("refusals", func(t *testing.T) {
 		run(t, "query", "riemann://"+host, `host = `).want(t, 2).says(t, "hint:")

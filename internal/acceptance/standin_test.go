@@ -25,8 +25,7 @@ type standin struct {
 func startStandin(t testing.TB, kind string, args ...string) *standin {
 	t.Helper()
 	r := &standin{t: t, cmd: exec.Command(program, append([]string{"standin", kind}, args...)...)}
-	out, err := r.cmd.StdoutPipe()
-	assert.OK(t, err)
+	out := assert.Value(r.cmd.StdoutPipe())(t)
 	var stderr strings.Builder
 	r.cmd.Stderr = &stderr
 	assert.OK(t, testkit.Launch(r.cmd))
@@ -53,9 +52,7 @@ func (r *standin) kill() {
 // the generator did not run just before.
 func (r *standin) killInDebt(d time.Duration) {
 	r.t.Helper()
-	if err := system.Pause(r.cmd.Process.Pid); err != nil {
-		r.t.Fatal(err)
-	}
+	assert.OK(r.t, system.Pause(r.cmd.Process.Pid))
 	pause(r.t, d)
 	r.kill()
 }
@@ -64,14 +61,10 @@ func (r *standin) killInDebt(d time.Duration) {
 func (r *standin) freezeFor(d time.Duration) frozen {
 	r.t.Helper()
 	began := time.Now()
-	if err := system.Pause(r.cmd.Process.Pid); err != nil {
-		r.t.Fatal(err)
-	}
+	assert.OK(r.t, system.Pause(r.cmd.Process.Pid))
 	stopped := time.Now()
 	pause(r.t, d)
 	continuing := time.Now()
-	if err := system.Continue(r.cmd.Process.Pid); err != nil {
-		r.t.Fatal(err)
-	}
+	assert.OK(r.t, system.Continue(r.cmd.Process.Pid))
 	return frozen{began, continuing.Sub(stopped), time.Since(began)}
 }

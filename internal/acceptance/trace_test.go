@@ -4,7 +4,6 @@ package acceptance
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
 	"carronade/internal/testkit/parquettest"
 )
@@ -31,12 +31,8 @@ type traceReport struct {
 func readTraceReport(t *testing.T, e ended) traceReport {
 	t.Helper()
 	var d traceReport
-	if err := json.Unmarshal([]byte(e.stdout), &d); err != nil {
-		t.Fatalf("%v, of:\n%.1000s", err, e.stdout)
-	}
-	if d.Trace == nil || d.Trace.Dropped > 0 || d.Trace.Error != "" {
-		t.Fatalf("the report's trace: %+v", d.Trace)
-	}
+	decode(t, e.stdout, &d)
+	assert.Must(t, d.Trace != nil && d.Trace.Dropped == 0 && d.Trace.Error == "", "the report's trace: %+v", d.Trace)
 	return d
 }
 
@@ -65,15 +61,13 @@ func TestTrace(t *testing.T) {
 			d, of := e.document(t), readTraceReport(t, e)
 			all := d.wholeRun()
 			got := parquettest.Open(t, path)
-			if uint64(got.Rows) != of.Trace.Rows || tt.rows != nil && uint64(got.Rows) != tt.rows(d) {
-				t.Errorf("%d rows, the report says %d", got.Rows, of.Trace.Rows)
-			}
+			assert.True(t, uint64(got.Rows) == of.Trace.Rows && (tt.rows == nil || uint64(got.Rows) == tt.rows(d)),
+				"%d rows, the report says %d", got.Rows, of.Trace.Rows)
 			if n := got.Column("events").Sum(); uint64(n) != all.Sent || got.Column("acked").Sum() != n {
 				t.Errorf("%d events, of them %d acked; the report counts %d", n, got.Column("acked").Sum(), all.Sent)
 			}
-			if n := got.Column("bytes").Sum(); uint64(n) != all.Bytes {
-				t.Errorf("%d bytes, the report counts %d", n, all.Bytes)
-			}
+			n := got.Column("bytes").Sum()
+			assert.True(t, uint64(n) == all.Bytes, "%d bytes, the report counts %d", n, all.Bytes)
 			if logs := got.Column("partition").Ints; slices.Min(logs) != 0 || slices.Max(logs) != 1 || got.Column("log_offset").Nulls() != 0 ||
 				slices.ContainsFunc(got.Column("outcome").Texts, func(outcome string) bool { return outcome != "acked" }) {
 				t.Errorf("partitions from %d to %d, %d rows without an offset, or some not acked", slices.Min(logs), slices.Max(logs), got.Column("log_offset").Nulls())
@@ -97,18 +91,13 @@ func endToEnd(t *testing.T, s *session, d *document, of traceReport) {
 	export := prepare(t, "report", "export", "last", "--as", "e2e-csv")
 	export.home = s.home
 	export.begin()
-	rows, err := csv.NewReader(strings.NewReader(export.wait(runTimeout).want(t, 0).stdout)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := assert.Value(csv.NewReader(strings.NewReader(export.wait(runTimeout).want(t, 0).stdout)).ReadAll())(t)
 	if of.Samples == nil || of.Samples.Of != d.EndToEnd.Count || uint64(len(rows)) != of.Samples.Of/of.Samples.Every {
 		t.Fatalf("%d rows, samples %+v, of %d events", len(rows), of.Samples, d.EndToEnd.Count)
 	}
 	last := -1.0
 	for _, r := range rows {
-		if len(r) != 3 || !strings.Contains(r[0], "/") {
-			t.Fatalf("got %q", r)
-		}
+		assert.Must(t, len(r) == 3 && strings.Contains(r[0], "/"), "got %q", r)
 		start, err1 := strconv.ParseFloat(r[1], 64)
 		took, err2 := strconv.ParseFloat(r[2], 64)
 		if err1 != nil || err2 != nil || start < last || took < d.EndToEnd.MinUS || took > d.EndToEnd.MaxUS {
@@ -135,22 +124,17 @@ func TestTraceCutShort(t *testing.T) {
 			awaitGrowth(t, path, &size) // the first rows, of less than two seconds if the run began late
 			awaitGrowth(t, path, &size)
 			if tt.kill {
-				if err := s.cmd.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, s.cmd.Process.Kill())
 				<-s.done
 			} else {
 				s.signal(os.Interrupt)
 				e := s.wait(15*time.Second).wantOneOf(t, 130)
 				d, of := e.document(t), readTraceReport(t, e)
-				if of.Trace.Rows != d.wholeRun().Batches {
-					t.Errorf("%d rows of %d batches", of.Trace.Rows, d.wholeRun().Batches)
-				}
+				assert.True(t, of.Trace.Rows == d.wholeRun().Batches, "%d rows of %d batches", of.Trace.Rows, d.wholeRun().Batches)
 			}
 			got := parquettest.Open(t, path)
-			if last := slices.Max(got.Column("sequence").Ints); got.Rows < 10_000 || last != int64(got.Rows-1) {
-				t.Errorf("%d rows, the last of them %d", got.Rows, last)
-			}
+			last := slices.Max(got.Column("sequence").Ints)
+			assert.True(t, got.Rows >= 10_000 && last == int64(got.Rows-1), "%d rows, the last of them %d", got.Rows, last)
 		})
 	}
 }

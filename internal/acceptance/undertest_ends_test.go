@@ -30,9 +30,8 @@ func TestSystemEndsWithProgram(t *testing.T) {
 	repository := t.TempDir()
 	for _, args := range [][]string{{"init", "-q"}, {"commit", "-q", "--allow-empty", "-m", "one"}} {
 		cmd := exec.Command("git", append([]string{"-C", repository, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		assert.Must(t, err == nil, "git %v: %v\n%s", args, err, out)
 	}
 	for i, tt := range []struct {
 		name    string
@@ -163,11 +162,8 @@ func TestSystemDiesAtOnce(t *testing.T) {
 				"--system-cmd", fmt.Sprintf("sh -c 'echo $$ > %s; exec %s standin kafka --listen %s --topic t'", pidFile, program, addr),
 			}, tt.args...)...)
 			s.awaitStderr(progressText)
-			text, err := os.ReadFile(pidFile)
-			assert.OK(t, err)
-			pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-			assert.OK(t, err)
-			assert.OK(t, system.End(pid))
+			text := assert.Value(os.ReadFile(pidFile))(t)
+			assert.OK(t, system.End(assert.Value(strconv.Atoi(strings.TrimSpace(string(text))))(t)))
 			killed := time.Now()
 			d := s.wait(runTimeout).want(t, 3).document(t)
 			if took := time.Since(killed); took > 20*time.Second { // the run would last a minute

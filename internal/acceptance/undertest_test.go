@@ -28,10 +28,8 @@ func TestSystemKilled(t *testing.T) {
 			s.awaitStderr(progressText)
 			pause(t, time.Second)
 			out, err := exec.Command("pgrep", "-P", strconv.Itoa(s.cmd.Process.Pid)).Output()
-			assert.OK(t, err, "the program has no child")
-			pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
-			assert.OK(t, err)
-			assert.OK(t, system.End(pid))
+			assert.OK(t, err, "find the program's child")
+			assert.OK(t, system.End(assert.Value(strconv.Atoi(strings.TrimSpace(string(out))))(t)))
 			killed := time.Now()
 			d := s.wait(runTimeout).want(t, 3).document(t)
 			if took := time.Since(killed); took > 20*time.Second { // the run would last a minute
@@ -40,9 +38,8 @@ func TestSystemKilled(t *testing.T) {
 			if d.Stopped != "system ended" || d.System == nil || !d.System.Died || !strings.Contains(d.System.Exit, "killed") {
 				t.Errorf("stopped by %q, system %+v", d.Stopped, d.System)
 			}
-			if len(d.Trust.Reasons) == 0 || !strings.Contains(d.Trust.Reasons[0], "system under test") {
-				t.Errorf("reasons %q", d.Trust.Reasons)
-			}
+			assert.True(t, len(d.Trust.Reasons) > 0 && strings.Contains(d.Trust.Reasons[0], "system under test"),
+				"reasons %q", d.Trust.Reasons)
 		})
 	}
 }
@@ -63,20 +60,15 @@ func TestSystemIsItsOwn(t *testing.T) {
 	small := runWith("--count", "2k")
 	for name, d := range map[string]*document{"large": large, "small": small} {
 		s := d.System
-		if s == nil || s.PeakRSS == 0 || s.Memory == nil || s.Died || name == "large" && (s.CPUS <= 0 || s.PerCPU == nil) { // CPU time has a resolution of 10 ms
-			t.Fatalf("%s: %+v", name, s)
-		}
+		assert.Must(t, s != nil && s.PeakRSS > 0 && s.Memory != nil && !s.Died && (name != "large" || s.CPUS > 0 && s.PerCPU != nil),
+			"%s: %+v", name, s) // CPU time has a resolution of 10 ms
 		assert.True(t, strings.Contains(fmt.Sprint(s.Facts["command"]), "standin riemann"), "%s: facts %v", name, s.Facts)
 	}
-	if small.System.PeakRSS > large.System.PeakRSS*3/4 {
-		t.Errorf("the small run's system had %d bytes resident, the large one's before it %d", small.System.PeakRSS, large.System.PeakRSS)
-	}
-	if flags, _ := large.System.Facts["flags"].(map[string]any); flags["max-index"] != "1GiB" {
-		t.Errorf("flags %v", large.System.Facts["flags"])
-	}
-	if left := exec.Command("pgrep", "-f", "standin riemann --listen "+addr).Run(); left == nil {
-		t.Error("a system was left running")
-	}
+	assert.True(t, small.System.PeakRSS <= large.System.PeakRSS*3/4,
+		"the small run's system had %d bytes resident, the large one's before it %d", small.System.PeakRSS, large.System.PeakRSS)
+	flags, _ := large.System.Facts["flags"].(map[string]any)
+	assert.True(t, flags["max-index"] == "1GiB", "flags %v", large.System.Facts["flags"])
+	assert.True(t, exec.Command("pgrep", "-f", "standin riemann --listen "+addr).Run() != nil, "a system was left running")
 }
 
 // TestSystemRevision builds a revision of a small server from a new repository, whose
@@ -87,9 +79,8 @@ func TestSystemRevision(t *testing.T) {
 	git := func(args ...string) {
 		t.Helper()
 		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		assert.Must(t, err == nil, "git %v: %v\n%s", args, err, out)
 	}
 	script := func(version string) {
 		writeFile(t, filepath.Join(dir, "server.sh"), "#!/bin/sh\n# "+version+"\nexec "+program+" standin riemann --listen $1\n")
@@ -104,14 +95,12 @@ func TestSystemRevision(t *testing.T) {
 	d := run(t, "run", "riemann://"+addr, "--count", "1000", "--json",
 		"--system-git", dir, "--system-checkout", "main~1", "--system-build", "grep -q one server.sh && cp server.sh built.sh",
 		"--system-cmd", "sh {tree}/built.sh "+addr).succeeded(t).document(t)
-	if d.System == nil || d.System.Facts["revision"] == nil || d.System.Facts["revision_date"] == nil {
-		t.Fatalf("facts %v", d.System)
-	}
+	assert.Must(t, d.System != nil && d.System.Facts["revision"] != nil && d.System.Facts["revision_date"] != nil,
+		"facts %v", d.System)
 	text, err := os.ReadFile(filepath.Join(dir, "server.sh"))
 	assert.True(t, err == nil && strings.Contains(string(text), "dirty"), "the user's folder was changed: %s, %v", text, err)
-	if _, err := os.Stat(filepath.Join(dir, "built.sh")); err == nil {
-		t.Error("it was built in the user's folder")
-	}
+	_, err = os.Stat(filepath.Join(dir, "built.sh"))
+	assert.True(t, err != nil, "it was built in the user's folder")
 	run(t, "run", "riemann://"+addr, "--count", "1000", "--system-git", dir, "--system-checkout", "main",
 		"--system-build", "echo the compiler is broken; exit 7", "--system-cmd", "true").
 		want(t, 2).says(t, "the compiler is broken")

@@ -40,7 +40,7 @@ func (d *document) checkBalance(t testing.TB) {
 		t.Errorf("%d of %d events are accounted for: %+v", got, l.Acked, *l)
 	}
 	for _, g := range l.Logs {
-		assert.Equal(t, g.Read+g.Lost+g.Unread+g.Compacted, g.Acked, "%s:  events are accounted for: %+v", g.Log, g)
+		assert.Equal(t, g.Read+g.Lost+g.Unread+g.Compacted, g.Acked, "%s: events that are accounted for: %+v", g.Log, g)
 	}
 }
 
@@ -69,9 +69,7 @@ func TestVerifiedRemoved(t *testing.T) {
 				pause(t, 50*time.Millisecond)
 				removed = min(most, broker.EndOffsets(t, topic)[0])
 			}
-			if err := system.Pause(s.cmd.Process.Pid); err != nil { // it must not read back before the events are removed
-				t.Fatal(err)
-			}
+			assert.OK(t, system.Pause(s.cmd.Process.Pid)) // it must not read back before the events are removed
 			var at kadm.Offsets
 			at.Add(kadm.Offset{Topic: topic, Partition: 0, At: removed})
 			if res, err := broker.Admin(t).DeleteRecords(t.Context(), at); err != nil || res.Error() != nil {
@@ -141,9 +139,8 @@ func TestVerifiedRetentionAndCompaction(t *testing.T) {
 				t.Error("events are reported as lost")
 			case !tt.compacts:
 				e.wantUnlessSlow(t, 4)
-				if l.Unread == 0 || l.Removed != l.Unread || l.Compacted != 0 {
-					t.Error("events removed by retention are not reported as unread")
-				}
+				assert.True(t, l.Unread > 0 && l.Removed == l.Unread && l.Compacted == 0,
+					"events removed by retention are not reported as unread")
 			case strings.Contains(tt.name, "more keys"):
 				e.wantUnlessSlow(t, 4)
 				assert.True(t, l.Unread != 0 && l.Compacted == 0, "events of keys that did not fit into memory are not reported as unread")
@@ -196,7 +193,7 @@ func TestVerifiedTransactions(t *testing.T) {
 				t.Errorf("a fifth of the transactions was to be aborted: %v; the ledger %+v", tx, *l)
 			}
 			got := run(t, "run", topicURL(broker, topic), "--op", "consume", "--isolation", "committed", "--until-end", "--json", "--quiet").wantOneOf(t, 0, 3).document(t)
-			assert.Equal(t, got.Totals.Consumed, l.Committed, "a reader of committed events gets, the ledger says")
+			assert.Equal(t, got.Totals.Consumed, l.Committed, "committed events: read, and in the ledger")
 		})
 	}
 	t.Run("an open transaction of another client", func(t *testing.T) {
@@ -215,9 +212,8 @@ func TestVerifiedTransactions(t *testing.T) {
 		if l.Lost != 0 || l.Unread == 0 || l.Removed != 0 || l.CommittedRead >= l.Committed || l.Phantom != 0 {
 			t.Errorf("want events after an open transaction unread: %+v", *l)
 		}
-		if _, _, text := d.verify(t); !strings.Contains(text, "were not read: the reading ended") {
-			t.Errorf("got %q", text)
-		}
+		_, _, text := d.verify(t)
+		assert.True(t, strings.Contains(text, "were not read: the reading ended"), "got %q", text)
 		if err := other.EndTransaction(context.Background(), kgo.TryAbort); err != nil {
 			t.Log(err)
 		}

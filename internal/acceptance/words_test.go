@@ -13,7 +13,7 @@ func TestWords(t *testing.T) {
 	t.Parallel()
 	// Nothing listens there, so a program that connects first prints another error.
 	url := "kafka://" + closedAddress(t) + "/t"
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		args []string
 		says []string
@@ -49,8 +49,7 @@ func TestWords(t *testing.T) {
 		{"file missing", []string{"run", "-f", "/no/such/file.yaml"}, []string{"/no/such/file.yaml"}},
 		{"client config missing", []string{"run", url, "--client-config", "/no/such/client.properties"}, []string{"/no/such/client.properties"}},
 		{"hdr unwritable", []string{"run", url, "--hdr", "/no/such/dir/x.hlog", "--count", "1"}, []string{"/no/such/dir"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			e := start(t, tt.args...).wait(runTimeout).want(t, 2).says(t, append([]string{"error:"}, tt.says...)...)
@@ -64,7 +63,6 @@ func TestWords(t *testing.T) {
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	d := run(t, "demo", "--json").succeeded(t).document(t)
-	if d.Ledger == nil || d.Ledger.Lost != 0 || d.Ledger.Acked == 0 || d.EndToEnd == nil {
-		t.Errorf("ledger %+v, end to end %+v", d.Ledger, d.EndToEnd)
-	}
+	assert.True(t, d.Ledger != nil && d.Ledger.Lost == 0 && d.Ledger.Acked > 0 && d.EndToEnd != nil,
+		"ledger %+v, end to end %+v", d.Ledger, d.EndToEnd)
 }

@@ -46,11 +46,11 @@ var Packages = []Package{
 
 	{Name: "target", May: []string{"internal/secret", "load", "measure", "units"}},
 	{Name: "target/targettest", May: []string{"load", "target"}},
-	{Name: "target/kafka", May: []string{"internal/conn", "internal/impair", "internal/place", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "target/kafka/cluster", "target/kafka/franz", "units"}, Tests: []string{"internal/ledger", "internal/system"}},
+	{Name: "target/kafka", May: []string{"internal/conn", "internal/impair", "internal/place", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "target/kafka/cluster", "target/kafka/franz", "units"}, Tests: []string{"internal/ledger"}},
 	{Name: "target/kafka/cluster", May: []string{"internal/conn", "internal/place", "internal/wire/kafka", "load", "measure", "payload", "target", "units"}},
 	{Name: "target/kafka/franz", May: []string{"internal/conn", "internal/impair", "internal/socket", "internal/wire/kafka", "load", "measure", "payload", "target", "target/kafka/cluster"}},
 	{Name: "target/apm", May: []string{"internal/conn", "internal/place", "internal/secret", "internal/socket", "internal/wire/apm", "load", "measure", "payload", "target", "units"}},
-	{Name: "target/riemann", May: []string{"internal/conn", "internal/socket", "internal/wire/riemann", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/ledger", "internal/system"}},
+	{Name: "target/riemann", May: []string{"internal/conn", "internal/socket", "internal/wire/riemann", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/ledger"}},
 	{Name: "target/null", May: []string{"internal/wire/kafka", "load", "measure", "payload", "target"}},
 	{Name: "target/...", May: protocol},
 

@@ -55,8 +55,7 @@ func TestSplit(t *testing.T) {
 			assert.True(t, err != nil && err.Error() == tt.err, "%q: error %v, want %q", tt.args, err, tt.err)
 			continue
 		}
-		if err != nil || !slices.Equal(own, strings.Fields(tt.own)) || !reflect.DeepEqual(got, tt.want) {
-			t.Errorf("%q: %q, %+v, %v, want %q, %+v", tt.args, own, got, err, tt.own, tt.want)
-		}
+		assert.True(t, err == nil && slices.Equal(own, strings.Fields(tt.own)) && reflect.DeepEqual(got, tt.want),
+			"%q: %q, %+v, %v, want %q, %+v", tt.args, own, got, err, tt.own, tt.want)
 	}
 }

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 )
 
@@ -19,8 +19,7 @@ func TestHeyDumpBody(t *testing.T) {
 	if got.Code != 0 || got.Err != nil || !strings.HasSuffix(got.Out, "kb written to disk\n") || len(got.Workloads) > 0 {
 		t.Fatalf("dump: %+v", got)
 	}
-	data, err := os.ReadFile(file)
-	assert.OK(t, err)
+	data := assert.Value(os.ReadFile(file))(t)
 	var body struct {
 		Transactions []struct {
 			Spans []struct {
@@ -32,16 +31,15 @@ func TestHeyDumpBody(t *testing.T) {
 		t.Errorf("body %+v: %v", body, err)
 	}
 	for _, args := range [][]string{{file, "1", "2"}, {file, "1", "2", "x"}, {file, "-1", "2", "3"}, {filepath.Join(file, "x"), "1", "2", "3"}} {
-		if got := runHeyTool(t, false, append([]string{"dump"}, args...)...); got.Code != 1 || got.Err == nil {
-			t.Errorf("dump %v: %+v", args, got)
-		}
+		got := runHeyTool(t, false, append([]string{"dump"}, args...)...)
+		assert.True(t, got.Code == 1 && got.Err != nil, "dump %v: %+v", args, got)
 	}
 }
 
 // Indices are deleted only after --yes, and only those of an APM Server.
 func TestHeyReset(t *testing.T) {
 	deleted := ""
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := testkit.HTTP(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodDelete:
 			deleted += r.URL.Path
@@ -53,8 +51,7 @@ func TestHeyReset(t *testing.T) {
 		default:
 			fmt.Fprint(w, `[{"index":"apm-1"},{"index":"mine"}]`)
 		}
-	}))
-	defer s.Close()
+	})
 	for _, c := range []struct {
 		args []string
 		err  string

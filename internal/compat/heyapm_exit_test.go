@@ -79,16 +79,15 @@ func TestHeyExit(t *testing.T) {
 			})
 		}
 	}
-	if got := runHeyTool(t, true, "-base-url", "http://unreachable:1"); got.Code != 1 || got.Err == nil {
-		t.Errorf("unreachable, strict: exit %d, %v", got.Code, got.Err)
-	}
+	got := runHeyTool(t, true, "-base-url", "http://unreachable:1")
+	assert.True(t, got.Code == 1 && got.Err != nil, "unreachable, strict: exit %d, %v", got.Code, got.Err)
 }
 
 // References to secrets are attributed to the flags that gave them.
 func TestHeySecretsOfFlags(t *testing.T) {
 	got := runHeyTool(t, false, "-api-key", "env:TOKEN", "-apm-es-url", "http://es:9200", "-apm-es-auth", "u:env:ES", "-es-url", "http://es:9200", "-es-auth", "u:env:ES")
 	for name, want := range map[string]string{"api-key": "-api-key", "index-user": "-apm-es-auth", "index-password": "-apm-es-auth", "store": "-es-url"} {
-		assert.Equal(t, got.flags[0][name], want, "%s is given by", name)
+		assert.Equal(t, got.flags[0][name], want, "the flag %s", name)
 	}
 }
 
@@ -141,11 +140,8 @@ func TestHeyBenchmarkInterrupted(t *testing.T) {
 	}
 	code, err := HeyAPM.Main(ctx, p)
 	assert.True(t, code == system.ExitInterrupted && err == nil && rounds == 1, "exit %d, %v, after %d rounds", code, err, rounds)
-	for _, want := range []string{"warning: -t has no effect with -bench\n", "warning: -rm has no effect here", "warning: -bench does not delete documents", "interrupted: the benchmark is incomplete\n"} {
-		if !strings.Contains(e.String(), want) {
-			t.Errorf("stderr has no %q:\n%s", want, e.String())
-		}
-	}
+	assert.Has(t, e.String(),
+		"warning: -t has no effect with -bench\n", "warning: -rm has no effect here", "warning: -bench does not delete documents", "interrupted: the benchmark is incomplete\n")
 }
 
 // The exit code is that of the worst round, in any order. An interrupt in a pause
@@ -198,9 +194,8 @@ func TestHeyBenchmarkExit(t *testing.T) {
 				round++
 				return ds, nil
 			}}
-			if code, err := a.benchmark(ctx); code != tt.want || err != nil {
-				t.Errorf("exit %d, %v, want %d", code, err, tt.want)
-			}
+			code, err := a.benchmark(ctx)
+			assert.True(t, code == tt.want && err == nil, "exit %d, %v, want %d", code, err, tt.want)
 			assert.True(t, !tt.stop || round != len(heyRounds()), "the benchmark continued after the interrupt")
 		})
 	}

@@ -122,22 +122,18 @@ func TestHeyLegacy(t *testing.T) {
 	want := "http://h:1/v1/errors 1\n  [202]\t900 responses (90.00%) \n  [503]\t100 responses (10.00%) \n  total\t1000 responses (90.00 rps)\n" +
 		"\n  3 errors:\n  [2]\tread: connection reset by peer\n  [1]\tno answer within 3s\n\nhttp://h:1/v1/transactions 2\n"
 	assert.True(t, strings.Contains(got.Out, want), "no\n%s\nin\n%s", want, got.Out)
-	if n := len(got.Workloads); n != 3 || got.Code != 1 || got.Err != nil {
-		t.Errorf("%d workloads, exit %d, %v", n, got.Code, got.Err)
-	}
-	for _, want := range []string{
+	n := len(got.Workloads)
+	assert.True(t, n == 3 && got.Code == 1 && got.Err == nil, "%d workloads, exit %d, %v", n, got.Code, got.Err)
+	assert.Has(t, got.Errs,
 		"[info] starting worker for http://h:1/v1/transactions\n", "healthcheck gets no requests", "[info] no more time left to make requests\n",
 		"[info] stopped cleanly after time expired\n",
-	} {
-		assert.True(t, strings.Contains(got.Errs, want), "stderr has no %q:\n%s", want, got.Errs)
-	}
+	)
 }
 
 func TestHeyAgents(t *testing.T) {
 	got := runHeyTool(t, false, "-apm-url", "http://h:1", "-sx", "5", "-sm", "5")
-	if !heyResultForm.MatchString(got.Out) || got.Err != nil || got.Code != 1 {
-		t.Errorf("exit %d, %v, stdout of the wrong form:\n%s", got.Code, got.Err, got.Out)
-	}
+	assert.True(t, heyResultForm.MatchString(got.Out) && got.Err == nil && got.Code == 1,
+		"exit %d, %v, stdout of the wrong form:\n%s", got.Code, got.Err, got.Out)
 	want := `transactions sent ............ 2006
 transactions dropped ......... 4
  - success % ................. 99.80
@@ -158,13 +154,11 @@ failed ....................... 6
 server errors ................ [503 Service Unavailable: queue is full]
 
 `
-	assert.Equal(t, got.Out, want, "gotwant")
+	assert.Equal(t, got.Out, want, "output")
 	r := heyResult{strict: true}
 	r.add(&heyStream{name: "transactions"}, heyAnswered())
 	r.add(&heyStream{name: "errors"}, heyAnswered())
-	if n, right := r.generated(), uint64(24072+2*24+4); n != right {
-		t.Errorf("strict: generated %d, want %d", n, right)
-	}
+	assert.Equal(t, r.generated(), uint64(24072+2*24+4), "events generated with --strict")
 }
 
 // Every flag has an effect, causes a warning or is refused.
@@ -248,9 +242,7 @@ func TestHeyFlags(t *testing.T) {
 			got := runHeyTool(t, tt.strict, tt.args...)
 			assert.Must(t, tt.want == nil || len(got.Workloads) != 0, "no run: exit %d, %v, %s", got.Code, got.Err, got.Errs)
 			for name, want := range tt.want {
-				if last := got.Last(); last[name] != want {
-					t.Errorf("%s is %q, want %q", name, last[name], want)
-				}
+				assert.Equal(t, got.Last()[name], want, "%s", name)
 			}
 			assert.True(t, strings.Contains(got.Errs, tt.warning), "stderr has no %q:\n%s", tt.warning, got.Errs)
 			assert.True(t, !strings.Contains(got.Errs+got.Out, "hunter2"), "the secret is printed")
@@ -262,7 +254,7 @@ func TestHeyFlags(t *testing.T) {
 			for _, text := range got.secrets {
 				assert.True(t, text == "hunter2secret" || text == "Bearer hunter2secret", "a reference means %q", text)
 			}
-			assert.Equal(t, os.Getenv("CARRONADE_AS_HEY_APM_1"), "", "the secret outlives the run")
+			assert.Equal(t, os.Getenv("CARRONADE_AS_HEY_APM_1"), "", "the secret in the environment after the run")
 		})
 	}
 	var o heyOptions
@@ -272,12 +264,9 @@ func TestHeyFlags(t *testing.T) {
 		if strings.HasPrefix(f.Name, systemPrefix) {
 			return // carronade's
 		}
-		if !tries[f.Name] && f.Name != "server" { // TestServe
-			t.Errorf("-%s is not tested", f.Name)
-		}
-		if f.Name != "run" && heyFlags2018[f.Name] == heyFlags2023[f.Name] {
-			t.Errorf("-%s belongs to both generations or to none", f.Name)
-		}
+		assert.True(t, tries[f.Name] || f.Name == "server", "-%s is not tested", f.Name) // TestServe
+		assert.True(t, f.Name == "run" || heyFlags2018[f.Name] != heyFlags2023[f.Name],
+			"-%s belongs to both generations or to none", f.Name)
 	})
 }
 
@@ -343,23 +332,19 @@ func TestHeyPayloads(t *testing.T) {
 	t.Chdir(t.TempDir())
 	got := runHeyTool(t, false, "-describe", "-base-url", "http://h:1/")
 	form := regexp.MustCompile(`\A(?:(?:POST|GET) \S+ - \d+ \(\d+ gz\) bytes(?: - \d+ transactions with spans of length: (?:\d+ )+)?\n)+\z`)
-	if !form.MatchString(got.Out) || len(got.Workloads) > 0 || got.Code != 0 {
-		t.Errorf("exit %d, stdout of the wrong form:\n%s", got.Code, got.Out)
-	}
-	if got = runHeyTool(t, false, "-dump", "-profile", "tiny"); got.Code != 0 || got.Err != nil || len(got.Workloads) > 0 {
-		t.Fatalf("exit %d, %v", got.Code, got.Err)
-	}
+	assert.True(t, form.MatchString(got.Out) && len(got.Workloads) == 0 && got.Code == 0,
+		"exit %d, stdout of the wrong form:\n%s", got.Code, got.Out)
+	got = runHeyTool(t, false, "-dump", "-profile", "tiny")
+	assert.Must(t, got.Code == 0 && got.Err == nil && len(got.Workloads) == 0, "exit %d, %v", got.Code, got.Err)
 	data, err := os.ReadFile("tiny.yml")
 	assert.OK(t, err)
 	dumped := regexp.MustCompile(`\Aloadbeat:\n  targets:\n(?:    - concurrent: \d+\n      qps: \d+\.\d{5}\n      method: (?:POST|GET)\n      url: \S+\n` +
 		`(?:      headers:\n        - Content-Type:application/json\n      body: >\n        \{.*\}\n)?\n)+\z`)
 	assert.True(t, dumped.Match(data), "tiny.yml has another form:\n%.2000s", data)
-	if got = runHeyTool(t, false, "-dump", "-profile", "rum"); got.Code != 0 || got.Err != nil {
-		t.Fatalf("exit %d, %v", got.Code, got.Err)
-	}
-	if data, err = os.ReadFile("rum.yml"); err != nil {
-		t.Fatal(err)
-	}
+	got = runHeyTool(t, false, "-dump", "-profile", "rum")
+	assert.Must(t, got.Code == 0 && got.Err == nil, "exit %d, %v", got.Code, got.Err)
+	data, err = os.ReadFile("rum.yml")
+	assert.OK(t, err)
 	wantLines := regexp.MustCompile(`(?:        - Content-Type:application/x-ndjson\n      body: \|\n(?:        \{.*\}\n)+\n.*\n.*\n.*\n.*\n.*\n){2}`)
 	assert.True(t, wantLines.Match(append(data, "\n\n\n"...)), "rum.yml has another form:\n%.2000s", data)
 	for _, tt := range []struct {

@@ -24,9 +24,8 @@ func TestHeyTested(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runHeyTool(t, tt.strict, "-base-url", "http://h:1", "test", "30s", "1", "2", "3", "4")
-			if !heyTestedForm.MatchString(got.Out) || !strings.Contains(got.Out, tt.want) || got.Err != nil {
-				t.Errorf("no %q, or the wrong form: %v\n%s", tt.want, got.Err, got.Out)
-			}
+			assert.True(t, heyTestedForm.MatchString(got.Out) && strings.Contains(got.Out, tt.want) && got.Err == nil,
+				"no %q, or the wrong form: %v\n%s", tt.want, got.Err, got.Out)
 		})
 	}
 	d := heyAnswered()
@@ -39,9 +38,8 @@ func TestHeyTested(t *testing.T) {
 		{"during sending", heyVolumesOf(d), []string{"pushed 3.4Mb / sec , accepted 3.1Mb / sec\n", "(90.00 rps)\n", "\n9.50 ms / request\n"}},
 	} {
 		for _, want := range tt.want {
-			if text := heyTestReport([]string{"30s"}, "http://h:1/", d, tt.of); !strings.Contains(text, want) {
-				t.Errorf("%s: no %q:\n%s", tt.name, want, text)
-			}
+			text := heyTestReport([]string{"30s"}, "http://h:1/", d, tt.of)
+			assert.True(t, strings.Contains(text, want), "%s: no %q:\n%s", tt.name, want, text)
 		}
 	}
 	// The sample's numbers: 15,385 of 19,431 documents in 30 s, and 157.7 MB.
@@ -58,9 +56,8 @@ func TestHeyTested(t *testing.T) {
 	} {
 		text := heyTestReport([]string{"30s"}, "http://h:1/", d, tt.of) + heyKeptLines(Kept{Place: "elasticsearch://h:1/a"})
 		for _, want := range tt.want {
-			if !strings.Contains(text, want) || !heyTestedForm.MatchString(text) {
-				t.Errorf("%s: no %q, or the wrong form:\n%s", name, want, text)
-			}
+			assert.True(t, strings.Contains(text, want) && heyTestedForm.MatchString(text),
+				"%s: no %q, or the wrong form:\n%s", name, want, text)
 		}
 	}
 	if v := heyVolumesOf(heyAccepted()); v.pushed != v.accepted || v.pushed == 0 {
@@ -92,9 +89,8 @@ func TestHeyKeptLines(t *testing.T) {
 		"elasticsearch.db": "saved in elasticsearch.db", "/a/elasticsearch": "saved in /a/elasticsearch",
 		"elasticsearch://h:1/a": "indexed in elasticsearch", "elasticsearch+https://h:1/a": "indexed in elasticsearch",
 	} {
-		if got := heyKeptLines(Kept{ID: "a", Place: place}); !strings.HasSuffix(got, want+"\n") {
-			t.Errorf("%s: got %q, want %q", place, got, want)
-		}
+		got := heyKeptLines(Kept{ID: "a", Place: place})
+		assert.True(t, strings.HasSuffix(got, want+"\n"), "%s: got %q, want %q", place, got, want)
 	}
 	if got := runHeyTool(t, false, strings.Fields("-es-auth elastic:env:ES "+test)...); !strings.Contains(got.Errs, "warning: -es-auth has no effect here without -es-url\n") {
 		t.Errorf("no warning:\n%s", got.Errs)

@@ -156,9 +156,8 @@ func TestConsumerLines(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runConsumerTool(t, Program{Strict: tt.strict}, strings.Fields(tt.args)...)
 			want := tt.out
-			if tt.code != got.Code || got.Out != want && tt.out != "" {
-				t.Errorf("exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.Code, got.Errs, got.Out, want)
-			}
+			assert.True(t, tt.code == got.Code && (got.Out == want || tt.out == ""),
+				"exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.Code, got.Errs, got.Out, want)
 		})
 	}
 }
@@ -225,9 +224,8 @@ func TestConsumerWorkload(t *testing.T) {
 			assert.True(t, regexp.MustCompile(`\A`+tt.errs+`\z`).MatchString(errs), "stderr %q, want %q", errs, tt.errs)
 		})
 	}
-	if got := runConsumerTool(t, Program{Strict: true}, strings.Fields("--zookeeper a:1 --topic t --messages 5 --threads 3")...); got.Last()["count"] != "15" {
-		t.Errorf("three threads of five each count %q", got.Last()["count"])
-	}
+	got := runConsumerTool(t, Program{Strict: true}, strings.Fields("--zookeeper a:1 --topic t --messages 5 --threads 3")...)
+	assert.True(t, got.Last()["count"] == "15", "three threads of five each count %q", got.Last()["count"])
 	if got := runConsumerTool(t, Program{}, strings.Fields("--bootstrap-server a:1 --topic t --num-records 5")...); !regexp.MustCompile(`\Aperf-consumer-\d{1,5}\z`).MatchString(got.Last()["group"]) {
 		t.Errorf("group %q", got.Last()["group"])
 	}
@@ -274,9 +272,8 @@ func TestConsumerUsage(t *testing.T) {
 		{"a removed option, 4.2", "4.2", b + "--topic t --num-records 5 --threads 2", "threads is not a recognized option\n", true},
 		{"no such generation", "5.0", b + "--topic t --num-records 5", "--generation 5.0: this tool has 2018, 4.1 and 4.3", false},
 	})
-	if got := runConsumerTool(t, Program{}, "--version"); got.Code != 0 || got.Out != "4.3.1\n" {
-		t.Errorf("--version: exit %d, %q", got.Code, got.Out)
-	}
+	got := runConsumerTool(t, Program{}, "--version")
+	assert.True(t, got.Code == 0 && got.Out == "4.3.1\n", "--version: exit %d, %q", got.Code, got.Out)
 }
 
 // The tests above use every option.
@@ -287,9 +284,8 @@ func TestConsumerEveryOptionIsTested(t *testing.T) {
 // The 4.3 tool's message about deprecated options.
 func TestConsumerDeprecated(t *testing.T) {
 	got := runConsumerTool(t, Program{Generation: "4.3"}, strings.Fields("--bootstrap-server h:1 --topic t --messages 12000 --hide-header")...)
-	if want := "Warning: --messages is deprecated. Use --num-records instead.\n2018"; !strings.HasPrefix(got.Out, want) {
-		t.Errorf("stdout %q", got.Out)
-	}
+	want := "Warning: --messages is deprecated. Use --num-records instead.\n2018"
+	assert.True(t, strings.HasPrefix(got.Out, want), "stdout %q", got.Out)
 }
 
 // Runs that fail or are interrupted.

@@ -55,9 +55,7 @@ func TestJopt(t *testing.T) {
 					got[name] = "-"
 				}
 			}
-			if len(got) != len(tt.want) || !slices.Equal(v.rest, tt.rest) {
-				t.Errorf("got %q and %q", got, v.rest)
-			}
+			assert.True(t, len(got) == len(tt.want) && slices.Equal(v.rest, tt.rest), "got %q and %q", got, v.rest)
 			for name, want := range tt.want {
 				assert.Equal(t, got[name], want, "%s", name)
 			}
@@ -67,8 +65,7 @@ func TestJopt(t *testing.T) {
 
 func TestJoptValues(t *testing.T) {
 	parse := func(args string) *joptValues {
-		v, err := parseJopt(jopts, strings.Fields(args))
-		assert.OK(t, err)
+		v := assert.Value(parseJopt(jopts, strings.Fields(args)))(t)
 		return v
 	}
 	for _, tt := range []struct {
@@ -86,9 +83,8 @@ func TestJoptValues(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := parse(tt.args).number(tt.option)
-			if got != tt.want || (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
-				t.Errorf("got %d, %v; want %d, %q", got, err, tt.want, tt.err)
-			}
+			assert.True(t, got == tt.want && (err == nil) == (tt.err == "") && (err == nil || err.Error() == tt.err),
+				"got %d, %v; want %d, %q", got, err, tt.want, tt.err)
 		})
 	}
 	v := parse("--topic t --messages 5")
@@ -109,22 +105,18 @@ func TestJoptValues(t *testing.T) {
 		if tt.err != nil {
 			got = tt.err.Error()
 		}
-		if want := cmp.Or(tt.want, "<nil>"); got != want {
-			t.Errorf("%s: %q, want %q", tt.name, got, want)
-		}
+		assert.Equal(t, got, cmp.Or(tt.want, "<nil>"), "%s", tt.name)
 	}
 }
 
 func TestJoptTable(t *testing.T) {
 	usage := joptTable(jopts)
-	for _, want := range []string{
+	assert.Has(t, usage,
 		"Option                                       Description\n",
 		"--fetch-size <Integer: size>                 How much in a fetch. (default:\n                                               1048576)\n",
 		"--timeout [Long: milliseconds]               How long. (default: 10000)\n",
 		"--from-latest                                From the end.\n",
-	} {
-		assert.True(t, strings.Contains(usage, want), "usage lacks %q:\n%s", want, usage)
-	}
+	)
 }
 
 // No argument is dropped: each is an option, an option's value, or in Rest.

@@ -63,9 +63,8 @@ func TestLatencyLines(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runLatencyTool(t, Program{Strict: tt.strict, Generation: tt.generation}, strings.Fields(tt.args)...)
-			if got.Out != tt.out || got.Code != 0 || got.Errs != "" {
-				t.Errorf("exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.Code, got.Errs, got.Out, tt.out)
-			}
+			assert.True(t, got.Out == tt.out && got.Code == 0 && got.Errs == "",
+				"exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.Code, got.Errs, got.Out, tt.out)
 		})
 	}
 }
@@ -137,9 +136,8 @@ func TestLatencyUsage(t *testing.T) {
 		{"no broker", "", "a:1/x t 5 1 20", "Invalid url in bootstrap.servers: a:1/x\n", false},
 		{"no such generation", "5", named, "--generation 5: this tool has 2018, 4.1 and 4.3", false},
 	})
-	if got := runLatencyTool(t, Program{}, "--version"); got.Code != 0 || got.Out != "4.3.1\n" {
-		t.Errorf("--version: exit %d, %q", got.Code, got.Out)
-	}
+	got := runLatencyTool(t, Program{}, "--version")
+	assert.True(t, got.Code == 0 && got.Out == "4.3.1\n", "--version: exit %d, %q", got.Code, got.Out)
 }
 
 // Every generation runs the workload of its arguments; 4.2 is 4.3.
@@ -183,9 +181,8 @@ func TestLatencyExit(t *testing.T) {
 			got := runTool(t.Context(), t, &KafkaLatency, Program{Args: strings.Fields("h:1 t 5 1 20"), Strict: tt.strict}, func(*workload.Document, Observer) (*report.Document, error) {
 				return tt.doc, tt.err
 			})
-			if got.Code != tt.code || (got.Err != nil) != (tt.err != nil) || got.Errs != tt.errs || got.Out != "" {
-				t.Errorf("exit %d, error %v, stdout %q, stderr %q", got.Code, got.Err, got.Out, got.Errs)
-			}
+			assert.True(t, got.Code == tt.code && (got.Err != nil) == (tt.err != nil) && got.Errs == tt.errs && got.Out == "",
+				"exit %d, error %v, stdout %q, stderr %q", got.Code, got.Err, got.Out, got.Errs)
 		})
 	}
 }

@@ -94,7 +94,7 @@ func TestProducerGrammar(t *testing.T) {
 		{"4.3", "Warmup first 3000 records. Steady state results will print after the complete test summary.\n" + today + "In steady state.\n" + today + summary + steady, true},
 		{"4.3", steady, false},
 	} {
-		assert.Equal(t, grammar[tt.generation].MatchString(tt.text), tt.want, "%s: :\n%s", tt.generation, tt.text)
+		assert.Equal(t, grammar[tt.generation].MatchString(tt.text), tt.want, "%s: whether the grammar has\n%s", tt.generation, tt.text)
 	}
 }
 
@@ -132,12 +132,10 @@ func TestProducerLines(t *testing.T) {
 			args, o, err := KafkaProducer.Split(strings.Fields(tt.args))
 			assert.OK(t, err)
 			s := runProducerTool(t, Program{Args: args, Strict: tt.strict, Generation: o.Generation})
-			if !grammar[tt.generation].MatchString(s.Out) || !strings.Contains(s.Out, tt.want) {
-				t.Errorf("want lines of %s with\n%s\ngot\n%s", tt.generation, tt.want, s.Out)
-			}
-			if s.Code != tt.code || s.Err != nil || !strings.Contains(s.Errs, "too-large: no (1 records)\n") {
-				t.Errorf("exit %d, %v, stderr %q; want exit %d", s.Code, s.Err, s.Errs, tt.code)
-			}
+			assert.True(t, grammar[tt.generation].MatchString(s.Out) && strings.Contains(s.Out, tt.want),
+				"want lines of %s with\n%s\ngot\n%s", tt.generation, tt.want, s.Out)
+			assert.True(t, s.Code == tt.code && s.Err == nil && strings.Contains(s.Errs, "too-large: no (1 records)\n"),
+				"exit %d, %v, stderr %q; want exit %d", s.Code, s.Err, s.Errs, tt.code)
 		})
 	}
 }
@@ -208,9 +206,8 @@ func TestProducerFlags(t *testing.T) {
 			args, o, err := KafkaProducer.Split(strings.Fields(tt.args))
 			assert.OK(t, err)
 			s := runProducerTool(t, Program{Args: args, Generation: o.Generation})
-			if (s.Workloads == nil) != tt.refused || s.Err != nil {
-				t.Fatalf("ran: %v, want %v (%v)\n%s%s", s.Workloads != nil, !tt.refused, s.Err, s.Out, s.Errs)
-			}
+			assert.Must(t, (s.Workloads == nil) == tt.refused && s.Err == nil,
+				"ran: %v, want %v (%v)\n%s%s", s.Workloads != nil, !tt.refused, s.Err, s.Out, s.Errs)
 			for name, want := range tt.want {
 				assert.Equal(t, s.Last()[name], want, "%s", name)
 			}
@@ -237,7 +234,7 @@ func TestProducerFreshIsTheTools(t *testing.T) {
 		}
 		return &report.Document{Stopped: load.ByEvents}, nil
 	})
-	assert.Equal(t, from, KafkaProducer.Name, "fresh comes from")
+	assert.Equal(t, from, KafkaProducer.Name, "where fresh comes from")
 }
 
 // With --strict and --generation 2018 all records have one payload. With --strict
@@ -246,23 +243,20 @@ func TestProducerStrict(t *testing.T) {
 	args := strings.Fields(producerArgs + "--throughput -1 --producer-props bootstrap.servers=a:1")
 	for generation, want := range map[string]string{"2018": "letters(1)", "": "letters", "4.1": "letters"} {
 		got := runProducerTool(t, Program{Args: args, Strict: true, Generation: generation}).Last()
-		if got["payload"] != want || got["fresh"] != "true" {
-			t.Errorf("%q: payload is %q and fresh %q, want %q and true", generation, got["payload"], got["fresh"], want)
-		}
+		assert.True(t, got["payload"] == want && got["fresh"] == "true",
+			"%q: payload is %q and fresh %q, want %q and true", generation, got["payload"], got["fresh"], want)
 	}
 	args = strings.Fields(producerArgs + "--throughput -1 --producer-props bootstrap.servers=a:1 sasl.jaas.config=hunter2=x")
-	if s := runProducerTool(t, Program{Args: args}); s.Workloads == nil {
-		t.Errorf("refused: %s", s.Errs)
-	}
+	s := runProducerTool(t, Program{Args: args})
+	assert.True(t, s.Workloads != nil, "refused: %s", s.Errs)
 	if s := runProducerTool(t, Program{Args: args, Strict: true}); s.Workloads != nil || s.Code != 1 || !strings.Contains(s.Errs, "Invalid property: sasl.jaas.config\n") || strings.Contains(s.Errs, "hunter2") {
 		t.Errorf("exit %d: %s", s.Code, s.Errs)
 	}
 }
 
 func TestProducerGenerations(t *testing.T) {
-	if s := runProducerTool(t, Program{Args: []string{"--help"}, Generation: "1999"}); s.Err == nil || !strings.Contains(s.Err.Error(), "2018, 4.1 and 4.3") {
-		t.Errorf("%v", s.Err)
-	}
+	s := runProducerTool(t, Program{Args: []string{"--help"}, Generation: "1999"})
+	assert.True(t, s.Err != nil && strings.Contains(s.Err.Error(), "2018, 4.1 and 4.3"), "%v", s.Err)
 	for _, tt := range []struct{ generation, args, text string }{
 		{"4.1", servers, "producer-performance: error: unrecognized arguments: '--bootstrap-server'"},
 		{"2018", "--payload-monotonic", "producer-performance: error: unrecognized arguments: '--payload-monotonic'"},
@@ -289,9 +283,8 @@ func TestProducerNoReport(t *testing.T) {
 		s := runTool(tt.ctx, t, &KafkaProducer, Program{Args: strings.Fields(producerArgs + servers + "--throughput -1")}, func(*workload.Document, Observer) (*report.Document, error) {
 			return nil, errors.New("connection refused")
 		})
-		if s.Code != tt.code || (s.Err == nil) != (tt.code == 130) || s.Out != "" {
-			t.Errorf("exit %d, %v, %q; want exit %d", s.Code, s.Err, s.Out, tt.code)
-		}
+		assert.True(t, s.Code == tt.code && (s.Err == nil) == (tt.code == 130) && s.Out == "",
+			"exit %d, %v, %q; want exit %d", s.Code, s.Err, s.Out, tt.code)
 	}
 }
 
@@ -326,9 +319,7 @@ func TestProducerDelimiterIsVerbatim(t *testing.T) {
 	assert.OK(t, os.WriteFile(file, []byte("a b, c, d"), 0o600))
 	for delimiter, want := range map[string]string{" ": "4", ", ": "3", ",": "3", `\x20`: "4", ",|b": "4"} {
 		s := runProducerTool(t, Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", file, "--payload-delimiter", delimiter, "--throughput", "5", "--bootstrap-server", "a:1"}})
-		if !strings.Contains(s.Out, "Number of records read: "+want+"\n") {
-			t.Errorf("%q: want %s records:\n%s%s", delimiter, want, s.Out, s.Errs)
-		}
+		assert.Has(t, s.Out, "Number of records read: "+want+"\n")
 	}
 }
 

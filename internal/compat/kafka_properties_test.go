@@ -13,16 +13,13 @@ import (
 func TestProperties(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "client.properties")
 	assert.OK(t, os.WriteFile(file, []byte("acks=1\ngroup.id=g\nlinger.ms = 5\nmade.up=1\n"), 0o600))
-	p, err := readProperties(file, []string{"acks=all", "sasl.jaas.config=M required username=\"a=b\";"})
-	assert.OK(t, err)
+	p := assert.Value(readProperties(file, []string{"acks=all", "sasl.jaas.config=M required username=\"a=b\";"}))(t)
 	for name, want := range map[string]string{"acks": "all", "group.id": "g", "linger.ms": "5", "sasl.jaas.config": "M required username=\"a=b\";"} {
-		if got, ok := p.get(name); !ok || got != want {
-			t.Errorf("%s is %q, %v; want %q", name, got, ok, want)
-		}
+		got, ok := p.get(name)
+		assert.True(t, ok && got == want, "%s is %q, %v; want %q", name, got, ok, want)
 	}
-	if _, ok := p.get("retries"); ok {
-		t.Error("there is a property that was not given")
-	}
+	_, ok := p.get("retries")
+	assert.True(t, !ok, "there is a property that was not given")
 	var d Draft
 	p.set(&d, "--producer.config", "--producer-props")
 	var got []string
@@ -32,9 +29,8 @@ func TestProperties(t *testing.T) {
 	want := []string{"client-config by --producer.config", "client-property by --producer-props", "client-property by --producer-props"}
 	assert.True(t, slices.Equal(got, want), "settings %q, want %q", got, want)
 	for op, want := range map[string][]string{"produce": {"group.id"}, "consume": {"acks", "linger.ms"}, "roundtrip": nil} {
-		if got := p.unused(op); !slices.Equal(got, want) {
-			t.Errorf("%s does not use %q, want %q", op, got, want)
-		}
+		got := p.unused(op)
+		assert.True(t, slices.Equal(got, want), "%s does not use %q, want %q", op, got, want)
 	}
 	var warnings strings.Builder
 	p.warn(&warnings, "produce")
@@ -54,9 +50,8 @@ func TestUnreadableProperties(t *testing.T) {
 		{"no pair", "", []string{"hunter2"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := readProperties(tt.file, tt.pairs); err == nil || strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("err %v", err)
-			}
+			_, err := readProperties(tt.file, tt.pairs)
+			assert.True(t, err != nil && !strings.Contains(err.Error(), "hunter2"), "err %v", err)
 		})
 	}
 }

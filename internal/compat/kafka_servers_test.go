@@ -15,9 +15,8 @@ func TestServers(t *testing.T) {
 		{"a:1,b:2/chroot", "", "Invalid url in bootstrap.servers: b:2/chroot"},
 	} {
 		got, err := readServers(tt.list)
-		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && err.Error() != tt.err {
-			t.Errorf("%q: got %q, %v; want %q, %s", tt.list, got, err, tt.want, tt.err)
-		}
+		assert.True(t, got == tt.want && (err == nil) == (tt.err == "") && (err == nil || err.Error() == tt.err),
+			"%q: got %q, %v; want %q, %s", tt.list, got, err, tt.want, tt.err)
 	}
 }
 

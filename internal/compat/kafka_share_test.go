@@ -67,9 +67,8 @@ func TestShareLines(t *testing.T) {
 			args, o, err := KafkaShare.Split(strings.Fields("--bootstrap-server h:1 --topic t " + tt.args))
 			assert.OK(t, err)
 			got := runShareTool(t, Program{Strict: tt.strict, Generation: o.Generation}, args...)
-			if got.Out != tt.out || got.Code != tt.code {
-				t.Errorf("exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.Code, got.Errs, got.Out, tt.out)
-			}
+			assert.True(t, got.Out == tt.out && got.Code == tt.code,
+				"exit %d, stderr %q, stdout:\n%s\nwant:\n%s", got.Code, got.Errs, got.Out, tt.out)
 		})
 	}
 }
@@ -106,9 +105,8 @@ func TestShareWorkload(t *testing.T) {
 		})
 	}
 	got := runShareTool(t, Program{Generation: "4.3"}, strings.Fields("--bootstrap-server a:1 --topic t --messages 12000 --hide-header --consumer.config "+file)...)
-	if want := "Warning: --messages is deprecated. Use --num-records instead.\nWarning: --consumer.config is deprecated. Use --command-config instead.\n2018"; !strings.HasPrefix(got.Out, want) {
-		t.Errorf("stdout %q", got.Out)
-	}
+	want := "Warning: --messages is deprecated. Use --num-records instead.\nWarning: --consumer.config is deprecated. Use --command-config instead.\n2018"
+	assert.True(t, strings.HasPrefix(got.Out, want), "stdout %q", got.Out)
 }
 
 func TestShareUsage(t *testing.T) {
@@ -136,9 +134,8 @@ func TestShareUsage(t *testing.T) {
 		{"an invalid topic", "", "--bootstrap-server h:1 --topic a?b --num-records 5", "Topic name is invalid: 'a?b' contains one or more characters", false},
 		{"no such generation", "2018", b + "--num-records 5", "--generation 2018: this tool has 4.1, 4.2 and 4.3", false},
 	})
-	if got := runShareTool(t, Program{}, "--version"); got.Code != 0 || got.Out != "4.3.1\n" {
-		t.Errorf("--version: exit %d, %q", got.Code, got.Out)
-	}
+	got := runShareTool(t, Program{}, "--version")
+	assert.True(t, got.Code == 0 && got.Out == "4.3.1\n", "--version: exit %d, %q", got.Code, got.Out)
 	allTested(t, "kafka_share_test.go", shareOptions(), func(o joptOption) string { return o.name })
 }
 
@@ -179,12 +176,9 @@ func TestShareMetrics(t *testing.T) {
 	for i, n := range []string{"7000", "5000"} {
 		id := "{client-id=perf-share-consumer-client-" + string(rune('1'+i)) + "}"
 		for _, want := range []string{"consumer-share-fetch-manager-metrics:records-consumed-total:" + id + " : " + n + ".000", "consumer-share-fetch-manager-metrics:bytes-consumed-total:" + id + " +: " + n + "00.000"} {
-			if !regexp.MustCompile(want).MatchString(tables[i+1]) {
-				t.Errorf("no %q in\n%s", want, tables[i+1])
-			}
+			assert.True(t, regexp.MustCompile(want).MatchString(tables[i+1]), "no %q in\n%s", want, tables[i+1])
 		}
-		if strings.Contains(tables[i+1], "consumer-fetch-manager-metrics") {
-			t.Errorf("a group of another client:\n%s", tables[i+1])
-		}
+		assert.True(t, !strings.Contains(tables[i+1], "consumer-fetch-manager-metrics"),
+			"a group of another client:\n%s", tables[i+1])
 	}
 }

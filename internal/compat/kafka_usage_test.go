@@ -35,11 +35,8 @@ func refused(t *testing.T, run func(*testing.T, Program, ...string) toolResult, 
 // allTested checks that the tests in a file use every option.
 func allTested[T any](t *testing.T, file string, options []T, name func(T) string) {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	assert.OK(t, err)
+	data := assert.Value(os.ReadFile(file))(t)
 	for _, o := range options {
-		if !regexp.MustCompile(`--` + regexp.QuoteMeta(name(o)) + `\b`).Match(data) {
-			t.Errorf("--%s is not tested", name(o))
-		}
+		assert.True(t, regexp.MustCompile(`--`+regexp.QuoteMeta(name(o))+`\b`).Match(data), "--%s is not tested", name(o))
 	}
 }

@@ -62,11 +62,9 @@ func runRiemannTool(t *testing.T, strict bool, args ...string) (got riemannTrial
 		}, nil
 	})
 	got.files = map[string]string{}
-	paths, err := filepath.Glob(filepath.Join(dir, "*", "*"))
-	assert.OK(t, err)
+	paths := assert.Value(filepath.Glob(filepath.Join(dir, "*", "*")))(t)
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		assert.OK(t, err)
+		data := assert.Value(os.ReadFile(path))(t)
 		got.files[filepath.Base(path)] = string(data)
 	}
 	return got
@@ -96,9 +94,8 @@ func riemannBlocks(t *testing.T, text string) (out []string) {
 	heads := riemannBlockForm.FindAllStringIndex(text, -1)
 	assert.Must(t, len(heads) != 0 && heads[0][0] == 0, "the output does not begin with a time:\n%s", text)
 	for i, h := range heads {
-		if head := text[h[0]:h[1]]; len(head) != 81 {
-			t.Errorf("a first line of %d characters, want 80 and a newline: %q", len(head), head)
-		}
+		head := text[h[0]:h[1]]
+		assert.True(t, len(head) == 81, "a first line of %d characters, want 80 and a newline: %q", len(head), head)
 		end := len(text)
 		if i+1 < len(heads) {
 			end = heads[i+1][0]
@@ -146,9 +143,8 @@ a.b.Queue:
 `
 
 func TestRiemannConsole(t *testing.T) {
-	if got := riemannBlocks(t, riemannSample); len(got) != 1 {
-		t.Errorf("the sample has %d blocks", len(got))
-	}
+	got := riemannBlocks(t, riemannSample)
+	assert.True(t, len(got) == 1, "the sample has %d blocks", len(got))
 	for _, tt := range []struct {
 		name   string
 		strict bool
@@ -172,14 +168,12 @@ func TestRiemannConsole(t *testing.T) {
 			all := riemannBlocks(t, got.Out)
 			assert.Must(t, len(all) == tt.count, "%d blocks, want %d", len(all), tt.count)
 			for _, want := range tt.last {
-				if last := all[len(all)-1]; !strings.Contains(last, want) {
-					t.Errorf("the last block has no\n%s\nin\n%s", want, last)
-				}
+				last := all[len(all)-1]
+				assert.True(t, strings.Contains(last, want), "the last block has no\n%s\nin\n%s", want, last)
 			}
 			assert.True(t, got.Code == system.ExitInterrupted && got.Err == nil, "exit %d, %v", got.Code, got.Err)
-			if reported := strings.Contains(got.Errs, "3 messages were not acked: refused: overloaded\n"); reported == tt.strict {
-				t.Errorf("stderr: %s", got.Errs)
-			}
+			assert.True(t, strings.Contains(got.Errs, "3 messages were not acked: refused: overloaded\n") != tt.strict,
+				"stderr: %s", got.Errs)
 		})
 	}
 }
@@ -199,16 +193,14 @@ func TestRiemannFiles(t *testing.T) {
 		"acks.csv", "acks.png", "buffered-sends.csv", "event-acks.csv", "plots.html", "rtt.csv", "rtt.png",
 		"sends.csv", "throughput.csv", "throughput.png", "unacked.csv", "unacked.png",
 	}
-	if names := slices.Sorted(maps.Keys(got.files)); !slices.Equal(names, want) {
-		t.Errorf("files %q, want %q", names, want)
-	}
+	names := slices.Sorted(maps.Keys(got.files))
+	assert.True(t, slices.Equal(names, want), "files %q, want %q", names, want)
 	for name, kind := range map[string]string{
 		"acks": "meter", "sends": "meter", "event-acks": "meter", "throughput": "meter", "rtt": "timer", "unacked": "gauge", "buffered-sends": "gauge",
 	} {
 		for _, files := range []map[string]string{got.files, strict.files} {
-			if text := files[name+".csv"]; !riemannRowForms[kind].MatchString(text) {
-				t.Errorf("%s.csv is not a file of a %s:\n%s", name, kind, text)
-			}
+			text := files[name+".csv"]
+			assert.True(t, riemannRowForms[kind].MatchString(text), "%s.csv is not a file of a %s:\n%s", name, kind, text)
 		}
 	}
 	for _, tt := range []struct{ name, text, want string }{
@@ -308,9 +300,8 @@ func TestRiemannUsage(t *testing.T) {
 	if got := runRiemannTool(t, false, "unreachable:1"); got.Err == nil || got.Code != system.ExitFailed || len(got.files) > 0 {
 		t.Errorf("unreachable: exit %d, %v, files %v", got.Code, got.Err, got.files)
 	}
-	if got := runRiemannTool(t, true, "unreachable:1"); got.Err == nil || got.Code != 1 {
-		t.Errorf("unreachable, strict: exit %d, %v", got.Code, got.Err)
-	}
+	got := runRiemannTool(t, true, "unreachable:1")
+	assert.True(t, got.Err != nil && got.Code == 1, "unreachable, strict: exit %d, %v", got.Code, got.Err)
 }
 
 // Reports that cannot be written cause a message and a failure.
@@ -321,9 +312,8 @@ func TestRiemannIncompleteReports(t *testing.T) {
 		p := &Program{
 			Called: "riemann-load", Args: []string{"-r", dir}, Strict: strict, Out: &o, Err: &e,
 			Run: func(_ context.Context, _ *workload.Document, observer Observer) (*report.Document, error) {
-				if err := os.RemoveAll(dir); err != nil {
-					t.Error(err)
-				}
+				err := os.RemoveAll(dir)
+				assert.True(t, err == nil, "%v", err)
 				observer.Interval(load.Snapshot{At: time.Second, Phase: "measurement", Interval: measure.Interval{Phase: "measurement", End: time.Second}})
 				return &report.Document{Trust: measure.Trust{OK: true}}, nil
 			},
@@ -337,9 +327,8 @@ func TestRiemannIncompleteReports(t *testing.T) {
 // Unacked counts all connections, or one with --strict.
 func TestRiemannUnacked(t *testing.T) {
 	for strict, want := range map[bool]string{false: "3,300\n", true: "3,150\n"} {
-		if got := runRiemannTool(t, strict, "-w", "2").files["unacked.csv"]; !strings.Contains(got, want) {
-			t.Errorf("strict %v: no %q in\n%s", strict, want, got)
-		}
+		got := runRiemannTool(t, strict, "-w", "2").files["unacked.csv"]
+		assert.True(t, strings.Contains(got, want), "strict %v: no %q in\n%s", strict, want, got)
 	}
 }
 
@@ -350,16 +339,15 @@ func TestRiemannAverage(t *testing.T) {
 	for range 5 {
 		m.add(100, time.Second)
 	}
-	assert.Equal(t, m.minutes(0), 100, "after five seconds")
+	assert.Equal(t, m.minutes(0), 100, "minutes after five seconds")
 	for range 60 {
 		m.add(0, time.Second)
 	}
 	if got := m.minutes(0); got < 36.7 || got > 36.9 { // 100/e
 		t.Errorf("after a minute of nothing %v, want 36.8", got)
 	}
-	if m.strict = false; m.minutes(0) != 0 {
-		t.Errorf("the last minute's mean is %v, want 0", m.minutes(0))
-	}
+	m.strict = false
+	assert.Equal(t, m.minutes(0), 0, "the last minute's mean")
 }
 
 // The sample drops old values.
@@ -382,9 +370,8 @@ func TestRiemannReservoir(t *testing.T) {
 		h.RecordN(v, 2000)
 		s.add(h, time.Duration(i)*time.Second)
 	}
-	if low, high := s.quantile(0.3), s.quantile(0.7); low != time.Millisecond || high != time.Second {
-		t.Errorf("three tenths are below %v, seven below %v", low, high)
-	}
+	low, high := s.quantile(0.3), s.quantile(0.7)
+	assert.True(t, low == time.Millisecond && high == time.Second, "three tenths are below %v, seven below %v", low, high)
 	s = newReservoir()
 	h := measure.NewHistogram()
 	for _, v := range []time.Duration{time.Millisecond, 2 * time.Millisecond, 3 * time.Millisecond, 5 * time.Millisecond} {
@@ -392,9 +379,8 @@ func TestRiemannReservoir(t *testing.T) {
 	}
 	s.add(h, time.Second)
 	for q, want := range map[float64]time.Duration{0.1: time.Millisecond, 0.5: 2500 * time.Microsecond, 0.75: 4500 * time.Microsecond, 0.99: 5 * time.Millisecond} {
-		if got := s.quantile(q); (got - want).Abs() > want/1000 {
-			t.Errorf("the %v quantile is %v, want %v", q, got, want)
-		}
+		got := s.quantile(q)
+		assert.True(t, (got-want).Abs() <= want/1000, "the %v quantile is %v, want %v", q, got, want)
 	}
 }
 
@@ -407,7 +393,6 @@ func TestRiemannShortRemainder(t *testing.T) {
 	}
 	assert.OK(t, f.close())
 	got, err := os.ReadFile(filepath.Join(dir, "unacked.csv"))
-	if want := gaugeHeader + "\n1,0\n2,0\n3,0\n"; err != nil || string(got) != want {
-		t.Errorf("got %q, %v, want %q", got, err, want)
-	}
+	want := gaugeHeader + "\n1,0\n2,0\n3,0\n"
+	assert.True(t, err == nil && string(got) == want, "got %q, %v, want %q", got, err, want)
 }

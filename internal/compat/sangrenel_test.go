@@ -71,9 +71,8 @@ func (f *sangrenelFake) run(t *testing.T, strict bool, args ...string) sangrenel
 		},
 	}
 	var err error
-	if r.code, err = Sangrenel.Main(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	r.code, err = Sangrenel.Main(t.Context(), p)
+	assert.OK(t, err)
 	r.out, r.errs = o.String(), e.String()
 	return r
 }
@@ -195,9 +194,8 @@ API Version: , Compression: none, RequiredAcks: local
 				tt.bad(f)
 			}
 			got := f.run(t, tt.strict, tt.args...)
-			if !matchesAll(tt.want, got.out) || !matchesAll(tt.errs, got.errs) || got.code != 0 {
-				t.Errorf("exit %d, stderr:\n%s\nstdout:\n%s", got.code, got.errs, got.out)
-			}
+			assert.True(t, matchesAll(tt.want, got.out) && matchesAll(tt.errs, got.errs) && got.code == 0,
+				"exit %d, stderr:\n%s\nstdout:\n%s", got.code, got.errs, got.out)
 		})
 	}
 }
@@ -217,9 +215,8 @@ func TestMeanOfSlowest(t *testing.T) {
 		for _, ms := range tt.times {
 			h.Record(time.Duration(ms) * time.Millisecond)
 		}
-		if got := meanOfSlowest(h); got.Round(100*time.Microsecond) != tt.want {
-			t.Errorf("of %v: %s, want %s", tt.times, got, tt.want)
-		}
+		got := meanOfSlowest(h)
+		assert.True(t, got.Round(100*time.Microsecond) == tt.want, "of %v: %s, want %s", tt.times, got, tt.want)
 	}
 }
 
@@ -302,20 +299,16 @@ func TestSangrenelExit(t *testing.T) {
 			f := newSangrenelFake()
 			tt.bad(&f.report)
 			got := f.run(t, false, tt.args...)
-			if got.code != tt.want || !strings.Contains(got.errs, tt.errs) {
-				t.Errorf("exit %d, want %d; stderr:\n%s", got.code, tt.want, got.errs)
-			}
-			if got := f.run(t, true, tt.args...); got.code != system.ExitOK {
-				t.Errorf("with --strict exit %d", got.code)
-			}
+			assert.True(t, got.code == tt.want && strings.Contains(got.errs, tt.errs),
+				"exit %d, want %d; stderr:\n%s", got.code, tt.want, got.errs)
+			assert.Equal(t, f.run(t, true, tt.args...).code, system.ExitOK, "exit code with --strict")
 		})
 	}
 }
 
 // Arguments become a workload's settings.
 func TestSangrenelWorkload(t *testing.T) {
-	host, err := os.Hostname()
-	assert.OK(t, err)
+	host := assert.Value(os.Hostname())(t)
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -390,13 +383,11 @@ func TestSangrenelUnusedFlags(t *testing.T) {
 // Where batches have fewer messages than the flag says, a line says so.
 func TestSangrenelSmallBatches(t *testing.T) {
 	const note = "note: brokers take batches of up to 1 MB: those of messages of 2500 bytes have about 394, not 500\n"
-	if got := newSangrenelFake().run(t, false, "-message-size=2500"); !strings.Contains(got.errs, note) {
-		t.Errorf("stderr lacks %q:\n%s", note, got.errs)
-	}
+	got := newSangrenelFake().run(t, false, "-message-size=2500")
+	assert.True(t, strings.Contains(got.errs, note), "stderr lacks %q:\n%s", note, got.errs)
 	for _, args := range [][]string{{"-message-size=1900"}, {"-size=2000000"}, {"-noop", "-message-size=2500"}} {
-		if got := newSangrenelFake().run(t, false, args...); strings.Contains(got.errs, "note: brokers") {
-			t.Errorf("%v: stderr\n%s", args, got.errs)
-		}
+		got := newSangrenelFake().run(t, false, args...)
+		assert.True(t, !strings.Contains(got.errs, "note: brokers"), "%v: stderr\n%s", args, got.errs)
 	}
 }
 

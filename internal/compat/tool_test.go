@@ -102,16 +102,14 @@ func TestToolResult(t *testing.T) {
 		runs++
 		return &report.Document{}, nil
 	})
-	if s.Out != "called tool [-l]\n" || s.Errs != "2 reports\n" || s.Code != 3 || s.Err != nil || runs != 3 {
-		t.Errorf("%+v, after %d runs", s, runs)
-	}
+	assert.True(t, s.Out == "called tool [-l]\n" && s.Errs == "2 reports\n" && s.Code == 3 && s.Err == nil && runs == 3,
+		"%+v, after %d runs", s, runs)
 	if len(s.Workloads) != 3 || s.Workloads[0]["label"] != "a=b c=d" || s.Last()["count"] != "5" || s.Last()["label"] != "" {
 		t.Errorf("workloads %q", s.Workloads)
 	}
 	errRefused := errors.New("connection refused")
 	s = runTool(t.Context(), t, tool, Program{Called: "link"}, func(*workload.Document, Observer) (*report.Document, error) { return nil, errRefused })
 	assert.True(t, s.Code == 4 && errors.Is(s.Err, errRefused) && s.Out == "called link []\n" && len(s.Workloads) == 1, "%+v", s)
-	if s = runTool(t.Context(), t, &Tool{Main: func(context.Context, *Program) (int, error) { return 0, nil }}, Program{}, nil); s.Last()["x"] != "" || s.Last() != nil {
-		t.Errorf("%+v", s)
-	}
+	s = runTool(t.Context(), t, &Tool{Main: func(context.Context, *Program) (int, error) { return 0, nil }}, Program{}, nil)
+	assert.True(t, s.Last()["x"] == "" && s.Last() == nil, "%+v", s)
 }

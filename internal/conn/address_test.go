@@ -31,9 +31,8 @@ func TestHosts(t *testing.T) {
 			if tt.wrong == "" && err != nil || tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)) {
 				t.Fatalf("got %v, want %q", err, tt.wrong)
 			}
-			if got := strings.Join(hosts, " "); err == nil && got != tt.want {
-				t.Errorf("got %s, want %s", got, tt.want)
-			}
+			got := strings.Join(hosts, " ")
+			assert.True(t, err != nil || got == tt.want, "got %s, want %s", got, tt.want)
 		})
 	}
 }
@@ -47,9 +46,8 @@ func TestCheckURL(t *testing.T) {
 		{"x://h/#canary", "must not have a query", "settings"},
 	} {
 		t.Run(tt.url, func(t *testing.T) {
-			u, err := url.Parse(tt.url)
-			assert.OK(t, err)
-			err = CheckURL(u, "read it", "log in so", "settings are flags")
+			u := assert.Value(url.Parse(tt.url))(t)
+			err := CheckURL(u, "read it", "log in so", "settings are flags")
 			if tt.wrong == "" {
 				assert.True(t, err == nil, "got %v, want none", err)
 				return

@@ -15,8 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/target"
+	"carronade/target/targettest"
 )
 
 // secured starts a server with TLS and returns its address and the file of its
@@ -46,16 +48,14 @@ func TestDial(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			m, err := ReadMaterial(tt.given)
 			assert.OK(t, err)
-			d := Dialer{Timeout: 10 * time.Second, SendBuffer: 32 << 10, RecvBuffer: 32 << 10}
-			if d.TLS, err = m.Config(); err != nil {
-				t.Fatal(err)
-			}
+			d := Dialer{Timeout: time.Minute, SendBuffer: 32 << 10, RecvBuffer: 32 << 10}
+			d.TLS, err = m.Config()
+			assert.OK(t, err)
 			conn, err := d.Dial(t.Context(), addr)
 			if err == nil {
 				defer conn.Close()
-				if _, ok := conn.(*tls.Conn); !ok {
-					t.Errorf("got a %T", conn)
-				}
+				_, ok := conn.(*tls.Conn)
+				assert.True(t, ok, "got a %T", conn)
 			}
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Fatalf("got %v, want %q", err, tt.want)
@@ -87,10 +87,7 @@ func TestMaterialErrors(t *testing.T) {
 			if err == nil {
 				_, err = m.Config()
 			}
-			var e *target.Error
-			if !errors.As(err, &e) || e.Hint == "" || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want %q and a hint", err, tt.want)
-			}
+			targettest.Explained(t, err, tt.want, "")
 		})
 	}
 }
@@ -102,41 +99,23 @@ func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stop := Interrupt(ctx, here)
 	time.AfterFunc(10*time.Millisecond, cancel)
-	if _, err := here.Read(make([]byte, 1)); !IsTimeout(err) {
-		t.Errorf("got %v, want a timeout", err)
-	}
+	_, err := here.Read(make([]byte, 1))
+	assert.True(t, IsTimeout(err), "got %v, want a timeout", err)
 	assert.True(t, !stop(), "stop reports that it was in time")
-	if stop = Interrupt(t.Context(), here); !stop() {
-		t.Error("stop reports that it was too late")
-	}
+	stop = Interrupt(t.Context(), here)
+	assert.True(t, stop(), "stop reports that it was too late")
 	go io.WriteString(there, "x")
-	if _, err := here.Read(make([]byte, 1)); err != nil {
-		t.Errorf("after a stop: %v", err)
-	}
+	assert.Value(here.Read(make([]byte, 1)))(t, "after a stop")
 }
 
 func TestNoServer(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
-	addr := ln.Addr().String()
-	go func() {
-		for {
-			nc, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			nc.Close()
-		}
-	}()
-	assert.True(t, !SpeaksTLS(t.Context(), addr), "a server that closes the connection is taken for one that speaks TLS")
-	ln.Close()
-	d := Dialer{Timeout: 5 * time.Second}
-	if _, err := d.Dial(t.Context(), addr); !IsRefused(err) || IsTimeout(err) || IsConnectionClosed(err) {
-		t.Errorf("got %v", err)
-	}
-	if !IsConnectionClosed(io.ErrUnexpectedEOF) || IsConnectionClosed(context.Canceled) {
-		t.Error("a closed connection is not recognized")
-	}
+	closing := testkit.Listen(t, func(*net.TCPConn) {})
+	assert.True(t, !SpeaksTLS(t.Context(), closing), "a server that closes the connection is taken for one that speaks TLS")
+	d := Dialer{Timeout: time.Minute}
+	_, err := d.Dial(t.Context(), testkit.ClosedPort)
+	assert.True(t, IsRefused(err) && !IsTimeout(err) && !IsConnectionClosed(err), "got %v", err)
+	assert.True(t, IsConnectionClosed(io.ErrUnexpectedEOF) && !IsConnectionClosed(context.Canceled),
+		"a closed connection is not recognized")
 }
 
 func pemOf(der []byte) []byte {

@@ -9,20 +9,17 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/target"
+	"carronade/target/targettest"
 )
 
 func TestContact(t *testing.T) {
 	addr, ca := secured(t)
-	m, err := ReadMaterial(target.Values{"tls-ca": {ca}})
-	assert.OK(t, err)
-	trusting, err := m.Config()
-	assert.OK(t, err)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
-	closed := ln.Addr().String()
-	ln.Close()
+	m := assert.Value(ReadMaterial(target.Values{"tls-ca": {ca}}))(t)
+	trusting := assert.Value(m.Config())(t)
+	const closed = testkit.ClosedPort
 	_, port, _ := net.SplitHostPort(addr)
 	for _, tt := range []struct {
 		name, addr string
@@ -52,9 +49,8 @@ func TestContact(t *testing.T) {
 		return &NotAllowedError{Err: errors.New("not there"), Hint: "ask"}
 	})
 	defer Restrict(nil)
-	if c := (&Dialer{}).Contact(t.Context(), addr); c.Err == nil || len(c.IPs) > 0 {
-		t.Errorf("an address that is not allowed was contacted: %+v", c)
-	}
+	c := (&Dialer{}).Contact(t.Context(), addr)
+	assert.True(t, c.Err != nil && len(c.IPs) == 0, "an address that is not allowed was contacted: %+v", c)
 }
 
 func TestContactFindings(t *testing.T) {
@@ -88,9 +84,7 @@ func TestContactFindings(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			fs := tt.contact.Findings(now)
 			f := fs[len(fs)-1]
-			if f.Level != tt.level || !strings.Contains(f.Found, tt.want) {
-				t.Errorf("got %v: %s, want %v: %s", f.Level, f.Found, tt.level, tt.want)
-			}
+			targettest.Found(t, f, tt.level, tt.want)
 		})
 	}
 }

@@ -153,9 +153,8 @@ func TestKeeper(t *testing.T) {
 				k.Run(keeping, have)
 			}
 			assert.True(t, over(), "it ended too early")
-			if failed > wantFailed || failed < wantFailed-1 { // the last one may be cut off by the end
-				t.Errorf("%d failed attempts reported, want %d", failed, wantFailed)
-			}
+			assert.True(t, failed <= wantFailed && failed >= wantFailed-1,
+				"%d failed attempts reported, want %d", failed, wantFailed) // the last one may be cut off by the end
 			calls := n
 			time.Sleep(time.Hour)
 			assert.True(t, n == calls && open == 0, "after the end, %d attempts were made, and %d connections are open", n-calls, open)
@@ -170,10 +169,8 @@ func TestOutage(t *testing.T) {
 	o.Note(time.Second, errRefused)
 	last := errors.New("no route")
 	o.Note(2*time.Second, last)
-	if o.Since != time.Second || o.Err != last { //nolint:errorlint // the same value
-		t.Errorf("got %+v, want since 1s, with the last error", o)
-	}
-	if o.Longer(3*time.Second, 2*time.Second) || !o.Longer(3*time.Second+1, 2*time.Second) {
-		t.Error("the outage is not counted from the first error")
-	}
+	//nolint:errorlint // the same value
+	assert.True(t, o.Since == time.Second && o.Err == last, "got %+v, want since 1s, with the last error", o)
+	assert.True(t, !o.Longer(3*time.Second, 2*time.Second) && o.Longer(3*time.Second+1, 2*time.Second),
+		"the outage is not counted from the first error")
 }

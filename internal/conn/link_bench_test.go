@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"carronade/internal/socket"
+	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // A flushQueue has one message, which is written again and again.
@@ -44,15 +46,13 @@ func BenchmarkFlush(b *testing.B) {
 	defer srv.Close()
 	for _, name := range []string{"link", "directly"} {
 		b.Run(name, func(b *testing.B) {
-			plain, peer := loopback(b)
+			plain, peer := testkit.Pair(b)
 			var read sync.WaitGroup
 			read.Go(func() {
 				_, _ = io.Copy(io.Discard, tls.Server(peer, &tls.Config{Certificates: srv.TLS.Certificates}))
 			})
 			nc := tls.Client(plain, &tls.Config{InsecureSkipVerify: true})
-			if err := nc.Handshake(); err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, nc.Handshake())
 			defer func() {
 				nc.Close()
 				read.Wait()
@@ -64,9 +64,7 @@ func BenchmarkFlush(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if name == "directly" {
-					if _, err := nc.Write(q.message[0]); err != nil {
-						b.Fatal(err)
-					}
+					assert.Value(nc.Write(q.message[0]))(b)
 					continue
 				}
 				q.mu.Lock()

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"carronade/internal/socket"
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 )
 
@@ -132,9 +133,7 @@ func (k *testLink) read() {
 // complete completes the oldest batch.
 func (l *testLane) complete(outcome string) {
 	b := l.batches[l.head]
-	if b.outcome != "" {
-		l.t.Errorf("batch %d was %s, and then %s", l.head, b.outcome, outcome)
-	}
+	assert.True(l.t, b.outcome == "", "batch %d was %s, and then %s", l.head, b.outcome, outcome)
 	b.outcome, b.done = outcome, l.now()
 	l.head++
 }
@@ -248,9 +247,7 @@ func (p *testPeer) serve(c net.Conn, r *rand.Rand) {
 		l.mu.Lock()
 		b := l.batches[binary.BigEndian.Uint32(frame[4:])]
 		b.received++
-		if !bytes.Equal(b.frame, frame) {
-			l.t.Error("a batch was altered")
-		}
+		assert.True(l.t, bytes.Equal(b.frame, frame), "a batch was altered")
 		l.mu.Unlock()
 		time.Sleep(time.Duration(r.IntN(30)) * time.Millisecond)
 		answer := []byte("a")
@@ -341,7 +338,7 @@ func TestLink(t *testing.T) {
 			<-ended
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			assert.Equal(t, p.dials, dials, "%d attempts to connect after the end", p.dials-dials)
+			assert.Equal(t, p.dials, dials, "attempts to connect, also after the end")
 			for i, b := range l.batches {
 				outcomes[b.outcome]++
 				switch {
@@ -388,9 +385,8 @@ func TestAttachAfterAShortWrite(t *testing.T) {
 		k.leave()
 		l.mu.Unlock()
 		<-attached
-		if got, err := io.ReadAll(io.LimitReader(there, 5)); err != nil || string(got) != "batch" {
-			t.Errorf("the flusher wrote %q, %v", got, err)
-		}
+		got, err := io.ReadAll(io.LimitReader(there, 5))
+		assert.True(t, err == nil && string(got) == "batch", "the flusher wrote %q, %v", got, err)
 		synctest.Wait()
 		assert.True(t, k.standing, "the flusher of a connection whose writes block has ended")
 		l.mu.Lock()
@@ -421,7 +417,7 @@ func (q *byteQueue) Oldest() (time.Duration, bool) { return 0, false }
 
 // TestWritesAllocateNothing: writes by the sending thread and by the flusher allocate nothing.
 func TestWritesAllocateNothing(t *testing.T) {
-	nc, there := loopback(t)
+	nc, there := testkit.Pair(t)
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
@@ -449,9 +445,7 @@ func TestWritesAllocateNothing(t *testing.T) {
 					q.Wait()
 				}
 			})
-			if n > 0 && q.Out.Direct() { // else net.Buffers allocates
-				t.Errorf("%v allocations", n)
-			}
+			assert.True(t, n <= 0 || !q.Out.Direct(), "%v allocations", n) // else net.Buffers allocates
 		})
 	}
 	nc.Close()
@@ -475,7 +469,7 @@ func TestPumpTogether(t *testing.T) {
 	var queues [3]*byteQueue
 	var peers [3]net.Conn
 	for i := range queues {
-		nc, there := loopback(t)
+		nc, there := testkit.Pair(t)
 		q := &byteQueue{seg: [1][]byte{make([]byte, 20_000)}}
 		q.Init(nc, q, &mu, now)
 		q.Attach(p)
@@ -518,9 +512,8 @@ func TestPumpTogether(t *testing.T) {
 	pump(1)
 	p.Leave()
 	for i, there := range peers {
-		if n, err := io.ReadFull(there, make([]byte, written[i])); err != nil {
-			t.Errorf("link %d wrote %d of %d bytes: %v", i, n, written[i], err)
-		}
+		n, err := io.ReadFull(there, make([]byte, written[i]))
+		assert.OK(t, err, "link %d wrote %d of %d bytes", i, n, written[i])
 		mu.Lock()
 		for q := queues[i]; q.Writing(); {
 			q.Wait()

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestMany: every connection is made once, and not too many at the same time.
@@ -27,17 +29,12 @@ func TestMany(t *testing.T) {
 			now.Add(-1)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		for i, times := range made {
-			if times != 1 {
-				t.Errorf("%d connections: number %d was made %d times", n, i, times)
-			}
+			assert.True(t, times == 1, "%d connections: number %d was made %d times", n, i, times)
 		}
-		if got, want := most.Load(), int64(min(n, atOnce)); got != want {
-			t.Errorf("%d connections: %d at the same time, want %d", n, got, want)
-		}
+		got, want := most.Load(), int64(min(n, atOnce))
+		assert.True(t, got == want, "%d connections: %d at the same time, want %d", n, got, want)
 	}
 }
 
@@ -54,12 +51,9 @@ func TestManyFails(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	if !errors.Is(err, refused) {
-		t.Errorf("got %v, want %v", err, refused)
-	}
-	if n := begun.Load(); n > 2*atOnce {
-		t.Errorf("%d of %d attempts were begun", n, 10*atOnce)
-	}
+	assert.True(t, errors.Is(err, refused), "got %v, want %v", err, refused)
+	n := begun.Load()
+	assert.True(t, n <= 2*atOnce, "%d of %d attempts were begun", n, 10*atOnce)
 }
 
 // TestManyCanceled: DialMany calls connect also with a context that has ended, because a call may not need it.
@@ -67,7 +61,6 @@ func TestManyCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var begun atomic.Int64
-	if err := DialMany(ctx, 3*atOnce, func(context.Context, int) error { begun.Add(1); return nil }); err != nil || begun.Load() != 3*atOnce {
-		t.Errorf("%d of %d calls were begun: %v", begun.Load(), 3*atOnce, err)
-	}
+	err := DialMany(ctx, 3*atOnce, func(context.Context, int) error { begun.Add(1); return nil })
+	assert.True(t, err == nil && begun.Load() == 3*atOnce, "%d of %d calls were begun: %v", begun.Load(), 3*atOnce, err)
 }

@@ -25,7 +25,7 @@ func TestOptions(t *testing.T) {
 				independent := true
 				if row.Name == "connect-timeout" {
 					independent = tt.connect.Independent
-					assert.Equal(t, row.Default, tt.connect.Default, "got the default")
+					assert.Equal(t, row.Default, tt.connect.Default, "default")
 				}
 				if row.Name != tt.want[i] || row.Independent != independent || row.Group != "connections" || row.Help == "" {
 					t.Errorf("got %+v, want %s, independent %v and explained", row, tt.want[i], independent)

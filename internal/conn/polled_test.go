@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"carronade/internal/socket"
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 )
 
@@ -43,7 +44,7 @@ func TestPolledReaders(t *testing.T) {
 		const connections = 3
 		var peers sync.WaitGroup
 		for i := range connections {
-			nc, there := loopback(t)
+			nc, there := testkit.Pair(t)
 			here, ok := p.Take(nc)
 			assert.Must(t, ok, "the connection was not taken")
 			got, done := start(here, 0)

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"carronade/internal/socket"
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 )
 
@@ -124,51 +125,25 @@ func TestReader(t *testing.T) {
 // check compares what was read.
 func check(t *testing.T, got *run, want [][]byte, cause error, stopAt int) {
 	t.Helper()
-	if len(got.ended) != 1 || !errors.Is(got.ended[0], cause) {
-		t.Errorf("ended with %v, want once %v", got.ended, cause)
-	}
+	assert.True(t, len(got.ended) == 1 && errors.Is(got.ended[0], cause), "ended with %v, want once %v", got.ended, cause)
 	if stopAt > 0 && len(got.bodies) > len(want) {
 		got.bodies = got.bodies[:len(want)] // they came in the same read
 	}
-	if len(got.bodies) != len(want) {
-		t.Fatalf("%d answers, want %d", len(got.bodies), len(want))
-	}
+	assert.Must(t, len(got.bodies) == len(want), "%d answers, want %d", len(got.bodies), len(want))
 	for i := range want {
-		if !bytes.Equal(got.bodies[i], want[i]) {
-			t.Fatalf("answer %d: %d bytes, want %d", i, len(got.bodies[i]), len(want[i]))
-		}
+		assert.Must(t, bytes.Equal(got.bodies[i], want[i]),
+			"answer %d: %d bytes, want %d", i, len(got.bodies[i]), len(want[i]))
 	}
 }
 
 // TestReaderReset: a connection that is reset within an answer ends the reader.
 func TestReaderReset(t *testing.T) {
-	here, there := loopback(t)
+	here, there := testkit.Pair(t)
 	got, done := start(here, 0)
-	if _, err := there.Write(frame([]byte("whole"))); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := there.Write([]byte{0, 0}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(there.Write(frame([]byte("whole"))))(t)
+	assert.Value(there.Write([]byte{0, 0}))(t)
 	assert.OK(t, there.SetLinger(0))
 	there.Close()
 	<-done
-	if len(got.ended) != 1 || got.ended[0] == nil {
-		t.Errorf("ended with %v, want one error", got.ended)
-	}
-}
-
-// loopback returns both ends of a TCP connection.
-func loopback(t testing.TB) (here net.Conn, there *net.TCPConn) {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
-	defer ln.Close()
-	if here, err = net.Dial("tcp", ln.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
-	accepted, err := ln.Accept()
-	assert.OK(t, err)
-	t.Cleanup(func() { here.Close(); accepted.Close() })
-	return here, accepted.(*net.TCPConn)
+	assert.True(t, len(got.ended) == 1 && got.ended[0] != nil, "ended with %v, want one error", got.ended)
 }

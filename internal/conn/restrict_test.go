@@ -10,8 +10,7 @@ import (
 
 // TestRestrict: no connection is made to an address that is not allowed.
 func TestRestrict(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	ln := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer ln.Close()
 	addr := ln.Addr().String()
 	why := errors.New("not there")
@@ -36,12 +35,10 @@ func TestRestrict(t *testing.T) {
 	}
 	end()
 	end()
-	if _, err := d.Dial(t.Context(), addr); !errors.Is(err, why) {
-		t.Errorf("a server of this process that has ended: got %v", err)
-	}
+	_, err = d.Dial(t.Context(), addr)
+	assert.True(t, errors.Is(err, why), "a server of this process that has ended: got %v", err)
 	Restrict(func(string) *NotAllowedError { return nil })
-	if conn, err = d.Dial(t.Context(), addr); err != nil {
-		t.Fatal(err)
-	}
+	conn, err = d.Dial(t.Context(), addr)
+	assert.OK(t, err)
 	conn.Close()
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestAbort(t *testing.T) {
 	srv := httptest.NewTLSServer(nil)
 	defer srv.Close()
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		over func(here, there *net.TCPConn) net.Conn
 	}{
@@ -29,19 +30,16 @@ func TestAbort(t *testing.T) {
 			assert.OK(t, <-done)
 			return c
 		}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
-			here, there := pair(t)
+			here, there := testkit.Pair(t)
 			nc := test.over(here, there)
 			Abort(nc)
-			if _, err := here.Write([]byte{1}); err == nil {
-				t.Error("the connection is open, want it closed")
-			}
-			assert.OK(t, there.SetReadDeadline(time.Now().Add(20*time.Second)))
-			if n, err := there.Read(make([]byte, 100)); n > 0 || err == nil {
-				t.Errorf("got %d bytes, %v: want none, and the end", n, err)
-			}
+			_, err := here.Write([]byte{1})
+			assert.True(t, err != nil, "the connection is open, want it closed")
+			assert.OK(t, there.SetReadDeadline(time.Now().Add(time.Minute)))
+			n, err := there.Read(make([]byte, 100))
+			assert.True(t, n <= 0 && err != nil, "got %d bytes, %v: want none, and the end", n, err)
 		})
 	}
 }

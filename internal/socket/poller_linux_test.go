@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 
 	"golang.org/x/sys/unix"
@@ -18,22 +19,10 @@ func polledPair(t *testing.T) (p *Poller, c *Conn, peer net.Conn, now func() tim
 	if p = NewPoller(now, false); p == nil {
 		t.Skip("this kernel has no epoll_pwait2")
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
-	defer ln.Close()
-	nc, err := net.Dial("tcp", ln.Addr().String())
-	assert.OK(t, err)
-	if peer, err = ln.Accept(); err != nil {
-		t.Fatal(err)
-	}
-	var ok bool
-	if c, ok = p.Take(nc); !ok {
-		t.Fatal("the connection was not taken")
-	}
-	t.Cleanup(func() {
-		peer.Close()
-		c.Close()
-	})
+	nc, peer := testkit.Pair(t)
+	c, ok := p.Take(nc)
+	assert.Must(t, ok, "the connection was not taken")
+	t.Cleanup(func() { c.Close() })
 	return p, c, peer, now
 }
 
@@ -64,9 +53,7 @@ func reading(t *testing.T, p *Poller, c *Conn, peer net.Conn, now func() time.Du
 	p.Prepare()
 	p.Wait(now(), false, false)
 	for known := p.unstamped.Load(); !known; { // the kernel takes a moment to enable timestamps
-		if _, err := peer.Write([]byte("answer")); err != nil {
-			t.Fatal(err)
-		}
+		assert.Value(peer.Write([]byte("answer")))(t)
 		for all = nil; len(all) == 0; {
 			p.Wait(now()+mostUnreadShared, false, false)
 		}
@@ -81,9 +68,8 @@ func unread(t *testing.T, c *Conn, bytes int) {
 	t.Helper()
 	for n := 0; n < bytes; {
 		var err error
-		if n, err = unix.IoctlGetInt(c.fd, unix.SIOCINQ); err != nil {
-			t.Fatal(err)
-		}
+		n, err = unix.IoctlGetInt(c.fd, unix.SIOCINQ)
+		assert.OK(t, err)
 	}
 }
 
@@ -100,9 +86,7 @@ func TestArrival(t *testing.T) {
 		for known, rounds := 0, 0; known < 10; rounds++ {
 			assert.Must(t, rounds != 1000, "patient %v: of %d arrivals only %d are known", patient, rounds, known)
 			looked := p.looked
-			if _, err := peer.Write([]byte("answer")); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(peer.Write([]byte("answer")))(t)
 			written := now() // over loopback it has arrived by now
 			var got []Arrival
 			for len(got) == 0 {
@@ -136,9 +120,7 @@ func TestSegments(t *testing.T) {
 		looked := p.looked
 		segments := 1 + i%2
 		for range segments {
-			if _, err := peer.Write([]byte("answer")); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(peer.Write([]byte("answer")))(t)
 		}
 		unread(t, c, segments*len("answer"))
 		var got []Arrival
@@ -169,9 +151,8 @@ func TestTogether(t *testing.T) {
 	for _, oversleep := range []time.Duration{0, mostUnreadShared} {
 		p.oversleep = oversleep
 		p.Wait(stopped+mostUnreadShared/2, true, false)
-		if !p.unstamped.Load() && p.found.woken != (oversleep > 0) {
-			t.Errorf("sleeps take %v longer than requested: woken for answers is %t", oversleep, p.found.woken)
-		}
+		assert.True(t, p.unstamped.Load() || p.found.woken == (oversleep > 0),
+			"sleeps take %v longer than requested: woken for answers is %t", oversleep, p.found.woken)
 	}
 }
 
@@ -218,9 +199,8 @@ func TestMethod(t *testing.T) {
 			t.Skip("this kernel has no epoll_pwait2")
 		}
 		p.Prepare()
-		if got := p.Method(); got != want {
-			t.Errorf("combine %t: it waits by %s, want %s", combine, got, want)
-		}
+		got := p.Method()
+		assert.True(t, got == want, "combine %t: it waits by %s, want %s", combine, got, want)
 		p.Leave()
 	}
 }

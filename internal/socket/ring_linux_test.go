@@ -11,6 +11,9 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // newRing returns a ring, on a thread reserved for the test; it skips the test if the
@@ -23,24 +26,15 @@ func newRing(t testing.TB, buffers, size int) *Ring {
 	if errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) {
 		t.Skip("no io_uring here: ", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	assert.OK(t, err)
+	t.Cleanup(func() { assert.OK(t, r.Close()) })
 	return r
 }
 
 // unixPair returns the descriptors of both ends of a connection.
 func unixPair(t testing.TB) (here, there int) {
 	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fds := assert.Value(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))(t)
 	t.Cleanup(func() {
 		unix.Close(fds[0])
 		unix.Close(fds[1])
@@ -52,9 +46,8 @@ func unixPair(t testing.TB) (here, there int) {
 func await(t testing.TB, r *Ring, n int) (all []Completion) {
 	t.Helper()
 	for len(all) < n {
-		if err := r.Enter(1, 5*time.Second, len(all)%2 == 0); err != 0 && err != syscall.EINTR {
-			t.Fatalf("%d of %d completions: %v", len(all), n, err)
-		}
+		err := r.Enter(1, time.Minute, len(all)%2 == 0)
+		assert.Must(t, err == 0 || err == syscall.EINTR, "%d of %d completions: %v", len(all), n, err)
 		for c, ok := r.Next(); ok; c, ok = r.Next() {
 			data := bytes.Clone(c.Data)
 			r.Release(&c)
@@ -88,9 +81,7 @@ func TestSendAndReceive(t *testing.T) {
 			}
 		}
 	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("received %.60q..., want %.60q...", got, want)
-	}
+	assert.True(t, bytes.Equal(got, want), "received %.60q..., want %.60q...", got, want)
 	unix.Shutdown(here, unix.SHUT_WR)
 	if c := await(t, r, 1)[0]; c.Tag != 7 || c.N != 0 || c.Err != 0 || c.More || c.Data != nil {
 		t.Errorf("at the end %+v, want nothing, without More", c)
@@ -106,17 +97,12 @@ func TestManySubmissions(t *testing.T) {
 		r.Send(here, []byte{byte(i)}, uint64(i))
 	}
 	for i, c := range await(t, r, n) {
-		if c.Tag != uint64(i) || c.N != 1 {
-			t.Fatalf("completion %d is %+v", i, c)
-		}
+		assert.Must(t, c.Tag == uint64(i) && c.N == 1, "completion %d is %+v", i, c)
 	}
 	got := make([]byte, n+1)
-	if k, err := unix.Read(there, got); k != n || err != nil || got[n-1] != byte(n-1) {
-		t.Errorf("read %d bytes, %v; want %d", k, err, n)
-	}
-	if r.queued != 0 {
-		t.Errorf("%d are queued, want none", r.queued)
-	}
+	k, err := unix.Read(there, got)
+	assert.True(t, k == n && err == nil && got[n-1] == byte(n-1), "read %d bytes, %v; want %d", k, err, n)
+	assert.True(t, r.queued == 0, "%d are queued, want none", r.queued)
 }
 
 // A send accepts what fits, and then nothing; when there is room again, the watch
@@ -131,22 +117,17 @@ func TestRingFullSocket(t *testing.T) {
 		if c.Err == syscall.EAGAIN {
 			break
 		}
-		if c.Err != 0 || c.N == 0 || c.N > len(p) {
-			t.Fatalf("sent %+v", c)
-		}
+		assert.Must(t, c.Err == 0 && c.N != 0 && c.N <= len(p), "sent %+v", c)
 	}
 	r.Watch(here, unix.POLLOUT, false, 2)
-	if err := r.Enter(1, time.Millisecond, true); err != 0 {
-		t.Errorf("submitting and waiting: %v, want no error", err)
-	}
+	err := r.Enter(1, time.Millisecond, true)
+	assert.True(t, err == 0, "submitting and waiting: %v, want no error", err)
 	for _, most := range []time.Duration{0, time.Millisecond} {
 		err := syscall.EINTR // the runtime's own signals
 		for err == syscall.EINTR {
 			err = r.Enter(1, most, most == 0)
 		}
-		if err != syscall.ETIME {
-			t.Errorf("waiting %v for room: %v, want a timeout", most, err)
-		}
+		assert.True(t, err == syscall.ETIME, "waiting %v for room: %v, want a timeout", most, err)
 	}
 	for {
 		n, _, err := unix.Recvfrom(there, p, unix.MSG_DONTWAIT)
@@ -154,24 +135,20 @@ func TestRingFullSocket(t *testing.T) {
 			break
 		}
 	}
-	if c := await(t, r, 1)[0]; c.Tag != 2 || c.N&unix.POLLOUT == 0 || c.More {
-		t.Errorf("got %+v, want that it is writable, once", c)
-	}
+	c := await(t, r, 1)[0]
+	assert.True(t, c.Tag == 2 && c.N&unix.POLLOUT != 0 && !c.More, "got %+v, want that it is writable, once", c)
 }
 
 // If buffers run out, receiving ends, and further data stays in the socket.
 func TestNoBuffers(t *testing.T) {
 	r := newRing(t, 2, 4)
 	here, there := unixPair(t)
-	if _, err := unix.Write(here, []byte("abcdefghij")); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(unix.Write(here, []byte("abcdefghij")))(t)
 	r.Recv(there, 1)
 	var kept []Completion
 	for len(kept) < 3 {
-		if err := r.Enter(1, 5*time.Second, false); err != 0 && err != syscall.EINTR {
-			t.Fatal(err)
-		}
+		err := r.Enter(1, time.Minute, false)
+		assert.Must(t, err == 0 || err == syscall.EINTR, "%v", err)
 		for c, ok := r.Next(); ok; c, ok = r.Next() {
 			kept = append(kept, c)
 		}
@@ -183,27 +160,22 @@ func TestNoBuffers(t *testing.T) {
 	r.Release(&kept[1])
 	r.Release(&kept[1]) // once is enough
 	r.Recv(there, 1)
-	if c := await(t, r, 1)[0]; string(c.Data) != "ij" || !c.More {
-		t.Errorf("then got %+v, want the rest", c)
-	}
+	c := await(t, r, 1)[0]
+	assert.True(t, string(c.Data) == "ij" && c.More, "then got %+v, want the rest", c)
 }
 
 // A descriptor that is watched repeatedly is reported each time, until all is canceled.
 func TestWatchAndCancel(t *testing.T) {
 	r := newRing(t, 4, 16)
-	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wake := assert.Value(unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK))(t)
 	defer unix.Close(wake)
 	_, there := unixPair(t)
 	r.Watch(wake, unix.POLLIN, true, 1)
 	r.Recv(there, 2)
 	for range 3 {
 		go unix.Write(wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
-		if c := await(t, r, 1)[0]; c.Tag != 1 || c.N&unix.POLLIN == 0 || !c.More {
-			t.Fatalf("got %+v, want that it is readable", c)
-		}
+		c := await(t, r, 1)[0]
+		assert.Must(t, c.Tag == 1 && c.N&unix.POLLIN != 0 && c.More, "got %+v, want that it is readable", c)
 		unix.Read(wake, make([]byte, 8))
 	}
 	r.Cancel(2, 4)
@@ -216,46 +188,25 @@ func TestWatchAndCancel(t *testing.T) {
 	r.CancelAll(3)
 	left := map[uint64]bool{1: true, 2: true, 3: true}
 	for _, c := range await(t, r, 3) {
-		if c.More || !left[c.Tag] || c.Tag != 3 && c.Err != syscall.ECANCELED {
-			t.Errorf("canceled %+v", c)
-		}
+		assert.True(t, !c.More && left[c.Tag] && (c.Tag == 3 || c.Err == syscall.ECANCELED), "canceled %+v", c)
 		delete(left, c.Tag)
 	}
-	if len(left) > 0 {
-		t.Errorf("%v did not end", left)
-	}
+	assert.True(t, len(left) == 0, "%v did not end", left)
 }
 
 // tcpDescriptors returns the descriptors of both ends of a TCP connection.
 func tcpDescriptors(t testing.TB) (here, there int) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	conn, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	other, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	fd := func(c net.Conn) (fd int) {
-		raw, err := c.(*net.TCPConn).SyscallConn()
-		if err == nil {
-			err = errors.Join(raw.Control(func(n uintptr) { fd, err = unix.FcntlInt(n, unix.F_DUPFD_CLOEXEC, 0) }), err)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	fd := func(c *net.TCPConn) (fd int) {
+		raw, err := c.SyscallConn()
+		assert.OK(t, err)
+		assert.OK(t, errors.Join(raw.Control(func(n uintptr) { fd, err = unix.FcntlInt(n, unix.F_DUPFD_CLOEXEC, 0) }), err))
+		c.Close()
 		t.Cleanup(func() { unix.Close(fd) })
 		return fd
 	}
-	return fd(conn), fd(other)
+	a, b := testkit.Pair(t)
+	return fd(a), fd(b)
 }
 
 // A reset of the connection is reported.
@@ -265,19 +216,14 @@ func TestReset(t *testing.T) {
 	r.Recv(fd, 1)
 	r.Enter(0, 0, true)
 	unix.SetsockoptLinger(there, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
-	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	null := assert.Value(unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0))(t)
 	defer unix.Close(null)
 	unix.Dup3(null, there, unix.O_CLOEXEC) // closes it, and leaves the number taken
-	if c := await(t, r, 1)[0]; c.Err != syscall.ECONNRESET || c.More {
-		t.Errorf("got %+v, want a reset", c)
-	}
+	c := await(t, r, 1)[0]
+	assert.True(t, c.Err == syscall.ECONNRESET && !c.More, "got %+v, want a reset", c)
 	r.Send(fd, []byte("x"), 2)
-	if c := await(t, r, 1)[0]; c.Tag != 2 || c.Err != syscall.EPIPE {
-		t.Errorf("sent %+v, want a broken pipe without a signal", c)
-	}
+	c = await(t, r, 1)[0]
+	assert.True(t, c.Tag == 2 && c.Err == syscall.EPIPE, "sent %+v, want a broken pipe without a signal", c)
 }
 
 func BenchmarkSendAndReceive(b *testing.B) {
@@ -317,31 +263,22 @@ func TestReceiveTimes(t *testing.T) {
 	}
 	defer r.Close()
 	here, there := tcpDescriptors(t)
-	if err := unix.SetsockoptInt(there, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, unix.SetsockoptInt(there, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1))
 	r.Recv(there, 7)
 	before := time.Now()
 	// The kernel starts to note times in the background, after the option is set:
 	// the first packets may have none.
 	for stamped := false; !stamped; {
-		if time.Since(before) > 30*time.Second {
-			t.Fatal("no packet has a time")
-		}
+		assert.Must(t, time.Since(before) <= time.Minute, "no packet has a time")
 		want := []byte("an answer of more than one buffer")
-		if _, err := unix.Write(here, want); err != nil {
-			t.Fatal(err)
-		}
+		assert.Value(unix.Write(here, want))(t)
 		var got []byte
 		stamped = true
 		for len(got) < len(want) {
-			if err := r.Enter(1, 5*time.Second, false); err != 0 && err != syscall.EINTR {
-				t.Fatalf("%q of %q: %v", got, want, err)
-			}
+			err := r.Enter(1, time.Minute, false)
+			assert.Must(t, err == 0 || err == syscall.EINTR, "%q of %q: %v", got, want, err)
 			for c, ok := r.Next(); ok; c, ok = r.Next() {
-				if c.Err != 0 || c.N != len(c.Data) || c.N == 0 || c.N > 16 {
-					t.Fatalf("completion %+v", c)
-				}
+				assert.Must(t, c.Err == 0 && c.N == len(c.Data) && c.N != 0 && c.N <= 16, "completion %+v", c)
 				got = append(got, c.Data...)
 				messages, err := unix.ParseSocketControlMessage(c.Control)
 				if err != nil || len(messages) > 1 || len(messages) == 1 && messages[0].Header.Type != unix.SCM_TIMESTAMPNS {
@@ -349,16 +286,13 @@ func TestReceiveTimes(t *testing.T) {
 				}
 				if len(messages) == 1 {
 					at := time.Unix(0, (*unix.Timespec)(unsafe.Pointer(&messages[0].Data[0])).Nano())
-					if at.Before(before.Add(-time.Minute)) || at.After(time.Now().Add(time.Minute)) {
-						t.Errorf("received at %v, want about %v", at, before)
-					}
+					assert.True(t, !at.Before(before.Add(-time.Minute)) && !at.After(time.Now().Add(time.Minute)),
+						"received at %v, want about %v", at, before)
 				}
 				stamped = stamped && len(messages) == 1
 				r.Release(&c)
 			}
 		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("received %q, want %q", got, want)
-		}
+		assert.True(t, bytes.Equal(got, want), "received %q, want %q", got, want)
 	}
 }

@@ -10,22 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 )
-
-// pair returns both ends of a connection.
-func pair(t testing.TB) (here, there *net.TCPConn) {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
-	defer ln.Close()
-	conn, err := net.Dial("tcp", ln.Addr().String())
-	assert.OK(t, err)
-	other, err := ln.Accept()
-	assert.OK(t, err)
-	t.Cleanup(func() { conn.Close(); other.Close() })
-	return conn.(*net.TCPConn), other.(*net.TCPConn)
-}
 
 func clock() func() time.Duration {
 	start := time.Now()
@@ -48,7 +35,7 @@ func TestWritePieces(t *testing.T) {
 	} {
 		for _, direct := range []bool{true, false} {
 			t.Run(tt.name, func(t *testing.T) {
-				here, there := pair(t)
+				here, there := testkit.Pair(t)
 				var conn net.Conn = here
 				if !direct {
 					conn = struct{ net.Conn }{here}
@@ -56,7 +43,7 @@ func TestWritePieces(t *testing.T) {
 				w := NewWriter(conn, clock())
 				assert.Must(t, direct || !w.Direct(), "a wrapped connection is taken for a plain one")
 				w.Reset()
-				assert.Equal(t, w.Add(pieces, tt.skip), len(tt.want), "added bytes")
+				assert.Equal(t, w.Add(pieces, tt.skip), len(tt.want), "bytes added")
 				if n, err := w.Write(true); n != len(tt.want) || err != nil {
 					t.Fatalf("wrote %d bytes, %v", n, err)
 				}
@@ -71,19 +58,19 @@ func TestWritePieces(t *testing.T) {
 
 // A vector accepts no more pieces than the kernel.
 func TestAddIsBounded(t *testing.T) {
-	here, _ := pair(t)
+	here, _ := testkit.Pair(t)
 	w := NewWriter(here, clock())
 	many := make([][]byte, mostPieces+5)
 	for i := range many {
 		many[i] = []byte("x")
 	}
-	assert.Equal(t, w.Add(many, 0), mostPieces, "added pieces")
+	assert.Equal(t, w.Add(many, 0), mostPieces, "pieces added")
 }
 
 // Without wait, a full socket accepts nothing and Write does not block; with it, the
 // rest is written when the other side reads.
 func TestFullSocket(t *testing.T) {
-	here, there := pair(t)
+	here, there := testkit.Pair(t)
 	w := NewWriter(here, clock())
 	if !w.Direct() {
 		t.Skip("every write blocks here")
@@ -93,8 +80,7 @@ func TestFullSocket(t *testing.T) {
 	for {
 		w.Reset()
 		w.Add([][]byte{sent}, at)
-		n, err := w.Write(false)
-		assert.OK(t, err)
+		n := assert.Value(w.Write(false))(t)
 		if n == 0 {
 			break
 		}
@@ -114,27 +100,26 @@ func TestFullSocket(t *testing.T) {
 		at += n
 	}
 	here.Close()
-	if b := <-got; !bytes.Equal(b, sent) {
-		t.Errorf("got %d bytes, not the %d written", len(b), len(sent))
-	}
+	b := <-got
+	assert.True(t, bytes.Equal(b, sent), "got %d bytes, not the %d written", len(b), len(sent))
 }
 
 // A write to a connection that is over fails, even while it waits.
 func TestBrokenConnection(t *testing.T) {
-	here, there := pair(t)
+	here, there := testkit.Pair(t)
 	w := NewWriter(here, clock())
 	there.SetLinger(0)
 	there.Close()
 	var err error
-	deadline := time.Now().Add(10 * time.Second)
-	for err == nil && time.Now().Before(deadline) {
+	testkit.Until(t, "a write fails", func() bool {
 		w.Reset()
 		w.Add([][]byte{make([]byte, 64<<10)}, 0)
 		_, err = w.Write(true)
-	}
+		return err != nil
+	})
 	assert.True(t, errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE), "got %v, want a reset", err)
 
-	here, _ = pair(t)
+	here, _ = testkit.Pair(t)
 	w = NewWriter(here, clock())
 	here.SetWriteBuffer(4 << 10)
 	time.AfterFunc(20*time.Millisecond, func() { here.Close() })
@@ -161,27 +146,25 @@ func TestSlow(t *testing.T) {
 			}()
 			w.Reset()
 			w.Add([][]byte{[]byte("abc")}, 0)
-			if n, err := w.Write(false); n != 3 || err != nil {
-				t.Fatalf("wrote %d, %v", n, err)
-			}
-			assert.Equal(t, w.Slow(), tt.want, "after %v: slow", tt.after)
+			n, err := w.Write(false)
+			assert.Must(t, n == 3 && err == nil, "wrote %d, %v", n, err)
+			assert.Equal(t, w.Slow(), tt.want, "slow after %v", tt.after)
 		}
 	})
 }
 
 func TestWriteAllocatesNothing(t *testing.T) {
-	here, there := pair(t)
+	here, there := testkit.Pair(t)
 	go io.Copy(io.Discard, there)
 	w := NewWriter(here, clock())
 	if !w.Direct() {
 		t.Skip("net.Buffers are copied here")
 	}
 	segs := [][]byte{[]byte("abc"), []byte("def")}
-	if n := testing.AllocsPerRun(100, func() {
+	n := testing.AllocsPerRun(100, func() {
 		w.Reset()
 		w.Add(segs, 0)
 		w.Write(true)
-	}); n != 0 {
-		t.Errorf("%v allocations per write", n)
-	}
+	})
+	assert.Equal(t, n, 0, "allocations per write")
 }

@@ -9,25 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 )
-
-// tcpPair returns both ends of a connection.
-func tcpPair(t *testing.T) (ours, theirs net.Conn) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
-	defer l.Close()
-	if ours, err = net.Dial("tcp", l.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ours.Close() })
-	if theirs, err = l.Accept(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { theirs.Close() })
-	return ours, theirs
-}
 
 // TestMain keeps a connection with timestamps open. The kernel enables timestamps with
 // the first such connection and disables them with the last, both with some delay: a
@@ -52,7 +36,7 @@ func TestStampedLate(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("arrivals are not known here")
 	}
-	ours, theirs := tcpPair(t)
+	ours, theirs := testkit.Pair(t)
 	s := NewStamped(ours)
 	start := time.Now()
 	now := func() time.Duration { return time.Since(start) }
@@ -60,37 +44,29 @@ func TestStampedLate(t *testing.T) {
 	// The kernel enables timestamps with some delay.
 	for known := false; !known; {
 		asked := now()
-		if _, err := theirs.Write(make([]byte, 2)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.ReadFull(s, b); err != nil {
-			t.Fatal(err)
-		}
+		assert.Value(theirs.Write(make([]byte, 2)))(t)
+		assert.Value(io.ReadFull(s, b))(t)
 		known = s.Arrived(asked, now()) > 0
 		assert.Must(t, now() <= time.Minute, "the kernel reports no arrival times")
 	}
 	asked := now()
-	if _, err := theirs.Write(make([]byte, 6)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(theirs.Write(make([]byte, 6)))(t)
 	for s.Empty() { // until it has arrived
 		<-time.After(time.Millisecond)
 	}
 	arrived := now()
 	<-time.After(200 * time.Millisecond) // a delay that must not show
 	for range 3 {
-		if n, err := s.Read(b); n != 2 || err != nil {
-			t.Fatalf("read %d bytes: %v", n, err)
-		}
+		n, err := s.Read(b)
+		assert.Must(t, n == 2 && err == nil, "read %d bytes: %v", n, err)
 		read := now()
 		at := s.Arrived(-time.Hour, read)
 		late := now() - read // a pause between two clocks makes the arrival earlier
-		if at < asked-late || at > arrived+100*time.Millisecond || at > read-100*time.Millisecond {
-			t.Errorf("arrived at %v, between %v and %v by its sender, read at %v (%v later than that)", at, asked, arrived, read, late)
-		}
+		assert.True(t, at >= asked-late && at <= arrived+100*time.Millisecond && at <= read-100*time.Millisecond,
+			"arrived at %v, between %v and %v by its sender, read at %v (%v later than that)", at, asked, arrived, read, late)
 	}
-	assert.Equal(t, s.Arrived(now(), now()), 0, "arrived at, before it can have")
-	assert.Equal(t, s.Arrived(0, -time.Hour), 0, "arrived at by a clock that was set")
+	assert.Equal(t, s.Arrived(now(), now()), 0, "an arrival before the request")
+	assert.Equal(t, s.Arrived(0, -time.Hour), 0, "an arrival by a clock that was set")
 }
 
 // TestStampedReads: a read waits, obeys the deadline, and ends with the connection,
@@ -104,7 +80,7 @@ func TestStampedReads(t *testing.T) {
 		{"wrapped", func(c net.Conn) net.Conn { return struct{ net.Conn }{c} }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ours, theirs := tcpPair(t)
+			ours, theirs := testkit.Pair(t)
 			s := NewStamped(tt.wrap(ours))
 			b := make([]byte, 10)
 			got := make(chan string, 1)
@@ -112,37 +88,28 @@ func TestStampedReads(t *testing.T) {
 				n, _ := s.Read(b)
 				got <- string(b[:n])
 			}()
-			if _, err := theirs.Write([]byte("later")); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(theirs.Write([]byte("later")))(t)
 			assert.Equal(t, <-got, "later")
-			if at := s.Arrived(0, time.Hour); tt.name == "wrapped" && at != 0 {
-				t.Errorf("arrived at %v, want not known", at)
-			}
+			at := s.Arrived(0, time.Hour)
+			assert.True(t, tt.name != "wrapped" || at == 0, "arrived at %v, want not known", at)
 			assert.OK(t, ours.SetReadDeadline(time.Now().Add(10*time.Millisecond)))
-			if _, err := s.Read(b); !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("got %v at the deadline", err)
-			}
+			_, err := s.Read(b)
+			assert.True(t, errors.Is(err, os.ErrDeadlineExceeded), "got %v at the deadline", err)
 			assert.OK(t, ours.SetReadDeadline(time.Time{}))
 			theirs.Close()
-			if n, err := s.Read(b); n != 0 || !errors.Is(err, io.EOF) {
-				t.Errorf("got %d bytes, %v at the end", n, err)
-			}
+			n, err := s.Read(b)
+			assert.True(t, n == 0 && errors.Is(err, io.EOF), "got %d bytes, %v at the end", n, err)
 		})
 	}
 }
 
 func TestStampedAllocatesNothing(t *testing.T) {
-	ours, theirs := tcpPair(t)
+	ours, theirs := testkit.Pair(t)
 	s := NewStamped(ours)
 	b := make([]byte, 10)
 	n := testing.AllocsPerRun(100, func() {
-		if _, err := theirs.Write(b[:1]); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Read(b); err != nil {
-			t.Fatal(err)
-		}
+		assert.Value(theirs.Write(b[:1]))(t)
+		assert.Value(s.Read(b))(t)
 		s.Arrived(0, time.Hour)
 	})
 	assert.True(t, n <= 0, "%v allocations per read", n)

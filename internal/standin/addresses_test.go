@@ -7,7 +7,7 @@ import (
 )
 
 func TestAddresses(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, line string
 		want       map[string]string
 	}{
@@ -15,8 +15,7 @@ func TestAddresses(t *testing.T) {
 		{"several", "127.0.0.1:5555, udp 127.0.0.1:5556, tls [::1]:5554", map[string]string{
 			"": "127.0.0.1:5555", "udp": "127.0.0.1:5556", "tls": "[::1]:5554",
 		}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			assert.Same(t, addresses(test.line), test.want)
 		})

@@ -72,9 +72,8 @@ func TestCredits(t *testing.T) {
 	// At 1,500/s the credits last for 120 s.
 	s = NewQueue(o)
 	near(t, "a response at 1,500/s while the credits last", feed(t, s, 0, 118, 1500), 0.0005)
-	if took := feed(t, s, 118, 10, 1500); took < 2 {
-		t.Errorf("a response at 1,500/s after the credits is %.3f s, want a growing queue", took)
-	}
+	took := feed(t, s, 118, 10, 1500)
+	assert.True(t, took >= 2, "a response at 1,500/s after the credits is %.3f s, want a growing queue", took)
 
 	// At 900/s, below its own rate, it gains credits until they are full again.
 	s = NewQueue(o)
@@ -178,29 +177,26 @@ func TestParseSettings(t *testing.T) {
 				return
 			}
 			assert.True(t, err == nil && got.String() == test.want, "got %q, %v; want %q", got, err, test.want)
-			if again, err := ParseSettings(got.String()); err != nil || again != got {
-				t.Errorf("got %v, %v from %q, want the same", again, err, got)
-			}
+			again, err := ParseSettings(got.String())
+			assert.True(t, err == nil && again == got, "got %v, %v from %q, want the same", again, err, got)
 		})
 	}
 }
 
 func TestParseCredits(t *testing.T) {
 	t.Parallel()
-	if got, err := ParseCredits("60s@2000/s"); err != nil || got != (Credits{time.Minute, 2000}) || got.String() != "1m@2k/s" {
-		t.Errorf("got %v, %v", got, err)
-	}
+	got, err := ParseCredits("60s@2000/s")
+	assert.True(t, err == nil && got == (Credits{time.Minute, 2000}) && got.String() == "1m@2k/s", "got %v, %v", got, err)
 	for _, bad := range []string{"60s", "x@2000/s", "60s@x", "0s@2000/s", "60s@0/s", "60s@1G/s"} {
-		if _, err := ParseCredits(bad); err == nil || !strings.Contains(err.Error(), bad) {
-			t.Errorf("%s: got %v, want an error that names it", bad, err)
-		}
+		_, err := ParseCredits(bad)
+		assert.True(t, err != nil && strings.Contains(err.Error(), bad), "%s: got %v, want an error that names it", bad, err)
 	}
 }
 
 func TestCheckCapacity(t *testing.T) {
 	t.Parallel()
 	rate := settings(t, "rate=1000/s")
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		o    CapacityOptions
 		want string
@@ -211,8 +207,7 @@ func TestCheckCapacity(t *testing.T) {
 		{"credits of nothing", CapacityOptions{Credits: Credits{time.Second, 5}}, "such as server rate=1000/s"},
 		{"warming up of nothing", CapacityOptions{Warm: time.Second}, "such as server rate=1000/s"},
 		{"credits for less", CapacityOptions{Server: rate, Credits: Credits{time.Second, 1000}}, "want more than the server's rate"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := ""
 			if err := test.o.Check(); err != nil {
@@ -231,9 +226,8 @@ func TestBindCapacity(t *testing.T) {
 	assert.OK(t, fs.Parse([]string{"--server", "rate=5/s,service=constant", "--collapse", "--credits", "1m@6/s", "--warm=3s"}))
 	want := CapacityOptions{CapacitySettings{5, Service{Kind: Constant}, 1, 100_000, 0}, time.Second, Credits{time.Minute, 6}, 3 * time.Second}
 	assert.Equal(t, o, want)
-	if err := fs.Parse([]string{"--collapse=2s"}); err != nil || o.Collapse != 2*time.Second {
-		t.Errorf("got %v, %v from --collapse=2s", o.Collapse, err)
-	}
+	err := fs.Parse([]string{"--collapse=2s"})
+	assert.True(t, err == nil && o.Collapse == 2*time.Second, "got %v, %v from --collapse=2s", o.Collapse, err)
 }
 
 // FuzzParseSettings: whatever is accepted is shown in a form that means the same.
@@ -245,8 +239,7 @@ func FuzzParseSettings(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := ParseSettings(v.String()); err != nil || again != v {
-			t.Errorf("%q is shown as %q, which means %v, %v", s, v, again, err)
-		}
+		again, err := ParseSettings(v.String())
+		assert.True(t, err == nil && again == v, "%q is shown as %q, which means %v, %v", s, v, again, err)
 	})
 }

@@ -64,9 +64,8 @@ func TestConns(t *testing.T) {
 	}
 	ends[0](io.EOF)
 	ends[1](errors.New("a frame without a length"))
-	if !closed(clients[0]) || !closed(clients[1]) || len(conns.Open) != 2 || len(counted) != 2 {
-		t.Errorf("%d are open, and %d were counted; want 2 and 2", len(conns.Open), len(counted))
-	}
+	assert.True(t, closed(clients[0]) && closed(clients[1]) && len(conns.Open) == 2 && len(counted) == 2,
+		"%d are open, and %d were counted; want 2 and 2", len(conns.Open), len(counted))
 	conns.Close()
 	assert.True(t, closed(clients[2]) && closed(clients[3]), "Close leaves connections open")
 	ends[2](errors.New("a frame that was cut off"))

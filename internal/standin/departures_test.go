@@ -25,34 +25,29 @@ func TestDepartures(t *testing.T) {
 			go func() {
 				for _, ms := range []int{0, 20, 10, 40} {
 					d.NotBefore(begin.Add(time.Duration(ms) * time.Millisecond))
-					if _, err := there.Write([]byte("x")); err != nil {
-						t.Error(err)
-					}
+					_, err := there.Write([]byte("x"))
+					assert.True(t, err == nil, "%v", err)
 				}
 			}()
 			var got []time.Duration
 			var b [1]byte
 			for range 4 {
-				if _, err := io.ReadFull(here, b[:]); err != nil {
-					t.Fatal(err)
-				}
+				assert.Value(io.ReadFull(here, b[:]))(t)
 				got = append(got, time.Since(begin)-delay)
 			}
 			want := []time.Duration{0, 20 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond}
 			assert.Same(t, got, want, "arrivals")
 			d.NotBefore(begin.Add(time.Second))
 			d.Wait(t.Context())
-			assert.Equal(t, time.Since(begin), time.Second+delay, "waited until")
+			assert.Equal(t, time.Since(begin), time.Second+delay, "end of the wait")
 			// The end of the connection does not overtake what is written now.
 			go func() {
-				if _, err := there.Write([]byte("y")); err != nil {
-					t.Error(err)
-				}
+				_, err := there.Write([]byte("y"))
+				assert.True(t, err == nil, "%v", err)
 				there.Close()
 			}()
-			if all, err := io.ReadAll(here); err != nil || string(all) != "y" {
-				t.Errorf("got %q, %v after the wait, want y", all, err)
-			}
+			all, err := io.ReadAll(here)
+			assert.True(t, err == nil && string(all) == "y", "got %q, %v after the wait, want y", all, err)
 		})
 	}
 }

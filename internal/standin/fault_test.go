@@ -18,7 +18,7 @@ import (
 func TestStallLeft(t *testing.T) {
 	t.Parallel()
 	s := Stall{Every: 10 * time.Second, Length: time.Second}
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		stall Stall
 		since time.Duration
@@ -32,8 +32,7 @@ func TestStallLeft(t *testing.T) {
 		{"within", s, 10*time.Second + 300*time.Millisecond, 700 * time.Millisecond},
 		{"ends", s, 11 * time.Second, 0},
 		{"the third", s, 30*time.Second + 999*time.Millisecond, time.Millisecond},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			assert.Equal(t, test.stall.Left(test.since), test.want)
 		})
@@ -51,8 +50,7 @@ func withDepartures(t *testing.T, delay time.Duration, stall Stall, timed bool, 
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		here, inner := net.Pipe()
-		there, err := WithFaults(oneListener{inner}, delay, stall, timed, time.Now()).Accept()
-		assert.OK(t, err)
+		there := assert.Value(WithFaults(oneListener{inner}, delay, stall, timed, time.Now()).Accept())(t)
 		defer here.Close()
 		defer there.Close()
 		f(t, here, there)
@@ -71,18 +69,15 @@ func TestFaultDelay(t *testing.T) {
 		begin := time.Now()
 		go func() {
 			for range 3 {
-				if _, err := there.Write([]byte("x")); err != nil {
-					t.Error(err)
-				}
+				_, err := there.Write([]byte("x"))
+				assert.True(t, err == nil, "%v", err)
 				time.Sleep(2 * time.Millisecond)
 			}
 		}()
 		var got []time.Duration
 		var b [1]byte
 		for range 3 {
-			if _, err := io.ReadFull(here, b[:]); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(io.ReadFull(here, b[:]))(t)
 			got = append(got, time.Since(begin))
 		}
 		// Each is delayed independently: they do not queue behind each other.
@@ -95,9 +90,7 @@ func TestDelayClosed(t *testing.T) {
 	t.Parallel()
 	listenWithFaults(t, time.Hour, Stall{}, func(t *testing.T, _, there net.Conn) {
 		for there.(*faultConn).waiting <= delayBytes {
-			if _, err := there.Write(make([]byte, 16<<20)); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(there.Write(make([]byte, 16<<20)))(t)
 		}
 		full := make(chan error)
 		go func() { _, err := there.Write([]byte("one too many")); full <- err }()
@@ -108,16 +101,15 @@ func TestDelayClosed(t *testing.T) {
 		default:
 		}
 		there.Close()
-		if err := <-full; !errors.Is(err, net.ErrClosed) {
-			t.Errorf("got %v, want %v", err, net.ErrClosed)
-		}
+		err := <-full
+		assert.True(t, errors.Is(err, net.ErrClosed), "got %v, want %v", err, net.ErrClosed)
 	})
 }
 
 func TestStall(t *testing.T) {
 	t.Parallel()
 	stall := Stall{Every: 10 * time.Second, Length: time.Second}
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		delay time.Duration
 		at    time.Duration // when the client writes
@@ -128,8 +120,7 @@ func TestStall(t *testing.T) {
 		{"after", 0, 11 * time.Second, 11 * time.Second},
 		{"the second", 0, 20 * time.Second, 21 * time.Second},
 		{"the answer is due within", 100 * time.Millisecond, 9950 * time.Millisecond, 11 * time.Second},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			listenWithFaults(t, test.delay, stall, func(t *testing.T, here, there net.Conn) {
 				begin := time.Now()
@@ -145,14 +136,10 @@ func TestStall(t *testing.T) {
 					}
 				}()
 				time.Sleep(test.at)
-				if _, err := here.Write([]byte("x")); err != nil {
-					t.Fatal(err)
-				}
+				assert.Value(here.Write([]byte("x")))(t)
 				var b [1]byte
-				if _, err := io.ReadFull(here, b[:]); err != nil {
-					t.Fatal(err)
-				}
-				assert.Equal(t, time.Since(begin), test.want, "answered at")
+				assert.Value(io.ReadFull(here, b[:]))(t)
+				assert.Equal(t, time.Since(begin), test.want, "time of the answer")
 			})
 		})
 	}
@@ -161,7 +148,7 @@ func TestStall(t *testing.T) {
 // TestParseStall parses valid and invalid stalls.
 func TestParseStall(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, test := range []struct {
 		name, in string
 		want     Stall
 		err      string
@@ -172,12 +159,11 @@ func TestParseStall(t *testing.T) {
 		{"stall of bad length", "10s/x", Stall{}, `duration "x"`},
 		{"stall longer than its period", "1s/1s", Stall{}, "below the 1 s"},
 		{"stall of nothing", "1s/0s", Stall{}, "above 0"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := ParseStall(test.in)
 			if test.err != "" {
-				assert.ErrorHas(t, err, test.err, "got error")
+				assert.ErrorHas(t, err, test.err)
 				return
 			}
 			assert.True(t, err == nil && got == test.want, "got %v, %v; want %v", got, err, test.want)
@@ -211,7 +197,7 @@ func TestDice(t *testing.T) {
 			t.Errorf("side %d: got %v of %d draws, want about %v", i, got, n, want)
 		}
 	}
-	assert.Equal(t, NewDice(1).Draw(), -1, "dice without sides")
+	assert.Equal(t, NewDice(1).Draw(), -1, "a draw of dice without sides")
 }
 
 func TestBindFaults(t *testing.T) {
@@ -221,7 +207,6 @@ func TestBindFaults(t *testing.T) {
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	BindFaults(fs, &delay, &stall)
 	assert.OK(t, fs.Parse([]string{"--delay", "5ms", "--stall", "10s/1s"}))
-	if want := (Stall{10 * time.Second, time.Second}); delay != 5*time.Millisecond || stall != want {
-		t.Errorf("got %v and %v, want 5ms and %v", delay, stall, want)
-	}
+	want := (Stall{10 * time.Second, time.Second})
+	assert.True(t, delay == 5*time.Millisecond && stall == want, "got %v and %v, want 5ms and %v", delay, stall, want)
 }

@@ -16,8 +16,7 @@ var epoch = time.Unix(1_000_000_000, 0)
 
 func settings(t testing.TB, s string) CapacitySettings {
 	t.Helper()
-	v, err := ParseSettings(s)
-	assert.OK(t, err)
+	v := assert.Value(ParseSettings(s))(t)
 	return v
 }
 
@@ -30,7 +29,7 @@ func TestResponseTimes(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Parallel()
 	quantiles := [4]float64{0.5, 0.9, 0.99, 0.999}
-	tests := []struct {
+	for i, test := range []struct {
 		queue string
 		rho   float64
 		want  [4]float64
@@ -50,8 +49,7 @@ func TestResponseTimes(t *testing.T) {
 		{"D/M/1", 0.8, [4]float64{1.8665, 6.2002, 12.4005, 18.6007}},
 		{"D/M/1", 0.9, [4]float64{3.5896, 11.9243, 23.8486, 35.7729}},
 		{"D/M/1", 0.95, [4]float64{7.0510, 23.4229, 46.8458, 70.2687}},
-	}
-	for i, test := range tests {
+	} {
 		t.Run(fmt.Sprintf("%s at %v", test.queue, test.rho), func(t *testing.T) {
 			t.Parallel()
 			// Successive times depend on each other, the more the busier the server
@@ -89,9 +87,8 @@ func TestResponseTimes(t *testing.T) {
 				if math.Abs(got-(1-p)) > 4*stderr {
 					t.Errorf("%.5f of the events take longer than the quantile %v, %v; the standard error is %.5f", got, p, test.want[q], stderr)
 				}
-				if stderr > 0.2*(1-p) {
-					t.Errorf("the share above the quantile %v has a standard error of %.5f: too large to check anything", p, stderr)
-				}
+				assert.True(t, stderr <= 0.2*(1-p),
+					"the share above the quantile %v has a standard error of %.5f: too large to check anything", p, stderr)
 			}
 		})
 	}
@@ -162,9 +159,8 @@ func TestMeanService(t *testing.T) {
 		slices.Sort(got)
 		for _, q := range []struct{ p, z float64 }{{0.5, 0}, {0.9, 1.28155}, {0.99, 2.32635}} {
 			want := math.Exp(0.5*q.z - 0.125)
-			if x := got[int(q.p*float64(len(got)))]; math.Abs(x/want-1) > 0.02 {
-				t.Errorf("the quantile %v is %.4f, want %.4f", q.p, x, want)
-			}
+			x := got[int(q.p*float64(len(got)))]
+			assert.True(t, math.Abs(x/want-1) <= 0.02, "the quantile %v is %.4f, want %.4f", q.p, x, want)
 		}
 	})
 }
@@ -186,9 +182,8 @@ func TestConstant(t *testing.T) {
 	})
 	t.Run("no events", func(t *testing.T) {
 		s := NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant")})
-		if done, ok := s.Arrive(at(5), 0); !ok || !done.Equal(at(5)) {
-			t.Errorf("got %v, %v", done, ok)
-		}
+		done, ok := s.Arrive(at(5), 0)
+		assert.True(t, ok && done.Equal(at(5)), "got %v, %v", done, ok)
 	})
 	t.Run("a clock that goes back", func(t *testing.T) {
 		s := NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant")})
@@ -217,9 +212,8 @@ func TestConstant(t *testing.T) {
 			}
 			return all
 		}
-		if !slices.Equal(run(1), run(1)) || slices.Equal(run(1), run(2)) {
-			t.Error("a seed must repeat its service times, and another must not")
-		}
+		assert.True(t, slices.Equal(run(1), run(1)) && !slices.Equal(run(1), run(2)),
+			"a seed must repeat its service times, and another must not")
 	})
 	t.Run("far in the future", func(t *testing.T) {
 		s := NewQueue(CapacityOptions{Server: settings(t, "rate=0.001/s,service=lognormal(4)")})
@@ -253,18 +247,16 @@ func TestQueueBound(t *testing.T) {
 		{1, 12, true},
 	}
 	for i, step := range steps {
-		if _, ok := s.Arrive(at(step.at), step.events); ok != step.ok {
-			t.Errorf("step %d: got %v, want %v", i, ok, step.ok)
-		}
+		_, ok := s.Arrive(at(step.at), step.events)
+		assert.Equal(t, ok, step.ok, "step %d", i)
 	}
 	s = NewQueue(CapacityOptions{Server: settings(t, "rate=1000/s,service=constant,queue=0")})
 	for i, step := range []struct {
 		at float64
 		ok bool
 	}{{0, true}, {0.0005, false}, {0.001, true}} {
-		if _, ok := s.Arrive(at(step.at), 1); ok != step.ok {
-			t.Errorf("without a queue, step %d: got %v, want %v", i, ok, step.ok)
-		}
+		_, ok := s.Arrive(at(step.at), 1)
+		assert.Equal(t, ok, step.ok, "without a queue, step %d", i)
 	}
 }
 
@@ -274,7 +266,6 @@ func TestMemory(t *testing.T) {
 	for i := range 1_000_000 {
 		s.Arrive(at(float64(i)/2000), 1)
 	}
-	if got := cap(s.waiting.times); got > 10_000 {
-		t.Errorf("a queue of 1,000 takes room for %d", got)
-	}
+	got := cap(s.waiting.times)
+	assert.True(t, got <= 10_000, "a queue of 1,000 takes room for %d", got)
 }

@@ -24,33 +24,23 @@ func TestRecord(t *testing.T) {
 	}{{"at once", 0}, {"late", 20 * time.Millisecond}} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "record.csv")
-			r, err := OpenRecord(path)
-			assert.OK(t, err)
+			r := assert.Value(OpenRecord(path))(t)
 			before := r.now()
-			raw, err := net.Listen("tcp", "127.0.0.1:0")
-			assert.OK(t, err)
+			raw := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 			ln := r.WrapOuter(WithFaults(r.WrapInner(raw), tt.delay, Stall{}, false, time.Now()))
-			client, err := net.Dial("tcp", raw.Addr().String())
-			assert.OK(t, err)
+			client := assert.Value(net.Dial("tcp", raw.Addr().String()))(t)
 			defer client.Close()
-			server, err := ln.Accept()
-			assert.OK(t, err)
+			server := assert.Value(ln.Accept())(t)
 			c := RecordedConnOf(server)
 			assert.Must(t, c != nil, "the connection is not recorded")
 			pass := func(from, to net.Conn, n int) {
 				t.Helper()
-				if _, err := from.Write(make([]byte, n)); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := io.ReadFull(to, make([]byte, n)); err != nil {
-					t.Fatal(err)
-				}
+				assert.Value(from.Write(make([]byte, n)))(t)
+				assert.Value(io.ReadFull(to, make([]byte, n)))(t)
 			}
 			answer := func(n int) { // like a server, it reports the answer before the client has read it
 				t.Helper()
-				if _, err := server.Write(make([]byte, n)); err != nil {
-					t.Fatal(err)
-				}
+				assert.Value(server.Write(make([]byte, n)))(t)
 				c.Answered()
 			}
 			message := RecordedRequest{Kind: "message", Partition: NoRecord, Offset: NoRecord, Events: 7}
@@ -62,9 +52,7 @@ func TestRecord(t *testing.T) {
 			c.Received(RecordedRequest{Kind: "produce", Topic: "t", Partition: 0, Offset: 9, Events: 3})
 			c.Received(RecordedRequest{Kind: "fetch", Topic: "t", Partition: 1, Offset: 0, Events: NoRecord})
 			answer(10)
-			if _, err := io.ReadFull(client, make([]byte, 20)); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(io.ReadFull(client, make([]byte, 20)))(t)
 			c.Received(message) // and no answer
 			for _, end := range []func() error{server.Close, raw.Close, r.Close} {
 				assert.OK(t, end())
@@ -88,9 +76,8 @@ func TestRecord(t *testing.T) {
 					assert.True(t, began == NoRecord && ended == NoRecord, "row %s is answered: %q", seq, row)
 					continue
 				}
-				if arrived < before || began < arrived+int64(tt.delay) || ended < began || ended > after {
-					t.Errorf("row %s: arrived at %d, answered from %d to %d; the test ran from %d to %d, with a delay of %v", seq, arrived, began, ended, before, after, tt.delay)
-				}
+				assert.True(t, arrived >= before && began >= arrived+int64(tt.delay) && ended >= began && ended <= after,
+					"row %s: arrived at %d, answered from %d to %d; the test ran from %d to %d, with a delay of %v", seq, arrived, began, ended, before, after, tt.delay)
 			}
 		})
 	}
@@ -112,8 +99,7 @@ func number(t *testing.T, s string) int64 {
 	if s == "" {
 		return NoRecord
 	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	assert.OK(t, err)
+	n := assert.Value(strconv.ParseInt(s, 10, 64))(t)
 	return n
 }
 
@@ -122,30 +108,22 @@ func TestNone(t *testing.T) {
 	t.Parallel()
 	r, err := OpenRecord("")
 	assert.Must(t, err == nil && r == nil, "got %v and %v", r, err)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	ln := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer ln.Close()
 	assert.True(t, r.WrapInner(ln) == ln && r.WrapOuter(ln) == ln, "the listener is wrapped")
 	var c *RecordedConn
 	c.Received(RecordedRequest{})
 	c.Answered()
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, r.Close())
 }
 
 // TestCheckRecord: what cannot be recorded is refused.
 func TestCheckRecord(t *testing.T) {
 	t.Parallel()
-	if err := CheckRecord("record.csv", TLS{Cert: "cert.pem"}); err == nil {
-		t.Error("got no error for a record under TLS")
-	}
-	if err := CheckRecord("record.csv", TLS{}); err != nil {
-		t.Error(err)
-	}
-	if _, err := OpenRecord(filepath.Join(t.TempDir(), "none", "record.csv")); err == nil {
-		t.Error("got no error for a missing folder")
-	}
+	assert.True(t, CheckRecord("record.csv", TLS{Cert: "cert.pem"}) != nil, "got no error for a record under TLS")
+	assert.OK(t, CheckRecord("record.csv", TLS{}))
+	_, err := OpenRecord(filepath.Join(t.TempDir(), "none", "record.csv"))
+	assert.True(t, err != nil, "got no error for a missing folder")
 }
 
 // A slowConn is a connection whose write returns only once it is closed, long
@@ -171,8 +149,7 @@ func (c *slowConn) Close() error {
 func TestCloseDuringWrite(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "record.csv")
-	r, err := OpenRecord(path)
-	assert.OK(t, err)
+	r := assert.Value(OpenRecord(path))(t)
 	slow := &slowConn{written: make(chan struct{}), closed: make(chan struct{})}
 	c := &RecordedConn{Conn: slow, r: r, name: "client"}
 	r.conns[c] = struct{}{}

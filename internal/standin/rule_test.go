@@ -17,7 +17,7 @@ func TestParseRule(t *testing.T) {
 		}
 		return Rule[int]{Name: strings.ToLower(name), What: len(name)}, nil
 	}
-	tests := []struct {
+	for _, test := range []struct {
 		name, in string
 		want     Rule[int]
 		err      string
@@ -31,12 +31,11 @@ func TestParseRule(t *testing.T) {
 		{"an empty share", "late@", Rule[int]{}, `error rule "late@": `},
 		{"more than all", "late@101%", Rule[int]{}, "more than the whole"},
 		{"no such error", "sleepy@1%", Rule[int]{}, `error rule "sleepy@1%": no server sleeps`},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := ParseRule(test.in, "LATE@SHARE", byName)
 			if test.err != "" {
-				assert.ErrorHas(t, err, test.err, "got error")
+				assert.ErrorHas(t, err, test.err)
 				return
 			}
 			assert.OK(t, err)
@@ -50,7 +49,7 @@ func TestParseRule(t *testing.T) {
 func TestCheckRules(t *testing.T) {
 	t.Parallel()
 	half, most := []Rule[int]{{"a", 1, 0.5}, {"b", 2, 0.5}}, []Rule[int]{{"c", 3, 0.6}, {"d", 4, 0.6}}
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		delay time.Duration
 		lists [][]Rule[int]
@@ -63,8 +62,7 @@ func TestCheckRules(t *testing.T) {
 		{"more than 100% in sum", 0, [][]Rule[int]{half, most}, "errors in 120% of the answers: want at most 100% in sum"},
 		{"more than 100%", 0, [][]Rule[int]{{{"e", 5, 1.5}}}, "error e in 150% of the answers: want 0% to 100%"},
 		{"less than 0%", 0, [][]Rule[int]{{{"e", 5, -0.1}, {"f", 6, 0.2}}}, "error e in -10% of the answers"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := ""
 			if err := CheckRules(test.delay, test.lists...); err != nil {
@@ -79,9 +77,8 @@ func TestDiceOf(t *testing.T) {
 	t.Parallel()
 	d := NewRuleDice(1, []Rule[int]{{"never", 1, 0}, {"always", 2, 1}})
 	for range 100 {
-		if got := d.Draw(); got != 1 {
-			t.Fatalf("got side %d, want 1", got)
-		}
+		got := d.Draw()
+		assert.Must(t, got == 1, "got side %d, want 1", got)
 	}
-	assert.Equal(t, NewRuleDice[int](1, nil).Draw(), -1, "got side without rules")
+	assert.Equal(t, NewRuleDice[int](1, nil).Draw(), -1, "a draw without rules")
 }

@@ -36,14 +36,11 @@ func TestFlags(t *testing.T) {
 	}
 	shows(`many number "", one number "", pause duration "", size size "", `)
 	assert.OK(t, fs.Parse([]string{"--size", "2KiB", "--pause", "5ms", "--one", "7", "--many", "1", "--many", "2"}))
-	if size != 2048 || pause != 5*time.Millisecond || one != 7 || len(many) != 2 {
-		t.Errorf("got %d, %v, %d and %v", size, pause, one, many)
-	}
+	assert.True(t, size == 2048 && pause == 5*time.Millisecond && one == 7 && len(many) == 2,
+		"got %d, %v, %d and %v", size, pause, one, many)
 	shows(`many number "1,2", one number "7", pause duration "5ms", size size "2KiB", `)
 	for _, bad := range []string{"--one=x", "--many=x", "--size=x", "--pause=1"} {
-		if err := fs.Parse([]string{bad}); err == nil {
-			t.Errorf("%s is accepted, want an error", bad)
-		}
+		assert.True(t, fs.Parse([]string{bad}) != nil, "%s is accepted, want an error", bad)
 	}
 	assert.True(t, one == 7 && len(many) == 2 && size == 2048, "a refused flag has changed a value")
 }
@@ -51,7 +48,7 @@ func TestFlags(t *testing.T) {
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	none := filepath.Join(t.TempDir(), "none.pem")
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		tls  TLS
 		want string
@@ -59,19 +56,15 @@ func TestTLS(t *testing.T) {
 		{"none", TLS{}, ""},
 		{"half", TLS{Cert: none}, "both a certificate and its key"},
 		{"an authority alone", TLS{ClientCA: none}, "needs TLS"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := test.tls.Check()
-			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
+			assert.True(t, (err == nil) == (test.want == "") && (err == nil || strings.Contains(err.Error(), test.want)),
+				"got %v, want %q", err, test.want)
 		})
 	}
-	if c, err := (TLS{}).Config(); c != nil || err != nil {
-		t.Errorf("got %v, %v; want no TLS", c, err)
-	}
-	if _, err := (TLS{Cert: none, Key: none}).Config(); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want %v", err, os.ErrNotExist)
-	}
+	c, err := (TLS{}).Config()
+	assert.True(t, c == nil && err == nil, "got %v, %v; want no TLS", c, err)
+	_, err = (TLS{Cert: none, Key: none}).Config()
+	assert.True(t, errors.Is(err, os.ErrNotExist), "got %v, want %v", err, os.ErrNotExist)
 }

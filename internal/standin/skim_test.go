@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A letters is a Skimmer with requests of one byte, and one of more:
@@ -105,26 +107,19 @@ type lettersServer struct {
 func (s *lettersServer) connect(first ...func(*net.TCPConn)) (*net.TCPConn, *letters, chan error) {
 	s.t.Helper()
 	c, err := net.Dial("tcp", s.ln.Addr().String()) //nolint:noctx // a test
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.OK(s.t, err)
 	s.t.Cleanup(func() { c.Close() })
 	_ = c.SetDeadline(time.Now().Add(time.Minute))
 	for _, send := range first {
 		send(c.(*net.TCPConn))
 	}
-	nc, err := s.ln.Accept()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	nc := assert.Value(s.ln.Accept())(s.t)
 	k, ended := new(letters), make(chan error, 1)
 	s.threads.Serve(nc, k, 32<<10, func(err error) {
 		ended <- err
 		nc.Close()
 	})
-	if s.threads != nil && nc.SetDeadline(time.Time{}) == nil {
-		s.t.Fatal("the connection is not adopted")
-	}
+	assert.Must(s.t, s.threads == nil || nc.SetDeadline(time.Time{}) != nil, "the connection is not adopted")
 	return c.(*net.TCPConn), k, ended
 }
 
@@ -134,9 +129,7 @@ func skimBothWays(t *testing.T, test func(t *testing.T, s *lettersServer)) {
 	for _, way := range []string{"threads", "goroutines"} {
 		t.Run(way, func(t *testing.T) {
 			ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			t.Cleanup(func() { ln.Close() })
 			s := &lettersServer{t: t, ln: ln}
 			if way == "threads" {
@@ -152,9 +145,7 @@ func skimBothWays(t *testing.T, test func(t *testing.T, s *lettersServer)) {
 
 func write(t *testing.T, c net.Conn, text string) {
 	t.Helper()
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(io.WriteString(c, text))(t)
 }
 
 func wantAnswers(t *testing.T, c net.Conn, want string) {
@@ -197,9 +188,8 @@ func TestSkimDrops(t *testing.T) {
 			wrote <- err
 		}()
 		wantAnswers(t, c, strings.Repeat("ADAD", 5))
-		if err := <-wrote; err != nil {
-			t.Error(err)
-		}
+		err := <-wrote
+		assert.True(t, err == nil, "%v", err)
 	})
 }
 
@@ -226,16 +216,13 @@ func TestSkimEnds(t *testing.T) {
 				c, _, ended := s.connect()
 				write(t, c, test.send)
 				if test.half {
-					if err := c.CloseWrite(); err != nil {
-						t.Fatal(err)
-					}
+					assert.OK(t, c.CloseWrite())
 				}
 				if got, err := io.ReadAll(c); err != nil || string(got) != test.answers {
 					t.Errorf("got %d bytes, %.40q, %v; want %d, and the end", len(got), got, err, len(test.answers))
 				}
-				if err := <-ended; !errors.Is(err, test.want) {
-					t.Errorf("it ended with %v, want %v", err, test.want)
-				}
+				err := <-ended
+				assert.True(t, errors.Is(err, test.want), "it ended with %v, want %v", err, test.want)
 			})
 		})
 	}
@@ -252,9 +239,8 @@ func TestSkimSlowReader(t *testing.T) {
 		write(t, c, strings.Repeat("l", n))
 		for i := range n {
 			wantAnswers(t, c, strings.Repeat("L", largeAnswer))
-			if made := int(k.large.Load()); made > i+buffered {
-				t.Fatalf("%d answers were made when %d were read", made, i+1)
-			}
+			made := int(k.large.Load())
+			assert.Must(t, made <= i+buffered, "%d answers were made when %d were read", made, i+1)
 		}
 	})
 }
@@ -268,14 +254,11 @@ func TestSkimReset(t *testing.T) {
 		for _, send := range []string{"a", strings.Repeat("l", 1000)} {
 			c, _, ended := s.connect()
 			write(t, c, send)
-			if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(io.ReadFull(c, make([]byte, 1)))(t)
 			_ = c.SetLinger(0)
 			c.Close()
-			if err := <-ended; !Disconnected(err) {
-				t.Errorf("it ended with %v, want a reset", err)
-			}
+			err := <-ended
+			assert.True(t, Disconnected(err), "it ended with %v, want a reset", err)
 			write(t, other, "a")
 			wantAnswers(t, other, "A")
 		}
@@ -315,29 +298,20 @@ func TestThreadsClose(t *testing.T) {
 		for i, ended := range open {
 			select {
 			case err := <-ended:
-				if err == nil {
-					t.Errorf("connection %d ended without an error", i)
-				}
+				assert.True(t, err != nil, "connection %d ended without an error", i)
 			default:
 				t.Errorf("connection %d has not ended", i)
 			}
 		}
 		both.Wait()
 		c, err := net.Dial("tcp", s.ln.Addr().String()) //nolint:noctx // a test
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		defer c.Close()
-		late, err := s.ln.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s.threads.adopt(late, new(letters), func(error) { t.Error("ended was called") }) {
-			t.Error("a connection was adopted after Close")
-		}
-		if n, err := late.Read(make([]byte, 1)); n != 0 || !errors.Is(err, net.ErrClosed) {
-			t.Errorf("read %d, %v; want a closed connection", n, err)
-		}
+		late := assert.Value(s.ln.Accept())(t)
+		assert.True(t, !s.threads.adopt(late, new(letters), func(error) { t.Error("ended was called") }),
+			"a connection was adopted after Close")
+		n, err := late.Read(make([]byte, 1))
+		assert.True(t, n == 0 && errors.Is(err, net.ErrClosed), "read %d, %v; want a closed connection", n, err)
 	})
 }
 
@@ -349,11 +323,7 @@ func TestThreadsLeave(t *testing.T) {
 	here, there := net.Pipe()
 	defer here.Close()
 	defer there.Close()
-	if threads.adopt(there, new(letters), func(error) { t.Error("ended was called") }) {
-		t.Fatal("a pipe was adopted")
-	}
+	assert.Must(t, !threads.adopt(there, new(letters), func(error) { t.Error("ended was called") }), "a pipe was adopted")
 	go io.WriteString(here, "a")
-	if _, err := io.ReadFull(there, make([]byte, 1)); err != nil {
-		t.Error(err)
-	}
+	assert.Value(io.ReadFull(there, make([]byte, 1)))(t)
 }

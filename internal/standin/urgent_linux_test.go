@@ -24,10 +24,9 @@ func TestSkimUrgentData(t *testing.T) {
 			skimBothWays(t, func(t *testing.T, s *lettersServer) {
 				send := func(c *net.TCPConn) {
 					write(t, c, test.before)
-					raw, err := c.SyscallConn()
-					assert.OK(t, err)
+					raw := assert.Value(c.SyscallConn())(t)
 					var sent error
-					err = raw.Write(func(fd uintptr) bool {
+					err := raw.Write(func(fd uintptr) bool {
 						_, sent = unix.SendmsgN(int(fd), []byte{'!'}, nil, nil, unix.MSG_OOB)
 						return sent != unix.EAGAIN
 					})
@@ -41,9 +40,8 @@ func TestSkimUrgentData(t *testing.T) {
 				send(c)
 				wantAnswers(t, c, test.answers)
 				assert.OK(t, c.CloseWrite())
-				if rest, err := io.ReadAll(c); err != nil || len(rest) > 0 {
-					t.Errorf("got %q, %v; want the end", rest, err)
-				}
+				rest, err := io.ReadAll(c)
+				assert.True(t, err == nil && len(rest) == 0, "got %q, %v; want the end", rest, err)
 			})
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"carronade/internal/secret"
+	"carronade/internal/testkit/assert"
 )
 
 // A long output is stored with its beginning and its end, in whole lines.
@@ -33,9 +34,7 @@ func TestBuildLog(t *testing.T) {
 			for i := range tt.lines {
 				l.add(fmt.Sprintf("line %02d", i))
 			}
-			if err := l.finish(); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, l.finish())
 			var want strings.Builder
 			for i := tt.first[0]; i < tt.first[1]; i++ {
 				fmt.Fprintf(&want, "line %02d\n", i)
@@ -46,12 +45,9 @@ func TestBuildLog(t *testing.T) {
 			for i := 0; tt.last != nil && i < tt.last[1]-tt.last[0]; i++ {
 				fmt.Fprintf(&want, "line %02d\n", tt.last[0]+i)
 			}
-			if got := out.String(); got != want.String() {
-				t.Errorf("got\n%swant\n%s", got, want.String())
-			}
-			if want := int64(tt.lines * 8); l.printed != want {
-				t.Errorf("got %d bytes printed, want %d", l.printed, want)
-			}
+			got := out.String()
+			assert.True(t, got == want.String(), "got\n%swant\n%s", got, want.String())
+			assert.Equal(t, l.printed, int64(tt.lines*8), "bytes printed")
 		})
 	}
 }
@@ -78,16 +74,10 @@ func TestOutput(t *testing.T) {
 				var mask secret.Mask
 				mask.Add(canary)
 				b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache, Command: tt.command, Env: []string{"TOKEN=" + canary}, Mask: &mask})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				defer b.Release()
-				if b.Cached != cached {
-					t.Errorf("cached: %v", b.Cached)
-				}
-				if b.printed != int64(len(tt.want)) {
-					t.Errorf("got %d bytes printed, want %d", b.printed, len(tt.want))
-				}
+				assert.Equal(t, b.Cached, cached, "cached")
+				assert.True(t, b.printed == int64(len(tt.want)), "got %d bytes printed, want %d", b.printed, len(tt.want))
 				if got, cut, err := b.output(); err != nil || string(got) != tt.want || cut != 0 {
 					t.Errorf("got %q after %d bytes, %v, want %q", got, cut, err, tt.want)
 				}
@@ -118,17 +108,12 @@ func TestOutputOfALongBuild(t *testing.T) {
 			write(t, name, tt.before+tt.first+strings.Repeat(line, tt.lines))
 			b := Build{Log: name, printed: tt.printed}
 			got, cut, err := b.output()
-			if err != nil || string(got) != strings.Repeat(line, tt.want) || cut != tt.cut {
-				t.Errorf("got %d bytes after %d, %v, want %d lines after %d", len(got), cut, err, tt.want, tt.cut)
-			}
+			assert.True(t, err == nil && string(got) == strings.Repeat(line, tt.want) && cut == tt.cut,
+				"got %d bytes after %d, %v, want %d lines after %d", len(got), cut, err, tt.want, tt.cut)
 		})
 	}
-	if err := os.Remove(name); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(name, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Remove(name))
+	assert.OK(t, os.Mkdir(name, 0o755))
 	b := Build{Log: name}
 	if _, _, err := b.output(); err == nil || !strings.Contains(err.Error(), "read the output of the build: is a directory") {
 		t.Errorf("got %v of a folder", err)

@@ -15,6 +15,7 @@ import (
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/target"
+	"carronade/target/targettest"
 )
 
 // canary is a secret that must not appear anywhere.
@@ -26,7 +27,7 @@ func sh(t testing.TB, dir string, args ...string) string {
 	cmd := exec.Command(testkit.Program(t, "git"), append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always"}, args...)...)
 	cmd.Env = append(cleanEnv(os.Environ()), "GIT_CONFIG_NOSYSTEM=1", "GIT_COMMITTER_DATE=2018-05-18T10:21:00+02:00")
 	out, err := cmd.CombinedOutput()
-	assert.OK(t, err, "git %v: : %s", args, out)
+	assert.OK(t, err, "git %v: %s", args, out)
 	return strings.TrimSpace(string(out))
 }
 
@@ -61,12 +62,10 @@ func TestRead(t *testing.T) {
 	assert.OK(t, err)
 	// If a file looks modified, a plain git status would rewrite the index.
 	assert.OK(t, os.Chtimes(filepath.Join(dir, "which"), time.Now(), time.Unix(1_500_000_000, 0)))
-	f, err := ReadGit(t.Context(), filepath.Join(dir, "."))
-	assert.OK(t, err)
+	f := assert.Value(ReadGit(t.Context(), filepath.Join(dir, ".")))(t)
 	assert.True(t, f.Branch == "main" && f.Revision == head && !f.Dirty && f.Untracked == 0, "got %+v, want main at %s, clean", f, head)
-	if want := time.Date(2018, 5, 18, 8, 21, 0, 0, time.UTC); !f.Date.Equal(want) {
-		t.Errorf("got the date %v, want %v", f.Date, want)
-	}
+	want := time.Date(2018, 5, 18, 8, 21, 0, 0, time.UTC)
+	assert.True(t, f.Date.Equal(want), "got the date %v, want %v", f.Date, want)
 	m := f.Map()
 	if m["branch"] != "main" || m["revision"] != head || m["revision_date"] != "2018-05-18T08:21:00Z" || m["unstaged_changes"] != false {
 		t.Errorf("got %v", m)
@@ -77,23 +76,19 @@ func TestRead(t *testing.T) {
 		t.Errorf("got %+v, %v with a new file, want one untracked and not dirty", f, err)
 	}
 	write(t, filepath.Join(dir, "which"), "changed")
-	if f, err = ReadGit(t.Context(), dir); err != nil || !f.Dirty {
-		t.Errorf("got %+v, %v with a change, want dirty", f, err)
-	}
+	f, err = ReadGit(t.Context(), dir)
+	assert.True(t, err == nil && f.Dirty, "got %+v, %v with a change, want dirty", f, err)
 	after, err := os.ReadFile(filepath.Join(dir, ".git", "index"))
 	assert.True(t, err == nil && string(after) == string(index), "reading rewrote the user's index")
 	sh(t, dir, "stash", "--quiet")
 	sh(t, dir, "checkout", "--quiet", "--detach")
-	if f, err = ReadGit(t.Context(), dir); err != nil || f.Branch != "main" {
-		t.Errorf("got %+v, %v detached at the head of main, want main", f, err)
-	}
+	f, err = ReadGit(t.Context(), dir)
+	assert.True(t, err == nil && f.Branch == "main", "got %+v, %v detached at the head of main, want main", f, err)
 	commit(t, dir, "of no branch")
-	if f, err = ReadGit(t.Context(), dir); err != nil || f.Branch != "" {
-		t.Errorf("got %+v, %v detached, want no branch", f, err)
-	}
-	if _, ok := f.Map()["branch"]; ok {
-		t.Error("got a branch for a commit that is in none")
-	}
+	f, err = ReadGit(t.Context(), dir)
+	assert.True(t, err == nil && f.Branch == "", "got %+v, %v detached, want no branch", f, err)
+	_, ok := f.Map()["branch"]
+	assert.True(t, !ok, "got a branch for a commit that is in none")
 }
 
 func TestReadFails(t *testing.T) {
@@ -109,10 +104,7 @@ func TestReadFails(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := ReadGit(t.Context(), test.dir)
-			var e *target.Error
-			if !errors.As(err, &e) || e.Hint == "" || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want an error with a hint that contains %q", err, test.want)
-			}
+			targettest.Explained(t, err, test.want, "")
 		})
 	}
 }
@@ -154,7 +146,7 @@ func TestMake(t *testing.T) {
 			Command: `echo run >> "$COUNT"; echo "with PASSWORD=$PASSWORD"; cp which built; test "$CARRONADE_REVISION" = {revision}`,
 		}
 	}
-	tests := []struct {
+	for _, test := range []struct {
 		name, rev, branch, revision, which string
 		cached                             bool
 	}{
@@ -165,33 +157,26 @@ func TestMake(t *testing.T) {
 		{"before HEAD", "HEAD~1", "main", first, "first", true},
 		{"the commit of another branch", third, "feature/x", third, "third", false},
 		{"a branch with a slash", "feature/x", "feature/x", third, "third", true},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
-			b, err := MakeBuild(t.Context(), order(test.rev))
-			assert.OK(t, err)
+			b := assert.Value(MakeBuild(t.Context(), order(test.rev)))(t)
 			defer b.Release()
-			if b.Revision != test.revision || b.Branch != test.branch || b.Cached != test.cached || b.Dirty {
-				t.Errorf("got %+v, want %s of %q, cached %v", b, test.revision, test.branch, test.cached)
-			}
-			if got, err := os.ReadFile(filepath.Join(b.Tree, "built")); err != nil || string(got) != test.which+"\n" {
-				t.Errorf("got %q, %v built, want %q", got, err, test.which)
-			}
+			assert.True(t, b.Revision == test.revision && b.Branch == test.branch && b.Cached == test.cached && !b.Dirty,
+				"got %+v, want %s of %q, cached %v", b, test.revision, test.branch, test.cached)
+			got, err := os.ReadFile(filepath.Join(b.Tree, "built"))
+			assert.True(t, err == nil && string(got) == test.which+"\n", "got %q, %v built, want %q", got, err, test.which)
 			log, err := os.ReadFile(b.Log)
 			if err != nil || strings.Contains(string(log), canary) || !strings.Contains(string(log), "with PASSWORD=***") {
 				t.Errorf("got the log %q, %v, want the secret masked", log, err)
 			}
-			if got, want := b.expand("{tree}/x {branch} {revision} {image}"), b.Tree+"/x "+b.Branch+" "+b.Revision+" "+b.Image; got != want {
-				t.Errorf("got %q, want %q", got, want)
-			}
+			assert.Equal(t, b.expand("{tree}/x {branch} {revision} {image}"), b.Tree+"/x "+b.Branch+" "+b.Revision+" "+b.Image)
 		})
 	}
-	if runs, err := os.ReadFile(count); err != nil || strings.Count(string(runs), "run") != 3 {
-		t.Errorf("got %q, %v, want three builds", runs, err)
-	}
+	runs, err := os.ReadFile(count)
+	assert.True(t, err == nil && strings.Count(string(runs), "run") == 3, "got %q, %v, want three builds", runs, err)
 	after := snapshot(t, dir)
 	for name, was := range before {
-		assert.Equal(t, after[name], was, "%s changed in the user's folder", name)
+		assert.Equal(t, after[name], was, "%s in the user's folder", name)
 	}
 	assert.Equal(t, len(after), len(before), "files in the user's folder")
 }
@@ -209,27 +194,22 @@ func TestMakeFetches(t *testing.T) {
 		t.Errorf("got %v before it was fetched, want no such branch", err)
 	}
 	for _, rev := range []string{"axw/trace-apm-server", "trace-apm-server"} {
-		b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Revision: rev, Fetch: "axw", Cache: cache})
-		assert.OK(t, err)
+		b := assert.Value(MakeBuild(t.Context(), BuildOrder{Dir: dir, Revision: rev, Fetch: "axw", Cache: cache}))(t)
 		b.Release()
-		if b.Revision != want || b.Branch != "trace-apm-server" {
-			t.Errorf("%s: got %s of %q, want %s of trace-apm-server", rev, b.Revision, b.Branch, want)
-		}
+		assert.True(t, b.Revision == want && b.Branch == "trace-apm-server",
+			"%s: got %s of %q, want %s of trace-apm-server", rev, b.Revision, b.Branch, want)
 	}
-	b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Revision: "main", Fetch: "axw", Cache: cache})
-	assert.OK(t, err)
+	b := assert.Value(MakeBuild(t.Context(), BuildOrder{Dir: dir, Revision: "main", Fetch: "axw", Cache: cache}))(t)
 	b.Release()
-	assert.Equal(t, b.Revision, main, "want the fetched, not the clone's older main")
+	assert.Equal(t, b.Revision, main, "revision, which is the fetched one")
 	if got := sh(t, dir, "branch", "--remotes"); strings.Contains(got, "trace-apm-server") {
 		t.Errorf("got %q in the user's repository, want nothing fetched there", got)
 	}
-	if _, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Fetch: "origin", Cache: cache}); err == nil || !strings.Contains(err.Error(), "no such remote") {
-		t.Errorf("got %v, want no such remote", err)
-	}
+	_, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Fetch: "origin", Cache: cache})
+	assert.True(t, err != nil && strings.Contains(err.Error(), "no such remote"), "got %v, want no such remote", err)
 	sh(t, dir, "remote", "add", "dead", "https://me:"+canary+"@127.0.0.1:1/x.git")
-	if _, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Fetch: "dead", Cache: cache}); err == nil || strings.Contains(err.Error(), canary) {
-		t.Errorf("got %v, want an error without the login", err)
-	}
+	_, err = MakeBuild(t.Context(), BuildOrder{Dir: dir, Fetch: "dead", Cache: cache})
+	assert.True(t, err != nil && !strings.Contains(err.Error(), canary), "got %v, want an error without the login", err)
 }
 
 func TestMakeOfAShallowClone(t *testing.T) {
@@ -237,15 +217,14 @@ func TestMakeOfAShallowClone(t *testing.T) {
 	head := commit(t, upstream, "second")
 	dir := filepath.Join(t.TempDir(), "shallow")
 	sh(t, t.TempDir(), "clone", "--quiet", "--depth", "1", "file://"+upstream, dir)
-	b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache, Command: "git log --oneline"})
-	assert.OK(t, err)
+	b := assert.Value(MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache, Command: "git log --oneline"}))(t)
 	defer b.Release()
 	assert.Equal(t, b.Revision, head)
 }
 
 func TestMakeFails(t *testing.T) {
 	dir, cache := project(t), t.TempDir()
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		order BuildOrder
 		want  []string
@@ -254,8 +233,7 @@ func TestMakeFails(t *testing.T) {
 		{"a dash", BuildOrder{Revision: "--upload-pack=x"}, []string{"does not begin with a dash"}},
 		{"the build fails", BuildOrder{Command: "echo broken with token=" + canary + "; exit 3"}, []string{"exit status 3", "broken with token=***", "its output is in "}},
 		{"the build takes too long", BuildOrder{Command: "echo begun; sleep 1000", Within: 300 * time.Millisecond}, []string{"it took longer than 300ms"}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.order.Dir, test.order.Cache = dir, cache
 			_, err := MakeBuild(t.Context(), test.order)
@@ -278,12 +256,10 @@ func TestMakeFails(t *testing.T) {
 	// A failed build is built again.
 	marker := filepath.Join(t.TempDir(), "marker")
 	o := BuildOrder{Dir: dir, Cache: cache, Command: "test -e " + marker}
-	if _, err := MakeBuild(t.Context(), o); err == nil {
-		t.Fatal("the build passed, want it to fail")
-	}
+	_, err = MakeBuild(t.Context(), o)
+	assert.Must(t, err != nil, "the build passed, want it to fail")
 	write(t, marker, "")
-	b, err := MakeBuild(t.Context(), o)
-	assert.OK(t, err)
+	b := assert.Value(MakeBuild(t.Context(), o))(t)
 	b.Release()
 	assert.True(t, !b.Cached, "a failed build was taken from the cache")
 }
@@ -312,9 +288,8 @@ func TestMakeAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if got, err := os.ReadFile(count); err != nil || string(got) != "run\n" {
-		t.Errorf("got %q, %v, want one build", got, err)
-	}
+	got, err := os.ReadFile(count)
+	assert.True(t, err == nil && string(got) == "run\n", "got %q, %v, want one build", got, err)
 }
 
 func TestCache(t *testing.T) {
@@ -339,9 +314,8 @@ func TestCache(t *testing.T) {
 	builds[0].Release()
 	builds[1].Release()
 	removed, bytes, err := PruneBuilds(cache, CacheBound{Builds: 2})
-	if err != nil || len(removed) != 1 || removed[0].Revision != builds[0].Revision || bytes < 100_000 {
-		t.Errorf("got %+v, %d bytes, %v, want the oldest removed", removed, bytes, err)
-	}
+	assert.True(t, err == nil && len(removed) == 1 && removed[0].Revision == builds[0].Revision && bytes >= 100_000,
+		"got %+v, %d bytes, %v, want the oldest removed", removed, bytes, err)
 	if _, err := os.Stat(builds[0].Tree); err == nil {
 		t.Error("its worktree is still there")
 	}
@@ -350,12 +324,10 @@ func TestCache(t *testing.T) {
 	}
 	builds[2].Release()
 	builds[2].Release() // twice is harmless
-	if removed, _, err = PruneBuilds(cache, CacheBound{Builds: -1}); err != nil || len(removed) != 1 {
-		t.Errorf("got %+v, %v, want the last removed", removed, err)
-	}
-	if left, _ := os.ReadDir(cache); len(left) != 0 {
-		t.Errorf("got %v left, want an empty cache", left)
-	}
+	removed, _, err = PruneBuilds(cache, CacheBound{Builds: -1})
+	assert.True(t, err == nil && len(removed) == 1, "got %+v, %v, want the last removed", removed, err)
+	left, _ := os.ReadDir(cache)
+	assert.True(t, len(left) == 0, "got %v left, want an empty cache", left)
 	// A revision that was removed is built again.
 	b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache})
 	assert.Must(t, err == nil && !b.Cached, "got %+v, %v, want it built again", b, err)
@@ -366,8 +338,7 @@ func TestCacheBoundsItself(t *testing.T) {
 	dir, cache := project(t), t.TempDir()
 	for _, text := range []string{"a", "b", "c"} {
 		commit(t, dir, text)
-		b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache, Bound: CacheBound{Builds: 1}})
-		assert.OK(t, err)
+		b := assert.Value(MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache, Bound: CacheBound{Builds: 1}}))(t)
 		b.Release()
 	}
 	all, err := CachedBuilds(cache)

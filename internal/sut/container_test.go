@@ -22,15 +22,12 @@ import (
 func fakeEngine(t testing.TB) string {
 	t.Helper()
 	bin := t.TempDir()
-	dir, err := os.MkdirTemp("", "engine")
-	assert.OK(t, err)
+	dir := assert.Value(os.MkdirTemp("", "engine"))(t)
 	// The last call of the engine may write there while the test ends.
 	t.Cleanup(func() {
 		testkit.Until(t, "the end of the engine's folder", func() bool { return os.RemoveAll(dir) == nil })
 	})
-	exe, err := os.Executable()
-	assert.OK(t, err)
-	assert.OK(t, os.Symlink(exe, filepath.Join(bin, "docker")))
+	assert.OK(t, os.Symlink(assert.Value(os.Executable())(t), filepath.Join(bin, "docker")))
 	t.Setenv("PATH", bin)
 	t.Setenv("FAKE_ENGINE", dir)
 	return dir
@@ -38,8 +35,7 @@ func fakeEngine(t testing.TB) string {
 
 func calls(t testing.TB, dir string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, "calls"))
-	assert.OK(t, err)
+	data := assert.Value(os.ReadFile(filepath.Join(dir, "calls")))(t)
 	return string(data)
 }
 
@@ -50,7 +46,7 @@ func TestImage(t *testing.T) {
 	s := start(t, Spec{
 		Image: "server:1", Args: []string{addr}, Env: []string{roleEnv + "=serve", "PASSWORD=env:SUT_TEST_PASSWORD"},
 		Flags: []Flag{{"a", "1"}}, Memory: 4 << 30, CPUs: 1.5, Publish: []string{"127.0.0.1:8200:8200"}, RunArgs: []string{"--network=host"},
-		Listen: []string{addr}, ReadyWithin: 20 * time.Second, Logf: t.Logf,
+		Listen: []string{addr}, ReadyWithin: time.Minute, Logf: t.Logf,
 	})
 	got, err := s.Figures(t.Context())
 	if n, _ := figure(got, "processes"); err != nil || n != 1 {
@@ -60,21 +56,16 @@ func TestImage(t *testing.T) {
 	for name, want := range map[string]any{"engine": "docker", "image": "server:1", "image_id": "sha256:feed", "memory_limit_bytes": int64(4 << 30), "cpu_limit": 1.5} {
 		assert.Equal(t, facts[name], want, "got %s", name)
 	}
-	if _, ok := facts["pid"]; ok {
-		t.Error("the client's process id is in the facts")
-	}
+	_, ok := facts["pid"]
+	assert.True(t, !ok, "the client's process id is in the facts")
 	pid := s.tree.Members()[0]
-	if err := s.Stop(); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, s.Stop())
 	assert.True(t, !alive(pid), "the container's process is still there")
 	log := calls(t, dir)
-	for _, want := range []string{
-		"--label carronade.system=1 --env " + roleEnv + " --env PASSWORD --memory 4294967296 --memory-swap 4294967296 --cpus 1.5 --publish 127.0.0.1:8200:8200 --network=host server:1 " + addr + " -E a=1\n",
+	assert.Has(t, log,
+		"--label carronade.system=1 --env "+roleEnv+" --env PASSWORD --memory 4294967296 --memory-swap 4294967296 --cpus 1.5 --publish 127.0.0.1:8200:8200 --network=host server:1 "+addr+" -E a=1\n",
 		"stop -t 10 carronade-", "rm --force --volumes carronade-",
-	} {
-		assert.True(t, strings.Contains(log, want), "got the calls\n%swant them to contain %q", log, want)
-	}
+	)
 	assert.True(t, !strings.Contains(log, canary), "the secret is in the engine's command line")
 	assert.True(t, s.Totals().Peak != 0, "its peak is not known")
 	noCanary(t, s)
@@ -84,20 +75,15 @@ func TestImageDies(t *testing.T) {
 	fakeEngine(t)
 	t.Setenv("FAKE_OOM", "1")
 	addr := free(t)
-	s := start(t, Spec{Image: "server:1", Args: []string{addr}, Env: []string{roleEnv + "=serve"}, Listen: []string{addr}, ReadyWithin: 20 * time.Second})
+	s := start(t, Spec{Image: "server:1", Args: []string{addr}, Env: []string{roleEnv + "=serve"}, Listen: []string{addr}, ReadyWithin: time.Minute})
 	testkit.Until(t, "its words", func() bool { return len(s.LastLines()) > 0 })
 	_ = syscall.Kill(s.tree.Members()[0], syscall.SIGKILL)
-	select {
-	case <-s.Died():
-	case <-time.After(10 * time.Second):
-		t.Fatal("Died was not closed")
-	}
+	testkit.Wait(t, "its end", s.Died())
 	if e := s.Exit(); !e.OutOfMemory || !strings.Contains(e.Status, "exit status 137") || !strings.Contains(e.Status, "memory limit") {
 		t.Errorf("got %+v, want its end at the limit", e)
 	}
-	if lines := s.LastLines(); len(lines) == 0 || !strings.Contains(lines[0], "listening on") {
-		t.Errorf("got the last lines %q", lines)
-	}
+	lines := s.LastLines()
+	assert.True(t, len(lines) > 0 && strings.Contains(lines[0], "listening on"), "got the last lines %q", lines)
 }
 
 func TestContainer(t *testing.T) {
@@ -111,17 +97,13 @@ func TestContainer(t *testing.T) {
 	testkit.Until(t, "the container", func() bool { return box.inspect(t.Context()) == nil && box.facts().State.Pid > 0 })
 	defer func() { _ = syscall.Kill(box.facts().State.Pid, syscall.SIGKILL) }()
 
-	s := start(t, Spec{Container: "theirs", Ready: "log:ready to serve", ReadyWithin: 20 * time.Second})
+	s := start(t, Spec{Container: "theirs", Ready: "log:ready to serve", ReadyWithin: time.Minute})
 	got, err := s.Figures(t.Context())
-	if n, _ := figure(got, "processes"); err != nil || n != 1 {
-		t.Errorf("got %v processes, %v, want the container's", n, err)
-	}
-	if facts := s.Facts(); facts["container"] != "theirs" || facts["image"] != "server:1" {
-		t.Errorf("got %v", facts)
-	}
-	if err := s.Stop(); err != nil {
-		t.Error(err)
-	}
+	n, _ := figure(got, "processes")
+	assert.True(t, err == nil && n == 1, "got %v processes, %v, want the container's", n, err)
+	facts := s.Facts()
+	assert.True(t, facts["container"] == "theirs" && facts["image"] == "server:1", "got %v", facts)
+	assert.OK(t, s.Stop())
 	assert.True(t, alive(box.facts().State.Pid), "a container that was not started here was ended")
 	if log := calls(t, dir); strings.Contains(log, "stop") || strings.Contains(log, "rm ") {
 		t.Errorf("got the calls\n%swant none that ends a container", log)
@@ -130,9 +112,8 @@ func TestContainer(t *testing.T) {
 	s = start(t, Spec{Container: "theirs"})
 	_ = syscall.Kill(box.facts().State.Pid, syscall.SIGTERM)
 	<-s.Died()
-	if e := s.Exit(); e.Status == "" {
-		t.Errorf("got %+v, want a status", e)
-	}
+	e := s.Exit()
+	assert.True(t, e.Status != "", "got %+v, want a status", e)
 	if lines := s.LastLines(); len(lines) != 1 || lines[0] != "logged: ready to serve" {
 		t.Errorf("got the last lines %q, want the engine's", lines)
 	}
@@ -140,7 +121,7 @@ func TestContainer(t *testing.T) {
 
 func TestEngineFails(t *testing.T) {
 	fakeEngine(t)
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		spec Spec
 		env  string
@@ -153,8 +134,7 @@ func TestEngineFails(t *testing.T) {
 		{"the engine does not work", Spec{Image: "server:1"}, "FAKE_BROKEN", []string{"Cannot connect to the daemon", "docker info"}},
 		{"ends at once", Spec{Image: "server:1", Args: []string{"9", "broken"}, Env: []string{roleEnv + "=exit"}, Ready: "port:1"}, "", []string{"exit status 9", "broken"}},
 		{"a JVM's log", Spec{Image: "server:1", JVMGC: true}, "", []string{"it is in a container", "--system-gc-log"}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.env != "" {
 				t.Setenv(test.env, "1")
@@ -186,48 +166,34 @@ func TestPodman(t *testing.T) {
 	}
 	dir := t.TempDir()
 	exe, _ := os.Executable()
-	data, err := os.ReadFile(exe)
-	assert.OK(t, err)
-	assert.OK(t, os.WriteFile(filepath.Join(dir, "server"), data, 0o755))
-	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM scratch\nCOPY server /server\nENTRYPOINT [\"/server\"]\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "server"), assert.Value(os.ReadFile(exe))(t), 0o755))
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM scratch\nCOPY server /server\nENTRYPOINT [\"/server\"]\n"), 0o644))
 	const image = "carronade-sut-test:1"
-	if out, err := exec.Command(podman, "build", "--tag", image, dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := exec.Command(podman, "build", "--tag", image, dir).CombinedOutput()
+	assert.Must(t, err == nil, "%v: %s", err, out)
 	defer func() { _ = exec.Command(podman, "image", "rm", "--force", image).Run() }()
 	addr := free(t)
 	s := start(t, Spec{
 		Image: image, Engine: "podman", Args: []string{addr}, Env: []string{roleEnv + "=serve"}, Memory: 256 << 20, CPUs: 1,
-		RunArgs: strings.Fields("--network=host " + os.Getenv("CARRONADE_TEST_PODMAN")), Listen: []string{addr}, ReadyWithin: 30 * time.Second, Logf: t.Logf,
+		RunArgs: strings.Fields("--network=host " + os.Getenv("CARRONADE_TEST_PODMAN")), Listen: []string{addr}, ReadyWithin: time.Minute, Logf: t.Logf,
 	})
 	get(t, addr, "/hold?mib=64")
 	got, err := s.Figures(t.Context())
-	if rss, _ := figure(got, "RSS"); err != nil || rss < 64<<20 {
-		t.Errorf("got RSS %v, %v, want the container's 64 MiB", rss, err)
-	}
+	rss, _ := figure(got, "RSS")
+	assert.True(t, err == nil && rss >= 64<<20, "got RSS %v, %v, want the container's 64 MiB", rss, err)
 	go getQuietly(addr, "/hold?mib=400")
-	select {
-	case <-s.Died():
-		t.Logf("%+v", s.Exit())
-	case <-time.After(30 * time.Second):
-		t.Error("it did not end at its limit")
-	}
+	testkit.Wait(t, "its end at the limit", s.Died())
 	// Under control groups of version 1 the engine may not know why.
-	if e := s.Exit(); e.Code != 137 {
-		t.Errorf("got %+v, want its end at the limit", e)
-	}
-	if err := s.Stop(); err != nil {
-		t.Error(err)
-	}
+	e := s.Exit()
+	assert.True(t, e.Code == 137, "got %+v, want its end at the limit", e)
+	assert.OK(t, s.Stop())
 }
 
 // TestPause: a container stands still by its engine, and goes on.
 func TestPause(t *testing.T) {
 	dir := fakeEngine(t)
 	addr := free(t)
-	s := start(t, Spec{Image: "server:1", Args: []string{addr}, Env: []string{roleEnv + "=serve"}, Listen: []string{addr}, ReadyWithin: 20 * time.Second})
+	s := start(t, Spec{Image: "server:1", Args: []string{addr}, Env: []string{roleEnv + "=serve"}, Listen: []string{addr}, ReadyWithin: time.Minute})
 	assert.True(t, s.InContainer(), "it is not in a container")
 	pid := s.Members()[0]
 	state := func(want bool) {
@@ -244,7 +210,6 @@ func TestPause(t *testing.T) {
 		t.Errorf("got the calls\n%s", log)
 	}
 	plain := new(System)
-	if err := plain.Pause(t.Context()); err == nil || plain.InContainer() {
-		t.Errorf("a command is paused as a container: %v", err)
-	}
+	err := plain.Pause(t.Context())
+	assert.True(t, err != nil && !plain.InContainer(), "a command is paused as a container: %v", err)
 }

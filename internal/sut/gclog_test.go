@@ -14,7 +14,7 @@ import (
 )
 
 func TestGCPause(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, line string
 		want       time.Duration
 		after      float64
@@ -33,13 +33,11 @@ func TestGCPause(t *testing.T) {
 		{"not a number", "GC(0) Pause Young NaNms", 0, -1, false},
 		{"infinite", "GC(0) Pause Young 1e300ms", 0, -1, false},
 		{"nothing", "", 0, -1, false},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, after, ok := pause([]byte(test.line))
-			if got != test.want || after != test.after || ok != test.ok {
-				t.Errorf("got %v, %v, %v, want %v, %v, %v", got, after, ok, test.want, test.after, test.ok)
-			}
+			assert.True(t, got == test.want && after == test.after && ok == test.ok,
+				"got %v, %v, %v, want %v, %v, %v", got, after, ok, test.want, test.after, test.ok)
 		})
 	}
 }
@@ -49,12 +47,9 @@ func TestGCLog(t *testing.T) {
 	name := filepath.Join(dir, "gc-17.log")
 	write := func(how int, text string) {
 		t.Helper()
-		f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|how, 0o644)
-		assert.OK(t, err)
+		f := assert.Value(os.OpenFile(name, os.O_CREATE|os.O_WRONLY|how, 0o644))(t)
 		defer f.Close()
-		if _, err := f.WriteString(text); err != nil {
-			t.Fatal(err)
-		}
+		assert.Value(f.WriteString(text))(t)
 	}
 	line := func(ms int) string {
 		return fmt.Sprintf("[1s][info][gc] GC(1) Pause Young 8M->%dM(9M) %d.000ms\n", ms, ms)
@@ -63,8 +58,7 @@ func TestGCLog(t *testing.T) {
 	defer g.Close()
 	want := func(what string, count, sum, longest, heap float64) {
 		t.Helper()
-		got, err := g.Figures(t.Context())
-		assert.OK(t, err)
+		got := assert.Value(g.Figures(t.Context()))(t)
 		w := map[string]float64{"GC pauses": count, "GC pause time [ms]": sum, "GC pause longest [ms]": longest}
 		if heap >= 0 {
 			w["heap after GC [bytes]"] = heap * (1 << 20)
@@ -94,23 +88,20 @@ func TestGCLog(t *testing.T) {
 	}
 	g.ResetLongest()
 	write(os.O_APPEND, line(2))
-	if there, err := g.Read(t.Context()); !there || err != nil {
-		t.Errorf("got %v, %v, want the log read", there, err)
-	}
+	there, err := g.Read(t.Context())
+	assert.True(t, there && err == nil, "got %v, %v, want the log read", there, err)
 	if count, _, longest := g.Totals(); count != 8 || longest != 2*time.Millisecond {
 		t.Errorf("got %d pauses, the longest %v, want 8, and the longest since ResetLongest", count, longest)
 	}
 	want("read before Figures", 1, 2, 2, 2)
-	if got := g.Warnings(); got != nil {
-		t.Errorf("got %q, want no warning", got)
-	}
+	got := g.Warnings()
+	assert.True(t, got == nil, "got %q, want no warning", got)
 }
 
 func TestGCLogIsMissing(t *testing.T) {
 	g := newGCLog(filepath.Join(t.TempDir(), "none.log"), true)
-	if got, err := g.Figures(t.Context()); err != nil || got != nil {
-		t.Errorf("got %v, %v, want no figures yet", got, err)
-	}
+	got, err := g.Figures(t.Context())
+	assert.True(t, err == nil && got == nil, "got %v, %v, want no figures yet", got, err)
 	if got := g.Warnings(); len(got) != 1 || !strings.Contains(got[0], "no log is at") {
 		t.Errorf("got %q, want a warning", got)
 	}
@@ -137,9 +128,8 @@ func TestGCLogWithOneUnreadable(t *testing.T) {
 	if there, err := g.Read(t.Context()); !there || err != nil || g.Warnings() != nil {
 		t.Errorf("got %v, %v and the warnings %q after its removal", there, err, g.Warnings())
 	}
-	if count, _, _ := g.Totals(); count != 1 {
-		t.Errorf("%d pauses in all, want 1", count)
-	}
+	count, _, _ := g.Totals()
+	assert.True(t, count == 1, "%d pauses in all, want 1", count)
 }
 
 // TestGCLogOfAJVM runs a real JVM with each of its collectors.
@@ -151,10 +141,9 @@ func TestGCLogOfAJVM(t *testing.T) {
 	}
 	dir := t.TempDir()
 	source := filepath.Join(dir, "Churn.java")
-	if err := os.WriteFile(source, []byte(`public class Churn { static Object keep; public static void main(String[] a) {
-		for (int i = 0; i < 300000; i++) keep = new byte[1000]; System.gc(); System.gc(); } }`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	err = os.WriteFile(source, []byte(`public class Churn { static Object keep; public static void main(String[] a) {
+		for (int i = 0; i < 300000; i++) keep = new byte[1000]; System.gc(); System.gc(); } }`), 0o644)
+	assert.OK(t, err)
 	for _, collector := range []string{"G1", "Serial", "Parallel", "Z", "Shenandoah"} {
 		t.Run(collector, func(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "gc-%p.log")
@@ -167,8 +156,7 @@ func TestGCLogOfAJVM(t *testing.T) {
 			}
 			g := newGCLog(log, true)
 			defer g.Close()
-			got, err := g.Figures(t.Context())
-			assert.OK(t, err)
+			got := assert.Value(g.Figures(t.Context()))(t)
 			f := figures(got)
 			if f["GC pauses"] < 2 || f["GC pause time [ms]"] <= 0 || f["GC pause longest [ms]"] > f["GC pause time [ms]"] {
 				t.Errorf("got %v, want the pauses of at least two collections", f)

@@ -31,9 +31,8 @@ func TestStampOf(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, ok := stampOf([]byte(c.line))
-			if ok != c.ok || !got.wall.Equal(c.want.wall) || got.since != c.want.since {
-				t.Errorf("got %v, %v, want %v, %v", got, ok, c.want, c.ok)
-			}
+			assert.True(t, ok == c.ok && got.wall.Equal(c.want.wall) && got.since == c.want.since,
+				"got %v, %v, want %v, %v", got, ok, c.want, c.ok)
 		})
 	}
 }
@@ -42,9 +41,8 @@ func FuzzStampOf(f *testing.F) {
 	f.Add([]byte("[2026-11-21T12:00:00.123+0000][0.512s][info][gc] GC(3)"))
 	f.Add([]byte("[9223372036s][]["))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		if s, ok := stampOf(line); ok && s.wall.IsZero() && s.since < 0 {
-			t.Errorf("%q: got %v", line, s.since)
-		}
+		s, ok := stampOf(line)
+		assert.True(t, !ok || !s.wall.IsZero() || s.since >= 0, "%q: got %v", line, s.since)
 	})
 }
 
@@ -67,15 +65,10 @@ func TestPausesHaveTimes(t *testing.T) {
 	}
 	defer g.Close()
 	write("[1.000s][info][gc] Using G1\n", 1010*time.Millisecond)
-	if _, err := g.Read(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(g.Read(t.Context()))(t)
 	write("[5.300s][info][gc] GC(0) Pause Young 9M->1M(9M) 300.000ms\n[6.000s][info][gc] GC(1) Pause Young 9M->1M(9M) 1.000ms\n", 6002*time.Millisecond)
-	if _, err := g.Read(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(g.Read(t.Context()))(t)
 	want := []time.Duration{5002 * time.Millisecond, 6001 * time.Millisecond}
-	if len(began) != 2 || began[0] != want[0] || began[1] != want[1] || lengths[0] != 300*time.Millisecond {
-		t.Errorf("pauses began at %v and lasted %v, want %v", began, lengths, want)
-	}
+	assert.True(t, len(began) == 2 && began[0] == want[0] && began[1] == want[1] && lengths[0] == 300*time.Millisecond,
+		"pauses began at %v and lasted %v, want %v", began, lengths, want)
 }

@@ -47,12 +47,10 @@ func TestBranchOfARevision(t *testing.T) {
 			b, err := MakeBuild(t.Context(), BuildOrder{Dir: tt.dir, Revision: tt.revision, Branch: tt.given, Cache: t.TempDir()})
 			assert.OK(t, err)
 			b.Release()
-			if b.Branch != tt.want || b.Revision != tt.revision {
-				t.Errorf("got %.12s of %q, want %.12s of %q", b.Revision, b.Branch, tt.revision, tt.want)
-			}
-			if has := b.Map()["branch"]; tt.want != "" && has != tt.want {
-				t.Errorf("got the fact %v, want %q", has, tt.want)
-			}
+			assert.True(t, b.Branch == tt.want && b.Revision == tt.revision,
+				"got %.12s of %q, want %.12s of %q", b.Revision, b.Branch, tt.revision, tt.want)
+			has := b.Map()["branch"]
+			assert.True(t, tt.want == "" || has == tt.want, "got the fact %v, want %q", has, tt.want)
 		})
 	}
 }
@@ -112,8 +110,7 @@ func TestBranchOfManyBranches(t *testing.T) {
 		assert.OK(t, os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755))
 		t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 		got := branchWith(t.Context(), dir, dir, first)
-		text, err := os.ReadFile(calls)
-		assert.OK(t, err)
+		text := assert.Value(os.ReadFile(calls))(t)
 		if n := strings.Count(string(text), "call"); n > 60 || isNew && n > 5 || !isNew && got == "" || isNew && got != "near" {
 			t.Errorf("new: %v: got %q after %d calls", isNew, got, n)
 		}

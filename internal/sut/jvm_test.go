@@ -37,31 +37,23 @@ func TestJVM(t *testing.T) {
 	for _, command := range []string{"java " + source, "sh -c 'java " + source + "; exit 1'"} {
 		t.Run(command[:2], func(t *testing.T) {
 			s := start(t, Spec{Command: command, JVMGC: true, Ready: "log:collected", ReadyWithin: time.Minute, Logf: t.Logf})
-			got, err := s.Figures(t.Context())
-			assert.OK(t, err)
+			got := assert.Value(s.Figures(t.Context()))(t)
 			pauses, _ := figure(got, "GC pauses")
 			sum, _ := figure(got, "GC pause time")
 			longest, _ := figure(got, "GC pause longest")
 			heap, _ := figure(got, "heap after GC")
-			if pauses < 2 || sum <= 0 || longest <= 0 || longest > sum || heap <= 0 || heap > 64<<20 {
-				t.Errorf("got %v pauses of %v ms, the longest %v ms, and a heap of %v", pauses, sum, longest, heap)
-			}
-			if strings.Contains(fmt.Sprint(s.Facts()["command"]), "Xlog") {
-				t.Error("the command in the facts has the option that was added to it")
-			}
+			assert.True(t, pauses >= 2 && sum > 0 && longest > 0 && longest <= sum && heap > 0 && heap <= 64<<20,
+				"got %v pauses of %v ms, the longest %v ms, and a heap of %v", pauses, sum, longest, heap)
+			assert.True(t, !strings.Contains(fmt.Sprint(s.Facts()["command"]), "Xlog"),
+				"the command in the facts has the option that was added to it")
 			dir := s.gcDir
-			if err := s.Stop(); err != nil {
-				t.Error(err)
-			}
-			if total := s.Totals(); total.Pauses < int(pauses) || total.PauseLongest <= 0 {
-				t.Errorf("got %+v in all", total)
-			}
-			if _, err := os.Stat(dir); err == nil {
-				t.Error("the folder of the log is still there")
-			}
-			if w := s.Warnings(); len(w) > 0 {
-				t.Errorf("got the warnings %q", w)
-			}
+			assert.OK(t, s.Stop())
+			total := s.Totals()
+			assert.True(t, total.Pauses >= int(pauses) && total.PauseLongest > 0, "got %+v in all", total)
+			_, err := os.Stat(dir)
+			assert.True(t, err != nil, "the folder of the log is still there")
+			w := s.Warnings()
+			assert.True(t, len(w) == 0, "got the warnings %q", w)
 		})
 	}
 }
@@ -75,16 +67,15 @@ func TestKafka(t *testing.T) {
 	dir := t.TempDir()
 	addr, controller := free(t), free(t)
 	settings := filepath.Join(dir, "server.properties")
-	if err := os.WriteFile(settings, fmt.Appendf(nil, `process.roles=broker,controller
+	err := os.WriteFile(settings, fmt.Appendf(nil, `process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@%[2]s
 controller.listener.names=CONTROLLER
 listeners=PLAINTEXT://%[1]s,CONTROLLER://%[2]s
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
 log.dirs=%[3]s/data
-`, addr, controller, dir), 0o644); err != nil {
-		t.Fatal(err)
-	}
+`, addr, controller, dir), 0o644)
+	assert.OK(t, err)
 	kafkatest.Tool(t, "kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qk", "-c", settings)
 	s := start(t, Spec{
 		Command: "java -Xmx256m -XX:+UseG1GC -cp '" + filepath.Join(jars, "*") + "' kafka.Kafka " + settings,
@@ -92,19 +83,15 @@ log.dirs=%[3]s/data
 	})
 	pauses := 0.0
 	testkit.Until(t, "a pause", func() bool {
-		got, err := s.Figures(t.Context())
-		assert.OK(t, err)
+		got := assert.Value(s.Figures(t.Context()))(t)
 		n, _ := figure(got, "GC pauses")
 		pauses += n
 		return pauses > 0
 	})
-	if err := s.Stop(); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, s.Stop())
 	total := s.Totals()
-	if total.Peak < 100<<20 || total.CPU < time.Second || total.Threads < 20 || total.PauseTime <= 0 {
-		t.Errorf("got %+v, want the resources that a broker uses", total)
-	}
+	assert.True(t, total.Peak >= 100<<20 && total.CPU >= time.Second && total.Threads >= 20 && total.PauseTime > 0,
+		"got %+v, want the resources that a broker uses", total)
 	t.Logf("peak %d MiB, %v of processor time, %d threads, %d pauses, %v in all, the longest %v, ready after %vs",
 		total.Peak>>20, total.CPU, total.Threads, total.Pauses, total.PauseTime, total.PauseLongest, s.Facts()["ready_after_s"])
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit/assert"
-	"carronade/target"
+	"carronade/target/targettest"
 )
 
 // fakeGroups imitates the kernel in a folder: groups below it have the files
@@ -34,31 +34,27 @@ func fakeGroups(t testing.TB, controllers, handed string) string {
 
 func TestLimits(t *testing.T) {
 	dir := fakeGroups(t, "cpuset cpu io memory pids\n", "cpu\n")
-	l, err := limitsIn(dir, "x", 4<<30, 1.5)
-	assert.OK(t, err)
+	l := assert.Value(limitsIn(dir, "x", 4<<30, 1.5))(t)
 	for name, want := range map[string]string{"x/memory.max": "4294967296", "x/memory.swap.max": "0", "x/cpu.max": "150000 100000", "cgroup.subtree_control": "+memory"} {
-		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
-			t.Errorf("got %q, %v in %s, want %q", got, err, name, want)
-		}
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		assert.True(t, err == nil && string(got) == want, "got %q, %v in %s, want %q", got, err, name, want)
 	}
 	assert.True(t, !l.outOfMemory(), "got out of memory before a process was ended at the limit")
 	assert.OK(t, os.WriteFile(filepath.Join(l.dir, "memory.events"), []byte("oom 3\noom_kill 1\n"), 0o644))
 	assert.True(t, l.outOfMemory(), "out of memory was not noticed")
 	l.kill()
-	if got, err := os.ReadFile(filepath.Join(l.dir, "cgroup.kill")); err != nil || string(got) != "1" {
-		t.Errorf("got %q, %v, want the group ended", got, err)
-	}
+	got, err := os.ReadFile(filepath.Join(l.dir, "cgroup.kill"))
+	assert.True(t, err == nil && string(got) == "1", "got %q, %v, want the group ended", got, err)
 	for _, f := range []string{"memory.max", "memory.swap.max", "cpu.max", "cgroup.kill", "memory.events"} {
 		os.Remove(filepath.Join(l.dir, f))
 	}
 	l.remove()
-	if _, err := os.Stat(l.dir); err == nil {
-		t.Error("the group is still there")
-	}
+	_, err = os.Stat(l.dir)
+	assert.True(t, err != nil, "the group is still there")
 }
 
 func TestLimitsFail(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, controllers string
 		edit              func(dir string)
 		want              string
@@ -71,16 +67,14 @@ func TestLimitsFail(t *testing.T) {
 			_ = os.WriteFile(filepath.Join(dir, "x"), nil, 0o644)
 		}, "cannot create a group"},
 		{"refused", "memory\n", func(string) { madeGroup = func(string) {} }, "does not accept the limit"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := fakeGroups(t, test.controllers, "")
 			if test.edit != nil {
 				test.edit(dir)
 			}
-			if l, err := limitsIn(dir, "x", 1<<30, 0); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, %v, want %q", l, err, test.want)
-			}
+			l, err := limitsIn(dir, "x", 1<<30, 0)
+			assert.ErrorHas(t, err, test.want, "got %v", l)
 		})
 	}
 }
@@ -88,8 +82,8 @@ func TestLimitsFail(t *testing.T) {
 func TestParents(t *testing.T) {
 	const mounts = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n41 31 0:38 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw\n"
 	assert.Equal(t, unifiedMount(mounts), "/sys/fs/cgroup/unified")
-	assert.Equal(t, unifiedMount("1 2 3\n\n - cgroup2 \n"), "", "from invalid lines")
-	tests := []struct {
+	assert.Equal(t, unifiedMount("1 2 3\n\n - cgroup2 \n"), "", "the mount of invalid lines")
+	for _, test := range []struct {
 		name, own string
 		want      []string
 	}{
@@ -97,12 +91,10 @@ func TestParents(t *testing.T) {
 		{"the root", "0::/\n", []string{"/m"}},
 		{"out of sight", "0::/../other\n", []string{"/m"}},
 		{"version 1 alone", "1:cpu:/x\n", []string{"/m"}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := parents("/m", test.own); !slices.Equal(got, test.want) {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			got := parents("/m", test.own)
+			assert.True(t, slices.Equal(got, test.want), "got %q, want %q", got, test.want)
 		})
 	}
 }
@@ -111,8 +103,7 @@ func TestParents(t *testing.T) {
 // limits: it is in the group from its first instruction on, and ends with the
 // group.
 func TestGroupHere(t *testing.T) {
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	assert.OK(t, err)
+	mounts := assert.Value(os.ReadFile("/proc/self/mountinfo"))(t)
 	mount := unifiedMount(string(mounts))
 	if mount == "" {
 		t.Skip("no cgroup of version 2 is mounted")
@@ -127,17 +118,13 @@ func TestGroupHere(t *testing.T) {
 	l.apply(cmd)
 	assert.OK(t, cmd.Start())
 	group, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", cmd.Process.Pid))
-	if err != nil || !strings.Contains(string(group), filepath.Base(l.dir)) {
-		t.Errorf("got %q, %v, want it in %s", group, err, l.dir)
-	}
+	assert.True(t, err == nil && strings.Contains(string(group), filepath.Base(l.dir)),
+		"got %q, %v, want it in %s", group, err, l.dir)
 	l.kill()
-	if err := cmd.Wait(); err == nil {
-		t.Error("it succeeded, want it killed with its group")
-	}
+	assert.True(t, cmd.Wait() != nil, "it succeeded, want it killed with its group")
 	l.remove()
-	if _, err := os.Stat(l.dir); err == nil {
-		t.Error("the group is still there")
-	}
+	_, err = os.Stat(l.dir)
+	assert.True(t, err != nil, "the group is still there")
 }
 
 // TestLimitsHere sets limits on this machine: they are enforced, or refused
@@ -148,18 +135,14 @@ func TestLimitsHere(t *testing.T) {
 	spec.Listen, spec.Memory = []string{addr}, 64<<20
 	s, err := Start(t.Context(), spec)
 	if err != nil {
-		var e *target.Error
-		if !errors.As(err, &e) || !strings.Contains(err.Error(), "limit the system to 64 MiB") || !strings.Contains(e.Hint, "--system-image") {
-			t.Errorf("got %v, want a helpful error", err)
-		}
+		targettest.Explained(t, err, "limit the system to 64 MiB", "--system-image")
 		return
 	}
 	defer func() { _ = s.Stop() }()
 	go getQuietly(addr, "/hold?mib=256")
 	<-s.Died()
-	if e := s.Exit(); !e.OutOfMemory {
-		t.Errorf("got %+v, want its end at the limit", e)
-	}
+	e := s.Exit()
+	assert.True(t, e.OutOfMemory, "got %+v, want its end at the limit", e)
 }
 
 func TestLimitsOfVersionOne(t *testing.T) {
@@ -177,9 +160,8 @@ func TestLimitsOfVersionOne(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := explainVersion1(err, test.own, test.memory, test.cpus)
-			if said := strings.Contains(got.Error(), "version 1"); !errors.Is(got, err) || said != test.want {
-				t.Errorf("got %v, want version 1 mentioned: %v", got, test.want)
-			}
+			assert.True(t, errors.Is(got, err) && strings.Contains(got.Error(), "version 1") == test.want,
+				"got %v, want version 1 mentioned: %v", got, test.want)
 		})
 	}
 }

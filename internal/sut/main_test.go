@@ -143,14 +143,13 @@ func specOf(t testing.TB, role string, args ...string) Spec {
 	t.Helper()
 	return Spec{
 		Command: "'" + os.Args[0] + "' " + strings.Join(args, " "), Env: []string{roleEnv + "=" + role},
-		ReadyWithin: 20 * time.Second, Logf: t.Logf,
+		ReadyWithin: time.Minute, Logf: t.Logf,
 	}
 }
 
 func start(t testing.TB, spec Spec) *System {
 	t.Helper()
-	s, err := Start(t.Context(), spec)
-	assert.OK(t, err)
+	s := assert.Value(Start(t.Context(), spec))(t)
 	t.Cleanup(func() { _ = s.Stop() })
 	return s
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"carronade/internal/secret"
+	"carronade/internal/testkit/assert"
 )
 
 // An output keeps whole lines of the end, within its limit, and counts the rest.
@@ -29,13 +30,10 @@ func TestOutputKeepsTheEnd(t *testing.T) {
 		for i := range tt.lines {
 			o.add(fmt.Sprint("line ", i))
 		}
-		if len(o.buf) >= 2*tt.most && tt.most > 6 {
-			t.Errorf("%d bytes are kept, with a limit of %d", len(o.buf), tt.most)
-		}
+		assert.True(t, len(o.buf) < 2*tt.most || tt.most <= 6, "%d bytes are kept, with a limit of %d", len(o.buf), tt.most)
 		got, cut := o.text(new(secret.Mask))
-		if got != tt.want || cut != tt.cut {
-			t.Errorf("%d lines in %d bytes: got %q and %d before it, want %q and %d", tt.lines, tt.most, got, cut, tt.want, tt.cut)
-		}
+		assert.True(t, got == tt.want && cut == tt.cut,
+			"%d lines in %d bytes: got %q and %d before it, want %q and %d", tt.lines, tt.most, got, cut, tt.want, tt.cut)
 	}
 }
 
@@ -52,18 +50,14 @@ func TestOutputOfASystem(t *testing.T) {
 		shown = append(shown, line)
 	}
 	s := start(t, spec)
-	if err := s.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Stop())
 	want := "listening on " + addr + " password=***\nbye\n"
-	if got, cut := s.Output(); got != want || cut != 0 {
-		t.Errorf("got %q, %d before it, want %q", got, cut, want)
-	}
+	got, cut := s.Output()
+	assert.True(t, got == want && cut == 0, "got %q, %d before it, want %q", got, cut, want)
 	mu.Lock()
 	defer mu.Unlock()
-	if got := strings.Join(shown, "\n") + "\n"; got != want {
-		t.Errorf("got %q while it ran, want %q", got, want)
-	}
+	got = strings.Join(shown, "\n") + "\n"
+	assert.True(t, got == want, "got %q while it ran, want %q", got, want)
 }
 
 // The last 10 MiB of a log are kept, all of them, without secrets.
@@ -109,7 +103,6 @@ func TestOutputIsDividedBetweenEntries(t *testing.T) {
 	}
 	o.shorten()
 	var m secret.Mask
-	if got, _ := o.text(&m); got != "a line\nand the last one\n" {
-		t.Errorf("got %q", got)
-	}
+	got, _ := o.text(&m)
+	assert.Equal(t, got, "a line\nand the last one\n")
 }

@@ -51,7 +51,7 @@ func TestPrinterEnds(t *testing.T) {
 			p.add("line")
 		}
 		p.close()
-		assert.Equal(t, len(*shown), 0, "it waited for what is not shown")
+		assert.Equal(t, len(*shown), 0, "lines shown")
 		release()
 		<-p.done
 		assert.Equal(t, (*shown)[len(*shown)-1], "1 line not shown", "at the end")

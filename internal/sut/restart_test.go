@@ -16,15 +16,13 @@ import (
 // the new ones.
 func TestRestart(t *testing.T) {
 	testkit.Program(t, "sh")
-	s, err := Start(t.Context(), Spec{Command: "sh -c 'sleep 1000 & sleep 1000; true'"})
-	assert.OK(t, err)
+	s := assert.Value(Start(t.Context(), Spec{Command: "sh -c 'sleep 1000 & sleep 1000; true'"}))(t)
 	before := s.Members()
 	gone := 0
-	if err := s.Restart(t.Context(), 10*time.Millisecond, func() {
+	err := s.Restart(t.Context(), 10*time.Millisecond, func() {
 		gone = len(s.Members())
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
+	assert.OK(t, err)
 	assert.True(t, gone == 0 && len(before) != 0, "%d processes before, %d after they were killed", len(before), gone)
 	after := s.Members()
 	for end := time.Now().Add(time.Minute); len(after) == 0; after = s.Members() { // one that executes a program is found by the next look
@@ -41,30 +39,19 @@ func TestRestart(t *testing.T) {
 		t.Error("it counts as dead")
 	default:
 	}
-	if err := s.Stop(); err != nil {
-		t.Error(err)
-	}
-	if left := s.Exit(); left.Status == "" {
-		t.Error("it has no end")
-	}
+	assert.OK(t, s.Stop())
+	assert.True(t, s.Exit().Status != "", "it has no end")
 }
 
 // TestRestartIsCanceled: a run that ends meanwhile leaves nothing running, and Stop does not wait.
 func TestRestartIsCanceled(t *testing.T) {
 	testkit.Program(t, "sh")
-	s, err := Start(t.Context(), Spec{Command: "sleep 1000"})
-	assert.OK(t, err)
+	s := assert.Value(Start(t.Context(), Spec{Command: "sleep 1000"}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := s.Restart(ctx, time.Hour, cancel); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	if err := s.Stop(); err != nil {
-		t.Error(err)
-	}
-	found, err := Start(t.Context(), Spec{Vars: "http://127.0.0.1:1/"})
-	assert.OK(t, err)
-	if err := found.Restart(t.Context(), 0, func() {}); err == nil {
-		t.Error("a system that was not started here is restarted")
-	}
+	err := s.Restart(ctx, time.Hour, cancel)
+	assert.True(t, errors.Is(err, context.Canceled), "got %v", err)
+	assert.OK(t, s.Stop())
+	found := assert.Value(Start(t.Context(), Spec{Vars: "http://127.0.0.1:1/"}))(t)
+	assert.True(t, found.Restart(t.Context(), 0, func() {}) != nil, "a system that was not started here is restarted")
 	_ = found.Stop()
 }

@@ -13,16 +13,15 @@ import (
 	"carronade/internal/secret"
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // A system does not get the secrets that this process keeps in its environment.
 func TestSystemHasNoSecretsOfThisProcess(t *testing.T) {
 	testkit.Program(t, "sh")
 	t.Setenv(system.OwnEnv+"HEY_APM_1", canary)
-	s := start(t, Spec{Command: "sh -c 'env; echo ready to serve; exec sleep 1000'", Ready: "log:ready to serve", ReadyWithin: 20 * time.Second, Logf: t.Logf})
-	if err := s.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	s := start(t, Spec{Command: "sh -c 'env; echo ready to serve; exec sleep 1000'", Ready: "log:ready to serve", ReadyWithin: time.Minute, Logf: t.Logf})
+	assert.OK(t, s.Stop())
 	if got, _ := s.Output(); !strings.Contains(got, "PATH=") || strings.Contains(got, system.OwnEnv) || strings.Contains(got, canary) {
 		t.Errorf("it got %s", got)
 	}
@@ -33,11 +32,9 @@ func TestOutputOfLongLines(t *testing.T) {
 	testkit.Program(t, "sh")
 	s := start(t, Spec{
 		Command: "sh -c 'printf %08187d 0; echo " + canary + "; echo ready to serve; exec sleep 1000'", Secrets: []string{canary},
-		Ready: "log:ready to serve", ReadyWithin: 20 * time.Second, Logf: t.Logf,
+		Ready: "log:ready to serve", ReadyWithin: time.Minute, Logf: t.Logf,
 	})
-	if err := s.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.Stop())
 	if got, _ := s.Output(); !strings.Contains(got, "0***\n") || strings.Contains(got, canary[:2]) {
 		t.Errorf("got %q", got[max(0, len(got)-100):])
 	}
@@ -47,18 +44,14 @@ func TestOutputOfLongLines(t *testing.T) {
 // it may not have known them.
 func TestBuildOutputIsMasked(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "build.log")
-	if err := os.WriteFile(log, []byte("built with "+canary+"\nenvironment:\n  password: |\n    x7-plain\nmade\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(log, []byte("built with "+canary+"\nenvironment:\n  password: |\n    x7-plain\nmade\n"), 0o600))
 	s := start(t, Spec{Build: &Build{Log: log}, Secrets: []string{canary}, Logf: t.Logf})
 	got, cut, err := s.BuildOutput()
-	if want := "built with ***\nenvironment:\n  password: ***\nmade\n"; got != want || cut != 0 || err != nil {
-		t.Errorf("got %q after %d bytes, %v, want %q", got, cut, err, want)
-	}
+	want := "built with ***\nenvironment:\n  password: ***\nmade\n"
+	assert.True(t, got == want && cut == 0 && err == nil, "got %q after %d bytes, %v, want %q", got, cut, err, want)
 	s = start(t, Spec{Revision: "4.1", Logf: t.Logf})
-	if got, cut, err := s.BuildOutput(); got != "" || cut != 0 || err != nil {
-		t.Errorf("got %q after %d bytes, %v without a build", got, cut, err)
-	}
+	got, cut, err = s.BuildOutput()
+	assert.True(t, got == "" && cut == 0 && err == nil, "got %q after %d bytes, %v without a build", got, cut, err)
 }
 
 // The last lines of a system, which are shortened, have no part of a secret.

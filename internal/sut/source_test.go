@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"carronade/internal/conn"
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
@@ -37,12 +37,11 @@ type fakeServer struct {
 func answering(t testing.TB) (*fakeServer, string) {
 	t.Helper()
 	answer := &fakeServer{status: 200}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := testkit.HTTP(t, func(w http.ResponseWriter, r *http.Request) {
 		answer.seen = r
 		w.WriteHeader(answer.status)
 		fmt.Fprint(w, answer.body)
-	}))
-	t.Cleanup(s.Close)
+	})
 	return answer, s.URL
 }
 
@@ -69,8 +68,7 @@ func TestVars(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			answer.body = test.body
-			s, err := expvarSource(url+"/debug/vars", nil, newFilter(test.filter))
-			assert.OK(t, err)
+			s := assert.Value(expvarSource(url+"/debug/vars", nil, newFilter(test.filter)))(t)
 			defer s.Close()
 			got, err := s.Figures(t.Context())
 			if test.err != "" {
@@ -116,14 +114,12 @@ func TestMetrics(t *testing.T) {
 	defer s.Close()
 	at := time.Unix(1000, 0)
 	s.now = func() time.Time { return at }
-	got, err := s.Figures(t.Context())
-	assert.OK(t, err)
+	got := assert.Value(s.Figures(t.Context()))(t)
 	assert.Same(t, figures(got), map[string]float64{"queue": 4, "queue_max": 9}, "first")
 	at = at.Add(2 * time.Second)
 	answer.body = fmt.Sprintf(metricsText, 16, 10)
-	if got, err = s.Figures(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	got, err = s.Figures(t.Context())
+	assert.OK(t, err)
 	want := map[string]float64{
 		"queue": 4, "queue_max": 9, `http_requests_total{code="200",path="/a\"} b"} [/s]`: 3,
 		"took_sum [/s]": 3, "took_count [/s]": 3, "lag_count [/s]": 3, "made_total [/s]": 3,
@@ -139,16 +135,12 @@ func TestMetrics(t *testing.T) {
 func TestMetricsNamed(t *testing.T) {
 	answer, url := answering(t)
 	answer.body = fmt.Sprintf(metricsText, 10, 10)
-	s, err := prometheusSource(url, nil, newFilter([]string{"lag", "took_bucket{*0.1*}", "http_*"}))
-	assert.OK(t, err)
+	s := assert.Value(prometheusSource(url, nil, newFilter([]string{"lag", "took_bucket{*0.1*}", "http_*"})))(t)
 	at := time.Unix(1000, 0)
 	s.now = func() time.Time { return at }
-	if _, err = s.Figures(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(s.Figures(t.Context()))(t)
 	at = at.Add(time.Second)
-	got, err := s.Figures(t.Context())
-	assert.OK(t, err)
+	got := assert.Value(s.Figures(t.Context()))(t)
 	want := map[string]float64{`lag{quantile="0.5"}`: 3, `took_bucket{le="0.1"} [/s]`: 0, `http_requests_total{code="200",path="/a\"} b"} [/s]`: 0}
 	assert.Same(t, figures(got), want)
 	answer.body = "<html>no metrics</html>"
@@ -160,10 +152,8 @@ func TestMetricsNamed(t *testing.T) {
 // TestRedirect: a source does not connect to where an answer points, nor to an address that is not allowed.
 func TestRedirect(t *testing.T) {
 	asked := false
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
-	defer elsewhere.Close()
-	here := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusFound))
-	defer here.Close()
+	elsewhere := testkit.HTTP(t, func(http.ResponseWriter, *http.Request) { asked = true })
+	here := testkit.HTTP(t, http.RedirectHandler(elsewhere.URL, http.StatusFound).ServeHTTP)
 	s, err := prometheusSource(here.URL, nil, newFilter(nil))
 	assert.OK(t, err)
 	_, err = s.Figures(t.Context())
@@ -188,9 +178,7 @@ func TestSourceFails(t *testing.T) {
 	answer, url := answering(t)
 	s, err := expvarSource(strings.Replace(url, "http://", "http://me:"+canary+"@", 1), http.Header{"authorization": {"ApiKey other-" + canary}}, filter{})
 	assert.OK(t, err)
-	if strings.Contains(s.URL(), canary) {
-		t.Errorf("got the URL %s, which shows the login", s.URL())
-	}
+	assert.True(t, !strings.Contains(s.URL(), canary), "got the URL %s, which shows the login", s.URL())
 	answer.body = "{}"
 	if _, err := s.Figures(t.Context()); err != nil || answer.seen.Header.Get("Authorization") != "ApiKey other-"+canary {
 		t.Errorf("got %v, the system got %q, want the header", err, answer.seen.Header)
@@ -200,9 +188,8 @@ func TestSourceFails(t *testing.T) {
 		t.Errorf("got %v, want 403 without the login", err)
 	}
 	answer.status, answer.body = 200, `{"a":"`+strings.Repeat("x", mostSourceBytes+1)+`"}`
-	if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "larger than") {
-		t.Errorf("got %v, want it too large", err)
-	}
+	_, err = s.Figures(t.Context())
+	assert.True(t, err != nil && strings.Contains(err.Error(), "larger than"), "got %v, want it too large", err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Figures(ctx); err == nil || strings.Contains(err.Error(), canary) {
@@ -222,22 +209,20 @@ func TestSourceIsBounded(t *testing.T) {
 		fmt.Fprintf(&b, "c{n=\"%d\"} 1\n", i)
 	}
 	answer.body = b.String()
-	s, err := prometheusSource(url, nil, filter{})
-	assert.OK(t, err)
+	s := assert.Value(prometheusSource(url, nil, filter{}))(t)
 	for range 3 {
 		got, err := s.Figures(t.Context())
 		assert.True(t, err == nil && len(got) <= mostSourceFigures, "got %d figures, %v, want at most %d", len(got), err, mostSourceFigures)
 	}
-	if len(s.before) > mostSourceFigures {
-		t.Errorf("%d counters are remembered, want at most %d", len(s.before), mostSourceFigures)
-	}
+	assert.True(t, len(s.before) <= mostSourceFigures,
+		"%d counters are remembered, want at most %d", len(s.before), mostSourceFigures)
 	if got := s.Warnings(); len(got) != 1 || !strings.Contains(got[0], "metrics beyond the limit of 200") {
 		t.Errorf("got %q, want a warning", got)
 	}
 }
 
 func TestFilter(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		pattern, name string
 		want          bool
 	}{
@@ -256,8 +241,7 @@ func TestFilter(t *testing.T) {
 		{"!a", "a", false},
 		{"!a", "b", true},
 		{"a*,!ab", "ab", false},
-	}
-	for _, test := range tests {
+	} {
 		assert.Equal(t, newFilter([]string{test.pattern}).Selects(test.name), test.want, "%q selects %q", test.pattern, test.name)
 	}
 }

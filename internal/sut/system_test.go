@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +21,7 @@ import (
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/measure"
-	"carronade/target"
+	"carronade/target/targettest"
 )
 
 func figure(list []measure.Figure, name string) (float64, bool) {
@@ -47,22 +46,17 @@ func TestCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	get(t, addr, "/hold?mib=64")
-	got, err := s.Figures(t.Context())
-	assert.OK(t, err)
-	if v, _ := figure(got, "RSS"); v < 64<<20 {
-		t.Errorf("got RSS %v, want the 64 MiB that it holds", v)
-	}
+	got := assert.Value(s.Figures(t.Context()))(t)
+	v, _ := figure(got, "RSS")
+	assert.True(t, v >= 64<<20, "got RSS %v, want the 64 MiB that it holds", v)
 	for name, want := range map[string]float64{"processes": 1, "queue.active": 3, "active": 5} {
-		if v, ok := figure(got, name); v != want {
-			t.Errorf("got %s = %v, %v, want %v", name, v, ok, want)
-		}
+		v, ok := figure(got, name)
+		assert.True(t, v == want, "got %s = %v, %v, want %v", name, v, ok, want)
 	}
-	if _, ok := figure(got, "other"); ok {
-		t.Error("got a name that the filter excludes")
-	}
-	if cpu, ok := figure(got, "CPU"); !ok || cpu <= 0 {
-		t.Errorf("got %v, %v cores, want the time that it took to fill 64 MiB", cpu, ok)
-	}
+	_, ok := figure(got, "other")
+	assert.True(t, !ok, "got a name that the filter excludes")
+	cpu, ok := figure(got, "CPU")
+	assert.True(t, ok && cpu > 0, "got %v, %v cores, want the time that it took to fill 64 MiB", cpu, ok)
 	select {
 	case <-s.Died():
 		t.Error("it is said to have died")
@@ -70,9 +64,7 @@ func TestCommand(t *testing.T) {
 	}
 	pid := s.Facts()["pid"].(int)
 	assert.OK(t, s.Stop())
-	if err := s.Stop(); err != nil {
-		t.Errorf("stopped twice: %v", err)
-	}
+	assert.OK(t, s.Stop(), "stop it again")
 	assert.True(t, !alive(pid), "process %d is still there", pid)
 	select {
 	case <-s.Died():
@@ -97,8 +89,7 @@ func TestCommand(t *testing.T) {
 // noCanary checks that nothing a system returns contains the secret.
 func noCanary(t testing.TB, s *System) {
 	t.Helper()
-	text, err := json.Marshal([]any{s.Facts(), s.Warnings(), s.LastLines(), s.Exit()})
-	assert.OK(t, err)
+	text := assert.Value(json.Marshal([]any{s.Facts(), s.Warnings(), s.LastLines(), s.Exit()}))(t)
 	assert.True(t, !strings.Contains(string(text), canary), "a secret is shown: %s", text)
 }
 
@@ -128,22 +119,18 @@ func TestPeakBetweenLooks(t *testing.T) {
 	s := start(t, spec)
 	s.Begin(t.Context())
 	get(t, addr, "/spike?mib=96")
-	if _, err := s.Figures(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := s.Finish(t.Context()); got.Peak < 96<<20 {
-		t.Errorf("got a peak of %d bytes, want the 96 MiB that came and went", got.Peak)
-	}
+	assert.Value(s.Figures(t.Context()))(t)
+	got := s.Finish(t.Context())
+	assert.True(t, got.Peak >= 96<<20, "got a peak of %d bytes, want the 96 MiB that came and went", got.Peak)
 }
 
 // TestNoExtraRequests: Begin and Finish send no request to a source.
 func TestNoExtraRequests(t *testing.T) {
 	asked := 0
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	web := testkit.HTTP(t, func(w http.ResponseWriter, _ *http.Request) {
 		asked++
 		fmt.Fprint(w, `{"a":1}`)
-	}))
-	defer web.Close()
+	})
 	s := start(t, Spec{Vars: web.URL})
 	s.Begin(t.Context())
 	s.Finish(t.Context())
@@ -155,7 +142,7 @@ func TestNoExtraRequests(t *testing.T) {
 func TestKill(t *testing.T) {
 	addr := free(t)
 	spec := specOf(t, "family", addr)
-	spec.Listen, spec.StopWithin = []string{addr}, time.Minute
+	spec.Listen, spec.StopWithin = []string{addr}, time.Hour
 	var kill func()
 	spec.Launched = func(k func()) { kill = k }
 	s := start(t, spec)
@@ -170,16 +157,15 @@ func TestKill(t *testing.T) {
 	})
 	began := time.Now()
 	kill()
-	if took := time.Since(began); took > spec.StopWithin/2 {
-		t.Errorf("it took %v: it waits as after TERM", took)
-	}
+	took := time.Since(began)
+	assert.True(t, took <= spec.StopWithin/2, "it took %v: it waits as after TERM", took)
 	for _, pid := range []int{s.child.Pid(), child} {
 		assert.True(t, !alive(pid), "process %d is still there", pid)
 	}
 }
 
 func TestReady(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		ready func(addr string) string
 	}{
@@ -188,17 +174,15 @@ func TestReady(t *testing.T) {
 		{"bare port", func(addr string) string { return addr[strings.LastIndexByte(addr, ':'):] }},
 		{"address", func(addr string) string { return addr }},
 		{"log", func(string) string { return "log:listening on" }},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			addr := free(t)
 			spec := specOf(t, "serve", addr)
 			spec.Ready = test.ready(addr)
 			s := start(t, spec)
 			get(t, addr, "/")
-			if _, ok := s.Facts()["ready_after_s"]; !ok {
-				t.Error("the time until it was ready is missing")
-			}
+			_, ok := s.Facts()["ready_after_s"]
+			assert.True(t, ok, "the time until it was ready is missing")
 		})
 	}
 }
@@ -208,7 +192,7 @@ func TestStartFails(t *testing.T) {
 	addr := free(t)
 	base := specOf(t, "exit", "7", "no such index, token="+canary)
 	dir := t.TempDir()
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		edit  func(*Spec)
 		want  []string
@@ -242,8 +226,7 @@ func TestStartFails(t *testing.T) {
 		{"no such process", func(s *Spec) { s.Command, s.Env, s.PID = "", nil, 1<<22-1 }, []string{"no such process"}, false},
 		{"itself", func(s *Spec) { s.Command, s.Env, s.PID = "", nil, os.Getpid() }, []string{"carronade's own process"}, false},
 		{"the log of a process", func(s *Spec) { s.Command, s.Env, s.PID, s.Ready = "", nil, 1, "log:x" }, []string{"cannot be read"}, true},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			spec := base
 			spec.Env = slices.Clone(base.Env)
@@ -251,25 +234,17 @@ func TestStartFails(t *testing.T) {
 			if err := Check(spec); (err != nil) != test.early {
 				t.Errorf("Check: got %v, want an error: %v", err, test.early)
 			}
-			began := time.Now()
 			s, err := Start(t.Context(), spec)
 			if err == nil {
 				_ = s.Stop()
 				t.Fatal("it started, want an error")
 			}
-			var e *target.Error
-			if !errors.As(err, &e) || e.Hint == "" {
-				t.Errorf("got %v, want a hint", err)
-				return
-			}
-			text := e.Error() + " / " + e.Hint
+			targettest.Explained(t, err, "", "")
+			text := err.Error() + " / " + targettest.HintOf(err)
 			for _, want := range test.want {
 				assert.True(t, strings.Contains(text, want), "got %q, want it to contain %q", text, want)
 			}
 			assert.True(t, !strings.Contains(text, canary), "a secret is shown: %s", text)
-			if took := time.Since(began); took > 10*time.Second {
-				t.Errorf("it took %v", took)
-			}
 		})
 	}
 }
@@ -297,9 +272,7 @@ func TestReadyTakesAStatus(t *testing.T) {
 	s := &System{web: newWeb(), ready: readiness{url: "http://" + addr + "/"}}
 	assert.ErrorHas(t, s.try(t.Context()), "503")
 	get(t, addr, "/status?code=204")
-	if err := s.try(t.Context()); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, s.try(t.Context()))
 }
 
 func TestStartIsCanceled(t *testing.T) {
@@ -307,15 +280,14 @@ func TestStartIsCanceled(t *testing.T) {
 	spec.Listen = []string{free(t)}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := Start(ctx, spec); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want it canceled", err)
-	}
+	_, err := Start(ctx, spec)
+	assert.True(t, errors.Is(err, context.DeadlineExceeded), "got %v, want it canceled", err)
 }
 
 // TestDies kills a system during a run: this is noticed, with its exit status
 // and last output.
 func TestDies(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		kill func(t *testing.T, addr string, pid int)
 		want Exit
@@ -325,8 +297,7 @@ func TestDies(t *testing.T) {
 		{"by itself", func(_ *testing.T, addr string, _ int) {
 			go getQuietly(addr, "/exit")
 		}, Exit{Status: "exit status 3", Code: 3}, "last words, password=***"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			addr := free(t)
 			spec := specOf(t, "serve", addr)
@@ -334,26 +305,18 @@ func TestDies(t *testing.T) {
 			spec.Ready = "log:listening on" // the address accepts before that is printed
 			s := start(t, spec)
 			test.kill(t, addr, s.Facts()["pid"].(int))
-			select {
-			case <-s.Died():
-			case <-time.After(30 * time.Second):
-				t.Fatal("Died was not closed")
-			}
+			testkit.Wait(t, "its end", s.Died())
 			got := s.Exit()
 			assert.True(t, got.After > 0 && !got.At.IsZero(), "the time of its end is missing")
 			got.After, got.At = 0, time.Time{}
 			assert.Equal(t, got, test.want)
 			facts := s.Facts()
 			lines := fmt.Sprint(facts["last_lines"])
-			if facts["exit"] != test.want.Status || !strings.Contains(lines, test.last) {
-				t.Errorf("got %v, %s, want the exit and the last lines", facts["exit"], lines)
-			}
-			if figures, err := s.Figures(t.Context()); err != nil || len(figures) > 0 {
-				t.Errorf("got %v, %v from a dead system, want nothing", figures, err)
-			}
-			if err := s.Stop(); err != nil {
-				t.Errorf("stopping what died: %v", err)
-			}
+			assert.True(t, facts["exit"] == test.want.Status && strings.Contains(lines, test.last),
+				"got %v, %s, want the exit and the last lines", facts["exit"], lines)
+			figures, err := s.Figures(t.Context())
+			assert.True(t, err == nil && len(figures) == 0, "got %v, %v from a dead system, want nothing", figures, err)
+			assert.OK(t, s.Stop(), "stopping what died")
 			assert.True(t, s.Totals().Peak != 0, "its peak is lost")
 			noCanary(t, s)
 		})
@@ -367,8 +330,7 @@ func TestStubborn(t *testing.T) {
 	spec.Listen, spec.StopWithin = []string{addr}, 300*time.Millisecond
 	s := start(t, spec)
 	pid := s.Facts()["pid"].(int)
-	err := s.Stop()
-	assert.ErrorHas(t, err, "did not end within 300ms of TERM and was killed")
+	assert.ErrorHas(t, s.Stop(), "did not end within 300ms of TERM and was killed")
 	assert.True(t, !alive(pid), "process %d is still there", pid)
 }
 
@@ -389,9 +351,8 @@ func TestLeavesNoProcess(t *testing.T) {
 		return false
 	})
 	got, err := s.Figures(t.Context())
-	if n, _ := figure(got, "processes"); err != nil || n != 2 {
-		t.Errorf("got %v processes, %v, want both", n, err)
-	}
+	n, _ := figure(got, "processes")
+	assert.True(t, err == nil && n == 2, "got %v processes, %v, want both", n, err)
 	_ = s.Stop()
 	testkit.Until(t, "the child's end", func() bool { return !alive(child) })
 }
@@ -405,9 +366,8 @@ func TestForks(t *testing.T) {
 	testkit.Until(t, "the end of the command", func() bool { return s.child.State() != nil })
 	testkit.Until(t, "the warning", func() bool { return strings.Contains(strings.Join(s.Warnings(), " "), "went into the background") })
 	got, err := s.Figures(t.Context())
-	if n, _ := figure(got, "processes"); err != nil || n != 1 {
-		t.Errorf("got %v processes, %v, want the one in the background", n, err)
-	}
+	n, _ := figure(got, "processes")
+	assert.True(t, err == nil && n == 1, "got %v processes, %v, want the one in the background", n, err)
 	pid := s.tree.Members()[0]
 	get(t, addr, "/")
 	select {
@@ -415,9 +375,7 @@ func TestForks(t *testing.T) {
 		t.Error("it is said to have died")
 	default:
 	}
-	if err := s.Stop(); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, s.Stop())
 	assert.True(t, !alive(pid), "the process in the background is still there")
 }
 
@@ -432,11 +390,7 @@ func TestForkDies(t *testing.T) {
 	pid := s.tree.Members()[0]
 	s.mu.Unlock()
 	_ = syscall.Kill(pid, syscall.SIGKILL)
-	select {
-	case <-s.Died():
-	case <-time.After(10 * time.Second):
-		t.Fatal("Died was not closed")
-	}
+	testkit.Wait(t, "its end", s.Died())
 }
 
 func TestPID(t *testing.T) {
@@ -445,27 +399,20 @@ func TestPID(t *testing.T) {
 	cmd.Env = append(os.Environ(), roleEnv+"=serve")
 	assert.OK(t, cmd.Start())
 	defer func() { _ = cmd.Wait() }()
-	s := start(t, Spec{PID: cmd.Process.Pid, Listen: []string{addr}, ReadyWithin: 10 * time.Second})
+	s := start(t, Spec{PID: cmd.Process.Pid, Listen: []string{addr}, ReadyWithin: time.Minute})
 	if got := s.Facts(); got["pid"] != cmd.Process.Pid || got["process"] == "" {
 		t.Errorf("got %v, want the process", got)
 	}
 	got, err := s.Figures(t.Context())
-	if v, _ := figure(got, "RSS"); err != nil || v <= 0 {
-		t.Errorf("got RSS %v, %v", v, err)
-	}
-	if err := s.Stop(); err != nil {
-		t.Error(err)
-	}
+	v, _ := figure(got, "RSS")
+	assert.True(t, err == nil && v > 0, "got RSS %v, %v", v, err)
+	assert.OK(t, s.Stop())
 	assert.Must(t, alive(cmd.Process.Pid), "a process that was not started here was ended")
-	assert.Equal(t, s.Exit(), (Exit{}), "for a system that is still running")
+	assert.Equal(t, s.Exit(), (Exit{}), "the exit of a system that still runs")
 
 	s = start(t, Spec{PID: cmd.Process.Pid})
 	_ = cmd.Process.Kill()
-	select {
-	case <-s.Died():
-	case <-time.After(10 * time.Second):
-		t.Fatal("its end was not noticed")
-	}
+	testkit.Wait(t, "its end", s.Died())
 	if got := s.Facts()["exit"]; got != s.Exit().Status || got == "" {
 		t.Errorf("got %v, want its status", got)
 	}
@@ -488,14 +435,12 @@ func TestEnvironment(t *testing.T) {
 	}
 	s := start(t, spec)
 	<-seen
-	if want := "saw plain *** first --x=*** --n=1 last"; lines[0] != want {
-		t.Errorf("got  %q\nwant %q", lines[0], want)
-	}
-	if want, _ := filepath.EvalSymlinks(dir); lines[1] != "in "+want && lines[1] != "in "+dir {
-		t.Errorf("got %q, want it in %s", lines[1], dir)
-	}
+	want := "saw plain *** first --x=*** --n=1 last"
+	assert.True(t, lines[0] == want, "got  %q\nwant %q", lines[0], want)
+	want, _ = filepath.EvalSymlinks(dir)
+	assert.True(t, lines[1] == "in "+want || lines[1] == "in "+dir, "got %q, want it in %s", lines[1], dir)
 	facts := s.Facts()
-	assert.Equal(t, fmt.Sprint(facts["environment"]), "["+roleEnv+" SUT_PLAIN SUT_SECRET]", "got the environment")
+	assert.Equal(t, fmt.Sprint(facts["environment"]), "["+roleEnv+" SUT_PLAIN SUT_SECRET]", "environment")
 	if flags := facts["flags"].(map[string]any); flags["x"] != "file:"+filepath.Join(dir, "token") || flags["n"] != "1" {
 		t.Errorf("got the flags %v, want the reference and not the secret", flags)
 	}
@@ -511,15 +456,13 @@ func TestEnvironment(t *testing.T) {
 func TestGit(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{{"init", "--quiet", "-b", "trace"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "x"}} {
-		if out, err := exec.Command(testkit.Program(t, "git"), append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		out, err := exec.Command(testkit.Program(t, "git"), append([]string{"-C", dir}, args...)...).CombinedOutput()
+		assert.Must(t, err == nil, "%v: %s", err, out)
 	}
 	file := filepath.Join(dir, "server.go")
 	assert.OK(t, os.WriteFile(file, []byte("x"), 0o644))
-	if out, err := exec.Command("git", "-C", dir, "add", file).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := exec.Command("git", "-C", dir, "add", file).CombinedOutput()
+	assert.Must(t, err == nil, "%v: %s", err, out)
 	spec := specOf(t, "silent")
 	spec.Git = dir
 	s := start(t, spec)
@@ -527,9 +470,8 @@ func TestGit(t *testing.T) {
 	if facts["branch"] != "trace" || facts["unstaged_changes"] != true || len(facts["revision"].(string)) != 40 || facts["revision_date"] == "" {
 		t.Errorf("got %v, want the branch, its revision, and the change", facts)
 	}
-	if w := strings.Join(s.Warnings(), " "); !strings.Contains(w, "uncommitted changes") {
-		t.Errorf("got the warnings %q, want one of the change", w)
-	}
+	w := strings.Join(s.Warnings(), " ")
+	assert.True(t, strings.Contains(w, "uncommitted changes"), "got the warnings %q, want one of the change", w)
 }
 
 // TestBuild runs the build of a revision, in its worktree.
@@ -538,7 +480,7 @@ func TestBuild(t *testing.T) {
 	tree := t.TempDir()
 	assert.OK(t, os.WriteFile(filepath.Join(tree, "serve.sh"), []byte("echo serving $1 in $(pwd); exec sleep 1000"), 0o644))
 	b := &Build{GitFacts: GitFacts{Branch: "main", Revision: strings.Repeat("ab", 20), Date: time.Unix(0, 0)}, Tree: tree, Cached: true}
-	s := start(t, Spec{Command: "sh {tree}/serve.sh {branch}", Build: b, Ready: "log:serving main in " + tree, ReadyWithin: 10 * time.Second})
+	s := start(t, Spec{Command: "sh {tree}/serve.sh {branch}", Build: b, Ready: "log:serving main in " + tree, ReadyWithin: time.Minute})
 	if f := s.Facts(); f["revision"] != b.Revision || f["branch"] != "main" || f["build_cached"] != true || f["unstaged_changes"] != false {
 		t.Errorf("got %v, want the build's facts", f)
 	}
@@ -553,16 +495,13 @@ func TestEfficiency(t *testing.T) {
 		over time.Duration
 		peak uint64
 	}{{0, 1}, {time.Second, 0}} {
-		if _, ok := Efficiency(1, bad.over, bad.peak); ok {
-			t.Errorf("%+v: got a number, want none", bad)
-		}
+		_, ok := Efficiency(1, bad.over, bad.peak)
+		assert.True(t, !ok, "%+v: got a number, want none", bad)
 	}
-	if got, ok := PerCore(1000, 500*time.Millisecond); !ok || got != 2000 {
-		t.Errorf("got %v, %v, want 2000 events for each second of a core", got, ok)
-	}
-	if _, ok := PerCore(1, 0); ok {
-		t.Error("got a number without processor time")
-	}
+	got, ok = PerCore(1000, 500*time.Millisecond)
+	assert.True(t, ok && got == 2000, "got %v, %v, want 2000 events for each second of a core", got, ok)
+	_, ok = PerCore(1, 0)
+	assert.True(t, !ok, "got a number without processor time")
 }
 
 // BenchmarkFigures reads everything that a run reads from a system each second:
@@ -575,9 +514,7 @@ func BenchmarkFigures(b *testing.B) {
 	s := start(b, spec)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Figures(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+		assert.Value(s.Figures(b.Context()))(b)
 	}
 }
 

@@ -37,8 +37,7 @@ func TestLaunchEndsWithParent(t *testing.T) {
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), parentEnv+"=1")
 	parent.Stderr = os.Stderr
-	out, err := parent.StdoutPipe()
-	assert.OK(t, err)
+	out := assert.Value(parent.StdoutPipe())(t)
 	assert.OK(t, parent.Start())
 	var child int
 	if _, err := fmt.Fscan(out, &child); err != nil {

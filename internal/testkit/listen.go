@@ -2,6 +2,8 @@ package testkit
 
 import (
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"carronade/internal/testkit/assert"
@@ -31,4 +33,11 @@ func Listen(t testing.TB, serve func(c *net.TCPConn)) (addr string) {
 		}
 	}()
 	return ln.Addr().String()
+}
+
+// HTTP starts a server on loopback that handles requests so. It ends with t.
+func HTTP(t testing.TB, handle http.HandlerFunc) *httptest.Server {
+	s := httptest.NewServer(handle)
+	t.Cleanup(s.Close)
+	return s
 }

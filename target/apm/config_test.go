@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -73,18 +74,11 @@ func TestBadOptions(t *testing.T) {
 				_, err = parseConfig(s, true)
 			}
 			var said *target.Error
-			if !errors.As(err, &said) {
-				t.Fatalf("got %v, want an error with a hint", err)
-			}
-			if !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %q, want %q in it", err, tt.want)
-			}
-			if !strings.Contains(said.Hint, tt.hint) {
-				t.Errorf("hint %q, want %q in it", said.Hint, tt.hint)
-			}
-			if text := err.Error() + said.Hint; strings.Contains(text, "kestrel-9271") {
-				t.Errorf("the secret is in %q", text)
-			}
+			assert.Must(t, errors.As(err, &said), "got %v, want an error with a hint", err)
+			assert.True(t, strings.Contains(err.Error(), tt.want), "got %q, want %q in it", err, tt.want)
+			assert.True(t, strings.Contains(said.Hint, tt.hint), "hint %q, want %q in it", said.Hint, tt.hint)
+			text := err.Error() + said.Hint
+			assert.True(t, !strings.Contains(text, "kestrel-9271"), "the secret is in %q", text)
 		})
 	}
 }
@@ -108,9 +102,8 @@ func TestPresets(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := spec(t, "apm+http://127.0.0.1:1", tt.options)
 			set, _, err := Kind{}.Presets(s.URL, s.Options, s.Given)
-			if got := set["batch-events"]; err != nil || got != tt.want {
-				t.Errorf("got %q, %v; want %q", got, err, tt.want)
-			}
+			got := set["batch-events"]
+			assert.True(t, err == nil && got == tt.want, "got %q, %v; want %q", got, err, tt.want)
 		})
 	}
 }
@@ -132,13 +125,9 @@ func TestConnections(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := spec(t, "apm+https://127.0.0.1:1", tt.options)
 			s.Concurrency = tt.concurrency
-			c, err := parseConfig(s, true)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if c.clients != tt.wantLanes || c.depth != tt.wantEach {
-				t.Errorf("%d connections with %d in flight, want %d with %d", c.clients, c.depth, tt.wantLanes, tt.wantEach)
-			}
+			c := assert.Value(parseConfig(s, true))(t)
+			assert.True(t, c.clients == tt.wantLanes && c.depth == tt.wantEach,
+				"%d connections with %d in flight, want %d with %d", c.clients, c.depth, tt.wantLanes, tt.wantEach)
 		})
 	}
 }
@@ -148,17 +137,14 @@ func TestHead(t *testing.T) {
 	c, err := parseConfig(spec(t, "apm+http://a,b:81/prefix/", map[string]string{
 		"secret-token": "env:APM_TEST_TOKEN", "verbose": "true", "gzip": "1", "header": "User-Agent: me\x00X-Tenant: 7\x00Cookie: env:APM_TEST_TOKEN",
 	}), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	if want := []string{"a:8200", "b:81"}; !slices.Equal(c.bases, want) {
 		t.Errorf("bases %v, want %v", c.bases, want)
 	}
 	want := "POST /prefix/intake/v2/events?verbose HTTP/1.1\r\nHost: a:8200\r\nContent-Type: application/x-ndjson\r\nContent-Encoding: gzip\r\n" +
 		"User-Agent: me\r\nX-Tenant: 7\r\nCookie: kestrel-9271\r\nAuthorization: Bearer kestrel-9271\r\nContent-Length: 12\r\n\r\n"
-	if got := string(c.head("a:8200", 12)); got != want {
-		t.Errorf("got\n%q, want\n%q", got, want)
-	}
+	got := string(c.head("a:8200", 12))
+	assert.True(t, got == want, "got\n%q, want\n%q", got, want)
 	if got, want := len(c.secrets), 2; got != want {
 		t.Errorf("%d secrets are known, want %d", got, want)
 	}
@@ -173,9 +159,7 @@ func TestShowHeader(t *testing.T) {
 		{"reference", "Authorization: env:TOKEN", "Authorization: env:TOKEN"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := showHeader(tt.text); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, showHeader(tt.text), tt.want)
 		})
 	}
 }
@@ -190,52 +174,33 @@ func TestCorpus(t *testing.T) {
 {"error":{"id":"01020304050607080102030405060708","log":{"message":"m"},"timestamp":1700000001000000}}
 `
 	file := filepath.Join(t.TempDir(), "corpus.ndjson")
-	if err := os.WriteFile(file, []byte(recorded), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(file, []byte(recorded), 0o600))
 	options := spec(t, "apm+http://h", map[string]string{"corpus": file}).Options
-	m, err := newBodyPool(options, 1, false) // before it is clear that it fits into the memory
-	if err != nil || m.most != 2 || len(m.source.(*corpus).bodies) != 1 {
-		t.Fatalf("%+v, %v: want the sizes and the first request alone", m, err)
-	}
-	if m, err = newBodyPool(options, 1, true); err != nil {
-		t.Fatal(err)
-	}
-	if m.most != 2 || m.fixed {
-		t.Errorf("up to %d events, all the same: %v; want up to 2, of several sizes", m.most, m.fixed)
-	}
-	cycles, err := m.cycles(t.Context(), 3, 1, func(int, int) []byte { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := assert.Value(newBodyPool(options, 1, false))(t) // before it is clear that it fits into the memory
+	assert.Must(t, m.most == 2 && len(m.source.(*corpus).bodies) == 1, "%+v: want the sizes and the first request alone", m)
+	m = assert.Value(newBodyPool(options, 1, true))(t)
+	assert.True(t, m.most == 2 && !m.fixed,
+		"up to %d events, all the same: %v; want up to 2, of several sizes", m.most, m.fixed)
+	cycles := assert.Value(m.cycles(t.Context(), 3, 1, func(int, int) []byte { return nil }))(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := m.cycles(ended, 3, 1, func(int, int) []byte { return nil }); !errors.Is(err, context.Canceled) {
-		t.Errorf("after an interrupt: %v", err)
-	}
+	_, err := m.cycles(ended, 3, 1, func(int, int) []byte { return nil })
+	assert.True(t, errors.Is(err, context.Canceled), "after an interrupt: %v", err)
 	// Three lanes share two requests: the third sends the first one again, with
 	// other ids.
 	var sent [][]byte
 	for _, b := range cycles {
 		_, left, _ := b.at(0)
-		r, err := b.prepare(0, left, 1800000000000000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := assert.Value(b.prepare(0, left, 1800000000000000))(t)
 		sent = append(sent, bytes.Clone(r.bytes))
 	}
-	if bytes.Count(sent[0], []byte("\n")) != 3 || bytes.Count(sent[1], []byte("\n")) != 2 {
-		t.Errorf("sent %q", sent)
-	}
-	if bytes.Equal(sent[0], sent[2]) || len(sent[0]) != len(sent[2]) {
-		t.Errorf("the same request with the same ids twice:\n%s\n%s", sent[0], sent[2])
-	}
-	if bytes.Contains(sent[0], []byte("0102030405060708")) || bytes.Contains(sent[0], []byte("17000000")) {
-		t.Errorf("recorded ids or times in %s", sent[0])
-	}
+	assert.True(t, bytes.Count(sent[0], []byte("\n")) == 3 && bytes.Count(sent[1], []byte("\n")) == 2, "sent %q", sent)
+	assert.True(t, !bytes.Equal(sent[0], sent[2]) && len(sent[0]) == len(sent[2]),
+		"the same request with the same ids twice:\n%s\n%s", sent[0], sent[2])
+	assert.True(t, !bytes.Contains(sent[0], []byte("0102030405060708")) && !bytes.Contains(sent[0], []byte("17000000")),
+		"recorded ids or times in %s", sent[0])
 	// One event of a request of two, where a phase ends within it.
 	r, err := cycles[0].prepare(2, 1, 1800000000000000)
-	if err != nil || r.events() != 1 || bytes.Count(r.bytes, []byte("\n")) != 2 {
-		t.Errorf("got %q, %v; want one event", r.bytes, err)
-	}
+	assert.True(t, err == nil && r.events() == 1 && bytes.Count(r.bytes, []byte("\n")) == 2,
+		"got %q, %v; want one event", r.bytes, err)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/apm"
 	"carronade/load"
 )
@@ -25,9 +26,7 @@ func ids(t *testing.T, bodies [][]byte) (ids map[string]int, oldest time.Time) {
 				ID        string `json:"id"`
 				Timestamp int64  `json:"timestamp"`
 			}
-			if err := json.Unmarshal(line, &l); err != nil {
-				t.Fatalf("%s: %v", line, err)
-			}
+			assert.OK(t, json.Unmarshal(line, &l), "%s", line)
 			for kind, e := range l {
 				if kind == "metadata" {
 					continue
@@ -69,17 +68,12 @@ func TestFreshIDs(t *testing.T) {
 			maps.Copy(options, tt.options)
 			began := time.Now()
 			r := fire(t, open(t, s.url(), options), plan(tt.events))
-			if r.Measurement.Acked != tt.events || s.events.Load() != tt.events {
-				t.Errorf("acked %d, the server has %d; want %d", r.Measurement.Acked, s.events.Load(), tt.events)
-			}
+			assert.True(t, r.Measurement.Acked == tt.events && s.events.Load() == tt.events,
+				"acked %d, the server has %d; want %d", r.Measurement.Acked, s.events.Load(), tt.events)
 			bodies, _ := s.taken()
 			all, oldest := ids(t, bodies)
-			if got := uint64(len(all)); got != tt.events {
-				t.Errorf("%d different ids, want %d", got, tt.events)
-			}
-			if oldest.Before(began.Add(-10 * time.Minute)) {
-				t.Errorf("the oldest event has the time %v", oldest)
-			}
+			assert.Equal(t, uint64(len(all)), tt.events, "different ids")
+			assert.True(t, !oldest.Before(began.Add(-10*time.Minute)), "the oldest event has the time %v", oldest)
 		})
 	}
 }
@@ -100,14 +94,9 @@ func TestPartialRequests(t *testing.T) {
 		{"metrics", map[string]string{"mix": "metricset"}, apm.Counts{apm.Metricset: 5}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m, err := newBodyPool(spec(t, "apm+http://h", tt.options).Options, 1, true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := assert.Value(newBodyPool(spec(t, "apm+http://h", tt.options).Options, 1, true))(t)
 			b, err := m.source.makePartial(5)
-			if err != nil || b.Counts != tt.want {
-				t.Errorf("got %v, %v; want %v", b.Counts, err, tt.want)
-			}
+			assert.True(t, err == nil && b.Counts == tt.want, "got %v, %v; want %v", b.Counts, err, tt.want)
 		})
 	}
 }
@@ -120,14 +109,11 @@ func TestRepeatBody(t *testing.T) {
 	r := fire(t, open(t, s.url(), map[string]string{"repeat-body": "true", "clients": "3"}), plan(4000))
 	bodies, _ := s.taken()
 	for _, b := range bodies {
-		if !bytes.Equal(b, bodies[0]) {
-			t.Fatal("two different requests")
-		}
+		assert.Must(t, bytes.Equal(b, bodies[0]), "two different requests")
 	}
 	_, oldest := ids(t, bodies[:1])
-	if r.Measurement.Acked != 4000 || len(bodies) != 100 || oldest.Before(began.Add(-10*time.Minute)) {
-		t.Errorf("acked %d in %d requests of %v, want 4000 in 100, and today", r.Measurement.Acked, len(bodies), oldest)
-	}
+	assert.True(t, r.Measurement.Acked == 4000 && len(bodies) == 100 && !oldest.Before(began.Add(-10*time.Minute)),
+		"acked %d in %d requests of %v, want 4000 in 100, and today", r.Measurement.Acked, len(bodies), oldest)
 }
 
 // Bytes counts the bodies before compression, and Wire the bytes sent.
@@ -141,44 +127,30 @@ func TestVolume(t *testing.T) {
 	for _, b := range bodies {
 		plain += len(b)
 	}
-	if got, want := r.Measurement.Bytes, uint64(plain); got != want {
-		t.Errorf("bytes %d, want %d", got, want)
-	}
+	assert.Equal(t, r.Measurement.Bytes, uint64(plain), "bytes")
 	written, read := sess.Wire()
-	if written == 0 || written > uint64(plain)*8/10 || read == 0 {
-		t.Errorf("%d bytes on the wire of %d, %d read", written, plain, read)
-	}
+	assert.True(t, written > 0 && written <= uint64(plain)*8/10 && read > 0,
+		"%d bytes on the wire of %d, %d read", written, plain, read)
 }
 
 // A request that is sent again while it is still in flight is copied, with the
 // same ids.
 func TestBusyRequestIsCopied(t *testing.T) {
 	m, err := newBodyPool(spec(t, "apm+http://h", map[string]string{"events": "2", "spans": "1", "gzip": "1"}).Options, 1, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cycles, err := m.cycles(t.Context(), 1, 2, func(int, int) []byte { return []byte("head\r\n\r\n") })
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	cycles := assert.Value(m.cycles(t.Context(), 1, 2, func(int, int) []byte { return []byte("head\r\n\r\n") }))(t)
 	b := cycles[0]
-	first, err := b.prepare(0, 4, 1800000000000000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := assert.Value(b.prepare(0, 4, 1800000000000000))(t)
 	again, err := b.prepare(0, 4, 1800000000000000)
 	if err != nil || &first.bytes[0] == &again.bytes[0] || !bytes.Equal(first.bytes, again.bytes) {
 		t.Errorf("%v; the same memory: %v, the same bytes: %v", err, &first.bytes[0] == &again.bytes[0], bytes.Equal(first.bytes, again.bytes))
 	}
 	first.release()
 	next, err := b.prepare(0, 4, 1800000000000000)
-	if err != nil || next != first {
-		t.Errorf("%v; the request that is free again was not used", err)
-	}
+	assert.True(t, err == nil && next == first, "%v; the request that is free again was not used", err)
 	// The next pass over the cycle has other ids.
 	old := bytes.Clone(first.bytes)
 	first.release()
-	if _, err := b.prepare(b.ends[len(b.ends)-1], 4, 1800000000000000); err != nil || bytes.Equal(old, first.bytes) {
-		t.Errorf("%v; a second pass with the ids of the first", err)
-	}
+	_, err = b.prepare(b.ends[len(b.ends)-1], 4, 1800000000000000)
+	assert.True(t, err == nil && !bytes.Equal(old, first.bytes), "%v; a second pass with the ids of the first", err)
 }

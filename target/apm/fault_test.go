@@ -25,16 +25,15 @@ import (
 type scriptedServer struct {
 	ln     net.Listener
 	n      atomic.Int64
-	script func(n int, c net.Conn, r *bufio.Reader, length int) bool
+	script script
 	wg     sync.WaitGroup
 	mu     sync.Mutex
 	conns  map[net.Conn]bool
 }
 
-func newScriptedServer(t testing.TB, script func(n int, c net.Conn, r *bufio.Reader, length int) bool) *scriptedServer {
+func newScriptedServer(t testing.TB, script script) *scriptedServer {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	ln := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s := &scriptedServer{ln: ln, script: script, conns: map[net.Conn]bool{}}
 	s.wg.Go(s.accept)
 	t.Cleanup(s.stop)
@@ -121,37 +120,62 @@ func respond(c net.Conn, r *bufio.Reader, length int, answer string) bool {
 	return err == nil
 }
 
+// A script answers the n-th request, whose body has not been read.
+type script func(n int, c net.Conn, r *bufio.Reader, length int) bool
+
+// fourth accepts each request but the fourth.
+func fourth(fault func(c net.Conn, r *bufio.Reader, length int) bool) script {
+	return func(n int, c net.Conn, r *bufio.Reader, length int) bool {
+		if n == 3 {
+			return fault(c, r, length)
+		}
+		return respond(c, r, length, accepted)
+	}
+}
+
+// fourthGets answers the fourth request so, and closes its connection if it shall.
+func fourthGets(answer string, closes bool) script {
+	return fourth(func(c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, answer) && !closes })
+}
+
 // Faults of a server or a connection, and the outcomes that they lead to.
 func TestFaults(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Parallel()
 	// Only two cases are about the time limit of a request. In all others no stall of
 	// the machine may exceed it.
-	small := map[string]string{"clients": "1", "events": "5", "spans": "0", "request-timeout": "1m"}
+	with := func(name, value string) map[string]string {
+		return map[string]string{"clients": "1", "events": "5", "spans": "0", "request-timeout": "1m", name: value}
+	}
+	small, large := with("frames", "3"), with("frames", "10000")
+	hasty := with("request-timeout", "5s")
+	reluctant := with("frames", "10000")
+	reluctant["request-timeout"] = "5s"
+	long := `{"accepted":0,"errors":[{"message":"` + strings.Repeat("no ", 100_000) + `"}]}`
 	for _, tt := range []struct {
 		name    string
 		options map[string]string
-		script  func(n int, c net.Conn, r *bufio.Reader, length int) bool
+		script  script
 		class   load.Class
 		failed  uint64 // of 10 batches of 5 events
 		unknown uint64
 		text    string
 	}{
 		{
-			name: "chunked answers are read",
+			name: "chunked answers are read", options: small,
 			script: func(_ int, c net.Conn, r *bufio.Reader, length int) bool {
 				return respond(c, r, length, "HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{\"a\r\n13\r\nccepted\":5}        \r\n0\r\n\r\n")
 			},
 		},
 		{
-			name: "a connection for each answer",
+			name: "a connection for each answer", options: small,
 			script: func(_ int, c net.Conn, r *bufio.Reader, length int) bool {
 				respond(c, r, length, "HTTP/1.1 202 Accepted\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 				return false
 			},
 		},
 		{
-			name: "503 after half of the requests",
+			name: "503 after half of the requests", options: small,
 			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
 				if n < 5 {
 					return respond(c, r, length, accepted)
@@ -161,115 +185,58 @@ func TestFaults(t *testing.T) {
 			class: load.Throttled, failed: 25, text: "503 Service Unavailable",
 		},
 		{
-			name: "an answer longer than its buffer",
-			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
-				if n != 3 {
-					return respond(c, r, length, accepted)
-				}
-				text := `{"accepted":0,"errors":[{"message":"` + strings.Repeat("no ", 100_000) + `"}]}`
-				return respond(c, r, length, fmt.Sprintf("HTTP/1.1 400 Bad Request\r\nContent-Length: %d\r\n\r\n%s", len(text), text))
-			},
-			class: load.Rejected, failed: 5, text: "400",
+			name: "an answer longer than its buffer", options: small,
+			script: fourthGets(fmt.Sprintf("HTTP/1.1 400 Bad Request\r\nContent-Length: %d\r\n\r\n%s", len(long), long), false),
+			class:  load.Rejected, failed: 5, text: "400",
 		},
 		{
-			name: "closed without an answer",
-			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
-				r.Discard(length)
-				return n != 3 && respond(c, r, 0, accepted)
-			},
+			name: "closed without an answer", options: small, script: fourthGets("", true),
 			class: load.Disconnected, unknown: 5, text: "the server closed the connection",
 		},
 		{
-			name: "an answer cut short",
-			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
-				if n == 3 {
-					respond(c, r, length, "HTTP/1.1 202 Accepted\r\nContent-Length: 40\r\n\r\n{\"accep")
-					return false
-				}
-				return respond(c, r, length, accepted)
-			},
+			name: "an answer cut short", options: small, script: fourthGets("HTTP/1.1 202 Accepted\r\nContent-Length: 40\r\n\r\n{\"accep", true),
 			class: load.Disconnected, unknown: 5, text: "the server closed the connection",
 		},
 		{
-			name: "chunks cut short",
-			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
-				if n == 3 {
-					respond(c, r, length, "HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab")
-					return false
-				}
-				return respond(c, r, length, accepted)
-			},
+			name: "chunks cut short", options: small, script: fourthGets("HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", true),
 			class: load.Disconnected, unknown: 5, text: "the server closed the connection",
 		},
 		{
-			name: "garbage",
-			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
-				if n == 3 {
-					return respond(c, r, length, "SSH-2.0-OpenSSH_9.2\r\n\r\n")
-				}
-				return respond(c, r, length, accepted)
-			},
+			name: "garbage", options: small, script: fourthGets("SSH-2.0-OpenSSH_9.2\r\n\r\n", false),
 			class: load.Protocol, unknown: 5, text: "HTTP/1.1",
 		},
 		{
-			name: "silence",
-			options: map[string]string{
-				"clients": "1", "events": "5", "spans": "0", "request-timeout": "5s",
-			},
-			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
-				if n == 3 {
-					r.Discard(length)
-					return true
-				}
-				return respond(c, r, length, accepted)
-			},
+			name: "silence", options: hasty, script: fourthGets("", false),
 			class: load.Timeout, unknown: 5, text: "no answer within",
 		},
 		{
-			name: "too large, answered before it was read",
-			options: map[string]string{
-				"clients": "1", "events": "5", "spans": "0", "frames": "10000", "request-timeout": "1m",
-			},
-			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
-				if n == 3 {
-					io.WriteString(c, "HTTP/1.1 413 Request Entity Too Large\r\nContent-Length: 0\r\n\r\n")
-					// Closed for writing, so that no reset overtakes the answer.
-					c.(*net.TCPConn).CloseWrite()
-					r.Discard(length)
-					return false
-				}
-				return respond(c, r, length, accepted)
-			},
+			name: "too large, answered before it was read", options: large,
+			script: fourth(func(c net.Conn, r *bufio.Reader, length int) bool {
+				io.WriteString(c, "HTTP/1.1 413 Request Entity Too Large\r\nContent-Length: 0\r\n\r\n")
+				// Closed for writing, so that no reset overtakes the answer.
+				c.(*net.TCPConn).CloseWrite()
+				r.Discard(length)
+				return false
+			}),
 			class: load.TooLarge, failed: 5, text: "413",
 		},
 		{
-			name: "stops reading",
-			options: map[string]string{
-				"clients": "1", "events": "5", "spans": "0", "frames": "10000", "request-timeout": "5s",
-			},
-			script: func(n int, c net.Conn, r *bufio.Reader, length int) bool {
-				if n == 3 {
-					io.Copy(io.Discard, &trickle{c: c, left: 1000})
-					return false
-				}
-				return respond(c, r, length, accepted)
-			},
+			name: "stops reading", options: reluctant,
+			script: fourth(func(c net.Conn, _ *bufio.Reader, _ int) bool {
+				io.Copy(io.Discard, &trickle{c: c, left: 1000})
+				return false
+			}),
 			class: load.Timeout, unknown: 5, text: "no answer within",
 		},
 	} {
 		onIOMethods(t, tt.name, func(t *testing.T, selectIO func(*session)) {
 			s := newScriptedServer(t, tt.script)
-			options := tt.options
-			if options == nil {
-				options = small
-			}
-			sess := open(t, s.url(), options)
+			sess := open(t, s.url(), tt.options)
 			selectIO(sess)
 			r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 50}})
 			c := r.Measurement.Counts
-			if c.Failed != tt.failed || c.Unknown != tt.unknown || c.Acked+c.Failed+c.Unknown != 50 {
-				t.Errorf("acked %d, failed %d, unknown %d; want %d failed and %d unknown of 50", c.Acked, c.Failed, c.Unknown, tt.failed, tt.unknown)
-			}
+			assert.True(t, c.Failed == tt.failed && c.Unknown == tt.unknown && c.Acked+c.Failed+c.Unknown == 50,
+				"acked %d, failed %d, unknown %d; want %d failed and %d unknown of 50", c.Acked, c.Failed, c.Unknown, tt.failed, tt.unknown)
 			if tt.text == "" {
 				return
 			}
@@ -325,9 +292,8 @@ func TestRestart(t *testing.T) {
 	defer cut.Stop()
 	r := fire(t, sess, load.Plan{Schedule: load.Constant(2000), Measurement: load.Limits{Time: 600 * time.Millisecond}})
 	c := r.Measurement.Counts
-	if c.Sent != 1200 || c.Acked+c.Failed+c.Unknown != 1200 || c.Acked < 1000 {
-		t.Errorf("sent %d, acked %d, failed %d, unknown %d; want 1200 sent and most of them acked", c.Sent, c.Acked, c.Failed, c.Unknown)
-	}
+	assert.True(t, c.Sent == 1200 && c.Acked+c.Failed+c.Unknown == 1200 && c.Acked >= 1000,
+		"sent %d, acked %d, failed %d, unknown %d; want 1200 sent and most of them acked", c.Sent, c.Acked, c.Failed, c.Unknown)
 	reconnects := uint64(0)
 	for _, b := range sess.Brokers() {
 		reconnects += b.Reconnects
@@ -348,9 +314,8 @@ func TestRestarts(t *testing.T) {
 		sess := open(t, s.url(), map[string]string{"clients": "100", "max-in-flight": "3", "events": "5", "spans": "0"})
 		selectIO(sess)
 		c := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 5 * requests}, Threads: 2}).Measurement.Counts
-		if c.Sent != 5*requests || c.Acked+c.Failed+c.Unknown != c.Sent || c.Acked < c.Sent/2 || c.Unknown == 0 {
-			t.Errorf("sent %d, acked %d, failed %d, unknown %d; want %d sent once each, most of them acked", c.Sent, c.Acked, c.Failed, c.Unknown, 5*requests)
-		}
+		assert.True(t, c.Sent == 5*requests && c.Acked+c.Failed+c.Unknown == c.Sent && c.Acked >= c.Sent/2 && c.Unknown > 0,
+			"sent %d, acked %d, failed %d, unknown %d; want %d sent once each, most of them acked", c.Sent, c.Acked, c.Failed, c.Unknown, 5*requests)
 		reconnects := uint64(0)
 		for _, b := range sess.Brokers() {
 			reconnects += b.Reconnects
@@ -365,13 +330,9 @@ func TestServerNeverComesBack(t *testing.T) {
 	s := newScriptedServer(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
 	sess := open(t, s.url(), map[string]string{"clients": "1", "events": "5", "spans": "0", "request-timeout": "200ms"})
 	s.stop()
-	began := time.Now()
 	r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 100}})
 	if c := r.Measurement.Counts; c.Acked > 0 || c.Failed+c.Unknown != 100 || r.Classes["refused"] != c.Failed || r.Classes["disconnected"] != c.Unknown {
 		t.Errorf("acked %d, failed %d, unknown %d, classes %v; want 100, those that failed refused and the unknown ones disconnected", c.Acked, c.Failed, c.Unknown, r.Classes)
-	}
-	if d := time.Since(began); d > 10*time.Second {
-		t.Errorf("it took %v", d)
 	}
 	if got := strings.Join(sess.Warnings(), "\n"); !strings.Contains(got, "connecting to ") || !strings.Contains(got, "refused") {
 		t.Errorf("the warnings do not say why: %q", got)
@@ -382,9 +343,9 @@ func TestServerNeverComesBack(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		obey, wait  string // s
-		least, most time.Duration
-	}{{"false", "60", 0, 30 * time.Second}, {"true", "1", time.Second, 30 * time.Second}} {
+		obey, wait string        // s
+		least      time.Duration // that the run takes
+	}{{"false", "100000", 0}, {"true", "1", time.Second}} { // with more than a day the test would not end
 		t.Run(tt.obey, func(t *testing.T) {
 			t.Parallel()
 			s := newIntake(t, false)
@@ -400,12 +361,9 @@ func TestRetryAfter(t *testing.T) {
 			sess := open(t, s.url(), map[string]string{"clients": "1", "events": "1", "spans": "0", "retry-after": tt.obey})
 			began := time.Now()
 			r := fire(t, sess, load.Plan{Measurement: load.Limits{Events: 5}})
-			if d := time.Since(began); d < tt.least || d > tt.most {
-				t.Errorf("it took %v, want %v to %v", d, tt.least, tt.most)
-			}
-			if c := r.Measurement.Counts; c.Acked != 4 || c.Failed != 1 {
-				t.Errorf("acked %d, failed %d; want 4 and 1", c.Acked, c.Failed)
-			}
+			assert.True(t, time.Since(began) >= tt.least, "it took %v, want %v or more", time.Since(began), tt.least)
+			c := r.Measurement.Counts
+			assert.True(t, c.Acked == 4 && c.Failed == 1, "acked %d, failed %d; want 4 and 1", c.Acked, c.Failed)
 		})
 	}
 }
@@ -472,9 +430,8 @@ func TestNeverSent(t *testing.T) {
 	fire(t, sess, load.Plan{Measurement: load.Limits{Events: 25}, Observe: func(o []load.Outcome) { out = append(out, o...) }})
 	assert.Must(t, len(out) == 5, "%d outcomes of 5 batches", len(out))
 	for _, o := range out {
-		if o.Failed != 5 || o.Class != load.Refused || o.Sent >= 0 || o.Wire != 0 {
-			t.Errorf("got %+v, want 5 failed that were not sent", o)
-		}
+		assert.True(t, o.Failed == 5 && o.Class == load.Refused && o.Sent < 0 && o.Wire == 0,
+			"got %+v, want 5 failed that were not sent", o)
 	}
 }
 
@@ -494,9 +451,9 @@ func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 		k := newLink(l, here)
 		k.startedAt, l.link = tt.since, k
 		k.Kill(errServerClosed)
-		assert.Equal(t, l.lost(k), tt.want, "up since %v: usable", tt.since)
+		assert.Equal(t, l.lost(k), tt.want, "whether it was lost, up since %v", tt.since)
 	}
-	assert.Equal(t, happened, 2, "lost connections are in the report")
+	assert.Equal(t, happened, 2, "lost connections in the report")
 }
 
 // A clockSink is a sink with a fixed time.
@@ -516,7 +473,6 @@ func TestOverlappingPausesCountOnce(t *testing.T) {
 	}
 	sink.at = 5 * time.Second
 	l.pause(sink.at, 10*time.Second)
-	if l.metrics.paused != 14*time.Second || l.metrics.throttled != 4 {
-		t.Errorf("paused for %v after %d answers, want 14s after 4", l.metrics.paused, l.metrics.throttled)
-	}
+	assert.True(t, l.metrics.paused == 14*time.Second && l.metrics.throttled == 4,
+		"paused for %v after %d answers, want 14s after 4", l.metrics.paused, l.metrics.throttled)
 }

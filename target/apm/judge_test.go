@@ -52,7 +52,7 @@ func TestEvaluate(t *testing.T) {
 			s := &session{cfg: &config{}}
 			got := s.evaluate(tt.status, []byte(tt.body), !strings.HasSuffix(tt.body, cut), 10)
 			assert.Equal(t, got, tt.want)
-			assert.Equal(t, got.acked+got.failed+got.unknown, 10, "of 10 events are accounted for")
+			assert.Equal(t, got.acked+got.failed+got.unknown, 10, "events that are accounted for")
 		})
 	}
 }
@@ -69,9 +69,8 @@ func FuzzEvaluate(f *testing.F) {
 		v := s.evaluate(status, body, len(body)%2 == 0, 7)
 		assert.Must(t, v.acked >= 0 && v.failed >= 0 && v.unknown >= 0 && v.acked+v.failed+v.unknown == 7, "%+v does not add up to 7", v)
 		assert.Must(t, (v.acked < 7) == (v.class != load.OK), "%+v: a class without a failure, or the reverse", v)
-		if strings.ContainsAny(v.text, "\r\n\x00") || len(v.text) > mostText+60 {
-			t.Fatalf("a text of %d bytes: %q", len(v.text), v.text)
-		}
+		assert.Must(t, !strings.ContainsAny(v.text, "\r\n\x00") && len(v.text) <= mostText+60,
+			"a text of %d bytes: %q", len(v.text), v.text)
 	})
 }
 

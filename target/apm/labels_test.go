@@ -66,12 +66,11 @@ func TestLabelsAreValid(t *testing.T) {
 	for _, intake := range []string{"v2", "rum-v2", "rum-v3", "v1"} {
 		s := startStandin(t, standin.Options{})
 		r := fire(t, open(t, "apm+http://"+s.Addr(), map[string]string{"intake": intake, optEventLabel: "order=${rnd.nextLong()}"}), plan(400))
-		assert.Equal(t, r.Measurement.Acked, 400, "%s: acked of 400: %v", intake, r.Failures)
+		assert.Equal(t, r.Measurement.Acked, 400, "%s: events acked: %v", intake, r.Failures)
 		m, err := newBodyPool(spec(t, "apm+http://h", map[string]string{"intake": intake, optEventLabel: "order=o-${rnd.nextLong()}"}).Options, 1, true)
 		assert.OK(t, err)
-		if body := m.source.Make(3).Bytes; bytes.Count(body, []byte(`"order":"o-`)) != 10 {
-			t.Errorf("%s: the body has not ten labels: %s", intake, body)
-		}
+		body := m.source.Make(3).Bytes
+		assert.True(t, bytes.Count(body, []byte(`"order":"o-`)) == 10, "%s: the body has not ten labels: %s", intake, body)
 	}
 }
 
@@ -81,12 +80,10 @@ func TestLabelsHideTheEnvironment(t *testing.T) {
 	t.Setenv("CARRONADE_TEST", value)
 	c, err := parseConfig(spec(t, "apm+http://h", map[string]string{optEventLabel: "a=%{env:get('CARRONADE_TEST')}"}), true)
 	assert.OK(t, err)
-	sent, err := json.Marshal(value)
-	assert.OK(t, err)
+	sent := assert.Value(json.Marshal(value))(t)
 	for _, text := range []string{value, string(sent), strconv.Quote(value)} {
-		if got := c.redactor.line("invalid label " + text); strings.Contains(got, "hunter2") || strings.Contains(got, "more") {
-			t.Errorf("got %q", got)
-		}
+		got := c.redactor.line("invalid label " + text)
+		assert.True(t, !strings.Contains(got, "hunter2") && !strings.Contains(got, "more"), "got %q", got)
 	}
 }
 

@@ -29,10 +29,6 @@ func spawnStandin(t *testing.T, args ...string) *standin.Child {
 	t.Helper()
 	child, err := standin.Spawn(t.Context(), "", append([]string{"apm", "--discard", "--listen", "127.0.0.1:0"}, args...)...)
 	assert.OK(t, err)
-	t.Cleanup(func() {
-		if err := child.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { assert.OK(t, child.Stop()) })
 	return child
 }

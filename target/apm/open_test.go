@@ -1,7 +1,6 @@
 package apm
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"carronade/internal/socket"
 	"carronade/internal/testkit"
@@ -23,8 +21,7 @@ import (
 // refused opens a session, which must fail, and returns the error.
 func refused(t *testing.T, url string, options map[string]string) *target.Error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := testkit.Minute(t)
 	s, err := Kind{}.Open(ctx, spec(t, url, options))
 	if err == nil {
 		s.Close()
@@ -42,13 +39,12 @@ func TestOpenRefuses(t *testing.T) {
 	plain, secure := newIntake(t, false), newIntake(t, true)
 	ca := authority(t, secure)
 	answering := func(status int, body string) string {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := testkit.HTTP(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost {
 				w.WriteHeader(status)
 			}
 			io.WriteString(w, body)
-		}))
-		t.Cleanup(s.Close)
+		})
 		return "apm+" + s.URL
 	}
 	says := func(listen bool, text string) string {
@@ -89,9 +85,8 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			said := refused(t, tt.url, tt.options)
-			if !strings.Contains(said.Error(), tt.want) || !strings.Contains(said.Hint, tt.hint) {
-				t.Errorf("got %q (hint: %q), want %q (hint: %q)", said, said.Hint, tt.want, tt.hint)
-			}
+			assert.True(t, strings.Contains(said.Error(), tt.want) && strings.Contains(said.Hint, tt.hint),
+				"got %q (hint: %q), want %q (hint: %q)", said, said.Hint, tt.want, tt.hint)
 			assert.True(t, !strings.Contains(said.Error()+said.Hint, "kestrel-9271"), "the secret is in %q (%q)", said, said.Hint)
 		})
 	}
@@ -117,17 +112,13 @@ func TestNoSecretIsShown(t *testing.T) {
 		})
 		sp := spec(t, s.url(), options)
 		sp.Logf = func(format string, args ...any) { log.WriteString(format) }
-		sess, err := Kind{}.Open(t.Context(), sp)
-		assert.OK(t, err)
+		sess := assert.Value(Kind{}.Open(t.Context(), sp))(t)
 		r := fire(t, sess.(*session), plan(40))
 		shown, err := json.Marshal(map[string]any{"facts": sess.Facts(), "warnings": sess.Warnings(), "failures": r.Failures, "clients": sess.(*session).Brokers()})
 		assert.OK(t, err)
-		if err := sess.Close(); err != nil {
-			t.Error(err)
-		}
-		if text := string(shown) + log.String(); strings.Contains(text, canary[:5]) {
-			t.Errorf("%v: the secret is in %s", options, text)
-		}
+		assert.OK(t, sess.Close())
+		text := string(shown) + log.String()
+		assert.True(t, !strings.Contains(text, canary[:5]), "%v: the secret is in %s", options, text)
 		sent := false
 		_, heads := s.taken()
 		for _, h := range heads {
@@ -146,9 +137,8 @@ func TestFacts(t *testing.T) {
 	f := sess.Facts()
 	assert.Equal(t, f["version"], "9.6.0", "version")
 	request := f["request"].(map[string]any)
-	if got := request["compressed_to"].(float64); got <= 0.01 || got >= 0.9 {
-		t.Errorf("compressed to %v", got)
-	}
+	got := request["compressed_to"].(float64)
+	assert.True(t, got > 0.01 && got < 0.9, "compressed to %v", got)
 	if got := request["kinds"].(map[string]any); got["transaction"] != 10.0 || got["span"] != 30.0 {
 		t.Errorf("kinds %v, want 10 transactions and 30 spans", got)
 	}
@@ -188,8 +178,7 @@ func TestShares(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			sp := spec(t, tt.url, tt.options)
 			sp.Scheduled = tt.scheduled
-			s, err := Kind{}.Open(t.Context(), sp)
-			assert.OK(t, err)
+			s := assert.Value(Kind{}.Open(t.Context(), sp))(t)
 			defer s.Close()
 			assert.Equal(t, s.(*session).Shares(), tt.want)
 		})

@@ -148,8 +148,7 @@ func open(t testing.TB, text string, options map[string]string) *session {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	s, err := Kind{}.Open(ctx, spec(t, text, options))
-	assert.OK(t, err, "open %s", text)
+	s := assert.Value(Kind{}.Open(ctx, spec(t, text, options)))(t, "open %s", text)
 	t.Cleanup(func() { s.Close() })
 	return s.(*session)
 }
@@ -161,7 +160,6 @@ func fire(t testing.TB, s *session, p load.Plan) *load.Result {
 	if p.MaxInFlight == 0 {
 		p.MaxInFlight = s.cfg.depth
 	}
-	r, err := load.Fire(t.Context(), p, s)
-	assert.OK(t, err)
+	r := assert.Value(load.Fire(t.Context(), p, s))(t)
 	return r
 }

@@ -17,8 +17,7 @@ import (
 func startStandin(t testing.TB, o standin.Options) *standin.Server {
 	t.Helper()
 	o.Listen = "127.0.0.1:0"
-	s, err := standin.Start(o)
-	assert.OK(t, err)
+	s := assert.Value(standin.Start(o))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -29,13 +28,11 @@ func TestStandinFacts(t *testing.T) {
 	for _, discard := range []bool{false, true} {
 		s := startStandin(t, standin.Options{Discard: discard})
 		f := open(t, "apm+http://"+s.Addr(), nil).Facts()
-		if _, discards := f["discards"]; f["standin"] != true || discards != discard {
-			t.Errorf("discarding %t: the facts are %v", discard, f)
-		}
+		_, discards := f["discards"]
+		assert.True(t, f["standin"] == true && discards == discard, "discarding %t: the facts are %v", discard, f)
 	}
-	if f := open(t, newIntake(t, false).url(), nil).Facts(); f["standin"] != nil {
-		t.Errorf("a server that is not a stand-in: %v", f["standin"])
-	}
+	f := open(t, newIntake(t, false).url(), nil).Facts()
+	assert.True(t, f["standin"] == nil, "a server that is not a stand-in: %v", f["standin"])
 }
 
 // The stand-in, which checks events, accepts every event of every protocol.
@@ -65,7 +62,7 @@ func TestStandinAcceptsAll(t *testing.T) {
 				maps.Copy(all, options)
 				sess := open(t, "apm+http://"+s.Addr(), all)
 				r := fire(t, sess, plan(503))
-				assert.Equal(t, r.Measurement.Acked, 503, "acked of 503: %v", r.Failures)
+				assert.Equal(t, r.Measurement.Acked, 503, "events acked: %v", r.Failures)
 			})
 		}
 	}
@@ -80,11 +77,10 @@ func TestStandinCountsLogs(t *testing.T) {
 	if c := s.Counts(); r.Measurement.Acked != 200 || c.Logs != 200 || c.Accepted != 200 || c.Invalid != 0 {
 		t.Errorf("acked %d, the server: %v", r.Measurement.Acked, c)
 	}
-	if w := sess.Warnings(); len(w) > 0 {
-		t.Errorf("warnings %q", w)
-	}
+	w := sess.Warnings()
+	assert.True(t, len(w) == 0, "warnings %q", w)
 	kinds, _ := sess.Facts()["request"].(map[string]any)["kinds"].(map[string]any)
-	assert.Equal(t, kinds["log"], 10.0, "kinds of a request %v, want 10 logs", kinds)
+	assert.Equal(t, kinds["log"], 10.0, "logs of a request with the kinds %v", kinds)
 }
 
 // A server that is too old for logs refuses them. The report says so, by its version
@@ -116,8 +112,7 @@ func TestOldServerRefusesLogs(t *testing.T) {
 				})
 			}
 			sess := open(t, s.url(), map[string]string{"mix": tt.mix, "spans": "0"})
-			r := fire(t, sess, plan(40))
-			assert.Equal(t, r.Measurement.Failed > 0, tt.refuses, "failed %d", r.Measurement.Failed)
+			assert.Equal(t, fire(t, sess, plan(40)).Measurement.Failed > 0, tt.refuses, "events failed")
 			w := strings.Join(sess.Warnings(), "\n")
 			assert.True(t, (tt.want != "" || w == "") && strings.Contains(w, tt.want), "warnings %q, want %q", w, tt.want)
 		})
@@ -137,17 +132,12 @@ func TestIndexedThroughStandin(t *testing.T) {
 			s := startStandin(t, standin.Options{Index: n.URL, Lose: lose})
 			sess := open(t, "apm+http://"+s.Addr(), options)
 			r := fire(t, sess, plan(2005))
-			x, err := sess.Confirm(t.Context(), r.Measurement.Acked)
-			assert.OK(t, err)
-			if r.Measurement.Acked != 2005 || x.Expected != 2005 || x.Documents() != 2005-int64(lose) || !x.Stable {
-				t.Errorf("acked %d, indexed %+v; want 2005 and %d documents", r.Measurement.Acked, x, 2005-lose)
-			}
-			if c := s.Counts(); c.Logs == 0 {
-				t.Errorf("no logs were sent: %v", c)
-			}
-			if x.Queued == nil || *x.Queued != 0 {
-				t.Errorf("the server still has %v queued", x.Queued)
-			}
+			x := assert.Value(sess.Confirm(t.Context(), r.Measurement.Acked))(t)
+			assert.True(t, r.Measurement.Acked == 2005 && x.Expected == 2005 && x.Documents() == 2005-int64(lose) && x.Stable,
+				"acked %d, indexed %+v; want 2005 and %d documents", r.Measurement.Acked, x, 2005-lose)
+			c := s.Counts()
+			assert.True(t, c.Logs > 0, "no logs were sent: %v", c)
+			assert.True(t, x.Queued != nil && *x.Queued == 0, "the server still has %v queued", x.Queued)
 		})
 	}
 }

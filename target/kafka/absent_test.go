@@ -32,29 +32,19 @@ func TestWaitTopicInVain(t *testing.T) {
 			s := spec(t, urlOf(c, tt.topic), tt.given)
 			s.Op = cluster.OpConsume
 			began := time.Now()
-			session, err := open(t, s)
-			assert.OK(t, err)
-			if took := time.Since(began); took < 300*time.Millisecond {
-				t.Errorf("waited for %v, want 300ms or more", took)
-			}
-			if w := strings.Join(session.Warnings(), "\n"); !strings.Contains(w, tt.want) {
-				t.Errorf("warnings %q, want %q", w, tt.want)
-			}
-			if n := session.(target.Noticer).Notice(); n == "" || !strings.HasPrefix(tt.want, n) {
-				t.Errorf("the notice is %q", n)
-			}
+			session := assert.Value(open(t, s))(t)
+			took := time.Since(began)
+			assert.True(t, took >= 300*time.Millisecond, "waited for %v, want 300ms or more", took)
+			w := strings.Join(session.Warnings(), "\n")
+			assert.True(t, strings.Contains(w, tt.want), "warnings %q, want %q", w, tt.want)
+			n := session.(target.Noticer).Notice()
+			assert.True(t, n != "" && strings.HasPrefix(tt.want, n), "the notice is %q", n)
 			assert.True(t, !exists(t, c, "late"), "the topic was created")
 			src := session.Source()
 			assert.Equal(t, len(src.Logs()), 0, "logs")
-			if err := src.Receive(t.Context(), func() time.Duration { return 0 }, nil); err != nil {
-				t.Error(err)
-			}
-			if session.Facts()["absent"] != true {
-				t.Errorf("facts %v", session.Facts())
-			}
-			if err := session.(target.Surveyor).Survey(t.Context()); err != nil {
-				t.Error(err)
-			}
+			assert.OK(t, src.Receive(t.Context(), func() time.Duration { return 0 }, nil))
+			assert.True(t, session.Facts()["absent"] == true, "facts %v", session.Facts())
+			assert.OK(t, session.(target.Surveyor).Survey(t.Context()))
 		})
 	}
 }
@@ -87,12 +77,10 @@ func TestWaitTopic(t *testing.T) {
 			if e := <-created; e != nil || err != nil {
 				t.Fatal(e, err)
 			}
-			if got := session.Source().Logs(); len(got) != 3 || got[0] != tt.created+"-0" {
-				t.Errorf("logs %q", got)
-			}
-			if _, absent := session.Facts()["absent"]; absent {
-				t.Error("the facts say that the topic is absent")
-			}
+			got := session.Source().Logs()
+			assert.True(t, len(got) == 3 && got[0] == tt.created+"-0", "logs %q", got)
+			_, absent := session.Facts()["absent"]
+			assert.True(t, !absent, "the facts say that the topic is absent")
 		})
 	}
 }

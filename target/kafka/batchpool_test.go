@@ -21,8 +21,7 @@ import (
 
 func generator(t testing.TB, s payload.Spec) *payload.Generator {
 	t.Helper()
-	g, err := payload.New(s)
-	assert.OK(t, err)
+	g := assert.Value(payload.New(s))(t)
 	return g
 }
 
@@ -102,17 +101,13 @@ func TestBatchPoolFills(t *testing.T) {
 		pool      int64
 		templates int
 	}{{0, 1}, {256 << 10, 1}, {1 << 20, 4}, {3 << 20, 12}} {
-		s, err := newBatchPool(batchPoolConfig{gen: gen, batchSize: 256 << 10, pool: tt.pool})
-		assert.OK(t, err)
-		assert.Equal(t, len(s.templates), tt.templates, "a pool of %d templates", tt.pool)
-		if err := s.free(); err != nil {
-			t.Error(err)
-		}
+		s := assert.Value(newBatchPool(batchPoolConfig{gen: gen, batchSize: 256 << 10, pool: tt.pool}))(t)
+		assert.Equal(t, len(s.templates), tt.templates, "templates of a pool of %d", tt.pool)
+		assert.OK(t, s.free())
 	}
-	s, err := newBatchPool(batchPoolConfig{gen: gen, batchSize: 256 << 10, batchEvents: 1, pool: 64 << 20})
-	assert.OK(t, err)
+	s := assert.Value(newBatchPool(batchPoolConfig{gen: gen, batchSize: 256 << 10, batchEvents: 1, pool: 64 << 20}))(t)
 	defer s.free()
-	assert.Equal(t, len(s.templates), mostTemplates, "templates of one event")
+	assert.Equal(t, len(s.templates), mostTemplates, "templates")
 }
 
 // The template of a batch depends only on the batch's stream and first event, and
@@ -131,13 +126,13 @@ func TestPick(t *testing.T) {
 	for d, n := range seen {
 		assert.True(t, n >= 3000 && n <= 5000, "template %p was picked %d times of 16000", d, n)
 	}
-	assert.Equal(t, len(seen), 4, "of 4 templates are used")
+	assert.Equal(t, len(seen), 4, "templates used")
 }
 
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	gen := generator(t, payload.Spec{Key: "uniform(1000)"})
-	tests := []struct {
+	for _, tt := range []struct {
 		part    cluster.Partitioner
 		clients int
 		streams int
@@ -148,29 +143,24 @@ func TestStreams(t *testing.T) {
 		{cluster.Partitioner{Kind: "fixed", Fixed: 4}, 2, 2},
 		{cluster.Partitioner{Kind: "murmur2"}, 1, 6},
 		{cluster.Partitioner{Kind: "murmur2"}, 4, 24},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(fmt.Sprintf("%s by %d", tt.part, tt.clients), func(t *testing.T) {
 			s := cluster.NewStreams(tt.part, tt.clients, 6, gen, 100)
-			if s.Partitioner.Streams() != tt.streams {
-				t.Fatalf("%d streams, want %d", s.Partitioner.Streams(), tt.streams)
-			}
+			assert.Must(t, s.Partitioner.Streams() == tt.streams, "%d streams, want %d", s.Partitioner.Streams(), tt.streams)
 			const events = 50_000
 			perClient := make([]uint64, tt.clients)
 			for i := range int32(tt.streams) {
 				c, p := s.Client(i), s.Partition(i)
-				if c < 0 || c >= tt.clients || p < 0 || p >= 6 || tt.part.Kind == "fixed" && p != 4 {
-					t.Errorf("stream %d: client %d, partition %d", i, c, p)
-				}
+				assert.True(t, c >= 0 && c < tt.clients && p >= 0 && p < 6 && (tt.part.Kind != "fixed" || p == 4),
+					"stream %d: client %d, partition %d", i, c, p)
 				perClient[c] += s.Partitioner.Before(i, events)
 				if tt.part.Kind != "murmur2" {
 					continue
 				}
 				for k := range s.Partitioner.Before(i, 1000) {
 					key := gen.AppendKey(nil, s.Partitioner.Event(i, k)%cluster.CycleEvents)
-					if got := kafka.PartitionOf(key, 6); got != p {
-						t.Fatalf("event %d of stream %d has key %s of partition %d, not %d", k, i, key, got, p)
-					}
+					got := kafka.PartitionOf(key, 6)
+					assert.Must(t, got == p, "event %d of stream %d has key %s of partition %d, not %d", k, i, key, got, p)
 				}
 			}
 			total := uint64(0)
@@ -178,7 +168,7 @@ func TestStreams(t *testing.T) {
 				total += n
 				assert.True(t, n >= events/uint64(tt.clients)-300, "clients get %v of %d events", perClient, events)
 			}
-			assert.Equal(t, total, events, "events divided")
+			assert.Equal(t, total, events, "events of all parts")
 		})
 	}
 }
@@ -211,9 +201,8 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 			})
 			if tt.fails {
 				var targetErr *target.Error
-				if !errors.As(err, &targetErr) || !strings.Contains(targetErr.Hint, "--fresh") {
-					t.Fatalf("got %v, want an error whose hint names --fresh", err)
-				}
+				assert.Must(t, errors.As(err, &targetErr) && strings.Contains(targetErr.Hint, "--fresh"),
+					"got %v, want an error whose hint names --fresh", err)
 				return
 			}
 			assert.OK(t, err)
@@ -221,7 +210,7 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 			if kept := s.rawBytes + s.compressedBytes; kept > tt.most || kept < tt.most/4 {
 				t.Errorf("%d bytes are kept, want at most %d, and not much less", kept, tt.most)
 			}
-			assert.Equal(t, (s.warning != ""), tt.warns, "got the warning %q", s.warning)
+			assert.Equal(t, (s.warning != ""), tt.warns, "whether it warns: %q", s.warning)
 			for p, ds := range s.byPart {
 				assert.Must(t, len(ds) != 0, "partition %d has no batch", p)
 			}
@@ -273,16 +262,14 @@ func TestBoundOfManyPartitions(t *testing.T) {
 				return s.warning, false
 			}
 			message, failed := bound(1 << 20)
-			if failed != tt.fails || (message != "") != (tt.warns || tt.fails) {
-				t.Fatalf("got %q, failed %v, want a warning %v, a failure %v", message, failed, tt.warns, tt.fails)
-			}
+			assert.Must(t, failed == tt.fails && (message != "") == (tt.warns || tt.fails),
+				"got %q, failed %v, want a warning %v, a failure %v", message, failed, tt.warns, tt.fails)
 			if message == "" {
 				return
 			}
 			_, rest, _ := strings.Cut(message, "--pool ")
 			word, _, _ := strings.Cut(rest, " ")
-			pool, err := units.ParseSize(word)
-			assert.OK(t, err, "%q", message)
+			pool := assert.Value(units.ParseSize(word))(t, "%q", message)
 			if again, failed := bound(pool); failed || tt.warns && again != "" {
 				t.Errorf("with --pool %s: got %q, failed %v; want no message", word, again, failed)
 			}
@@ -297,9 +284,8 @@ func TestFreshBatchPool(t *testing.T) {
 	c := eventsCluster(t, 200)
 	p := openProducer(t, c.ListenAddrs(), nil, "fresh=true", "partitioner=murmur2", "key=seq")
 	assert.True(t, p.batchPool.rawBytes <= 256<<10, "the pool keeps %d bytes, which are never sent", p.batchPool.rawBytes)
-	if got := tally(newRig(t, p).send(3000)); got.acked != 3000 {
-		t.Errorf("%+v, want all acked", got)
-	}
+	got := tally(newRig(t, p).send(3000))
+	assert.True(t, got.acked == 3000, "%+v, want all acked", got)
 }
 
 // cycleOf is the cycle of one client whose keys choose the partition.
@@ -310,18 +296,13 @@ func cycleOf(gen *payload.Generator, partitions int) *cluster.KeyCycle {
 
 // TestBatchPoolEnds: an interrupt ends the encoding of a large pool, also within a batch.
 func TestBatchPoolEnds(t *testing.T) {
-	gen, err := payload.New(payload.Spec{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	gen := assert.Value(payload.New(payload.Spec{}))(t)
 	asked := 0
-	_, err = newBatchPool(batchPoolConfig{gen: gen, batchSize: 1 << 30, pool: 1 << 40, cut: func() error {
+	_, err := newBatchPool(batchPoolConfig{gen: gen, batchSize: 1 << 30, pool: 1 << 40, cut: func() error {
 		if asked++; asked == 3 {
 			return context.Canceled
 		}
 		return nil
 	}})
-	if !errors.Is(err, context.Canceled) || asked != 3 {
-		t.Errorf("got %v after %d questions", err, asked)
-	}
+	assert.True(t, errors.Is(err, context.Canceled) && asked == 3, "got %v after %d questions", err, asked)
 }

@@ -37,7 +37,6 @@ func TestGroupLeavesASilentCoordinator(t *testing.T) {
 		return true
 	})
 	assert.Equal(t, got.events, 100, "events")
-	if took := time.Since(ended); took > 15*time.Second {
-		t.Errorf("it took %v to leave", took)
-	}
+	took := time.Since(ended)
+	assert.True(t, took <= time.Minute, "it took %v to leave", took)
 }

@@ -2,12 +2,12 @@ package kafka
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"carronade/internal/testkit/assert"
 	"carronade/target/kafka/cluster"
 )
 
@@ -29,9 +29,8 @@ func TestConsumeTopics(t *testing.T) {
 		t.Fatalf("logs %q, want %q", got, want)
 	}
 	got := drain(t, src, nil)
-	if got.events != 800 || got.per[0]+got.per[1] != 300 || got.per[2]+got.per[3] != 500 {
-		t.Errorf("got %d events, by partition %v", got.events, got.per)
-	}
+	assert.True(t, got.events == 800 && got.per[0]+got.per[1] == 300 && got.per[2]+got.per[3] == 500,
+		"got %d events, by partition %v", got.events, got.per)
 	for log, n := range src.Lag() {
 		if n != 0 {
 			t.Errorf("%s is %d behind", src.Logs()[log], n)
@@ -58,9 +57,8 @@ func TestConsumeTopicsRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := spec(t, urlOf(c, "t"), tt.given)
 			s.Op = cluster.OpConsume
-			if _, err := open(t, s); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v, want %q", err, tt.want)
-			}
+			_, err := open(t, s)
+			assert.ErrorHas(t, err, tt.want)
 		})
 	}
 }

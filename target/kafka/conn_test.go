@@ -148,7 +148,7 @@ func TestConnectionResets(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Parallel()
 	const events = 20_000
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		given []string
 		batch int
@@ -157,8 +157,7 @@ func TestConnectionResets(t *testing.T) {
 		{"idempotent", idempotent, 100},
 		{"idempotent, full batches", append(slices.Clone(idempotent), "batch-size=64KiB"), 0},
 		{"idempotent, zstd", append(slices.Clone(idempotent), "compression=zstd"), 100},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			rnd := rand.New(rand.NewPCG(3, 4))
@@ -217,13 +216,11 @@ func TestBrokerAwayAndBack(t *testing.T) {
 			time.AfterFunc(300*time.Millisecond, func() { n.setRefusing(false) })
 		}
 	})
-	if got := tally(out); got.acked != 2000 {
-		t.Fatalf("got %+v", got)
-	}
+	got := tally(out)
+	assert.Must(t, got.acked == 2000, "got %+v", got)
 	checkInOrder(t, p, readBack(t, c.ListenAddrs(), 2000), 2000)
-	if m := p.Metrics(); m[0].Reconnects == 0 {
-		t.Errorf("no reconnects: %+v", m)
-	}
+	m := p.Metrics()
+	assert.True(t, m[0].Reconnects > 0, "no reconnects: %+v", m)
 }
 
 // When a broker disappears permanently and another takes over, the batches that the
@@ -248,18 +245,16 @@ func TestBrokerReplaced(t *testing.T) {
 				n.setRefusing(true)
 				time.AfterFunc(300*time.Millisecond, func() {
 					defer close(replaced)
-					if err := c.RemoveNode(1); err != nil {
-						t.Error(err)
-					}
+					err := c.RemoveNode(1)
+					assert.True(t, err == nil, "%v", err)
 					n.setRefusing(false)
 				})
 			})
 			run.Start()
-			res, err := run.Wait()
-			assert.OK(t, err)
+			res := assert.Value(run.Wait())(t)
 			<-replaced
 			h := res.Measurement.Counts
-			assert.True(t, h.Unsent <= 0 && h.Failed <= 0 && h.Acked+h.Unknown == 10_000, "%+v", h)
+			assert.True(t, h.Unsent == 0 && h.Failed == 0 && h.Acked+h.Unknown == 10_000, "%+v", h)
 			assert.True(t, given == nil || h.Acked == 10_000, "%+v", h)
 		})
 	}
@@ -270,7 +265,7 @@ func TestBrokerGone(t *testing.T) {
 	t.Parallel()
 	n := &badNet{}
 	c := eventsCluster(t, 1, n.listen())
-	p := openProducer(t, c.ListenAddrs(), nil, "request-timeout=200ms")
+	p := openProducer(t, c.ListenAddrs(), nil, "request-timeout=2s")
 	r := newRig(t, p)
 	n.setRefusing(true)
 	out := r.send(100_000)
@@ -288,9 +283,8 @@ func TestSlowReader(t *testing.T) {
 	for _, given := range [][]string{nil, {"send-buffer=16KiB"}} {
 		p := openProducer(t, c.ListenAddrs(), nil, given...)
 		out := newRig(t, p).send(events)
-		if got, want := tally(out), (tallies{acked: events}); got != want {
-			t.Fatalf("got %+v, want %+v", got, want)
-		}
+		got, want := tally(out), (tallies{acked: events})
+		assert.Must(t, got == want, "got %+v, want %+v", got, want)
 	}
 	readBack(t, c.ListenAddrs(), 2*events)
 }
@@ -333,25 +327,23 @@ func TestBackpressureCountsForTheSystem(t *testing.T) {
 func TestIdempotentSilence(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Parallel()
-	const limit = 3 * time.Second // a stall of the machine must leave time for a retry
+	const limit = 5 * time.Second // a stall of the machine must leave time for a retry
 	c := eventsCluster(t, 1)
 	c.ControlKey(kafka.ProduceKey, func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		return nil, nil, true // handled, and never answered
 	})
-	p := openProducer(t, c.ListenAddrs(), nil, append(slices.Clone(idempotent), "request-timeout=300ms", "delivery-timeout="+limit.String())...)
+	p := openProducer(t, c.ListenAddrs(), nil, append(slices.Clone(idempotent), "request-timeout=1s", "delivery-timeout="+limit.String())...)
 	r := newRig(t, p)
 	r.events = 10
 	out := r.send(30)
 	got := tally(out)
 	assert.True(t, got.retries != 0, "no retries")
 	got.retries = 0
-	if want := (tallies{unknown: 30}); got != want {
-		t.Fatalf("got %+v, want %+v", got, want)
-	}
-	if o := out[0]; o.Class != load.Timeout || o.Done < limit {
-		t.Errorf("%+v", o)
-	}
+	want := (tallies{unknown: 30})
+	assert.Must(t, got == want, "got %+v, want %+v", got, want)
+	o := out[0]
+	assert.True(t, o.Class == load.Timeout && o.Done >= limit, "%+v", o)
 }
 
 // A topic that is deleted and created again has another id.
@@ -361,24 +353,17 @@ func TestTopicCreatedAgain(t *testing.T) {
 		t.Run(strings.Join(given, " "), func(t *testing.T) {
 			c := eventsCluster(t, 2)
 			p := openProducer(t, c.ListenAddrs(), withStamps, given...)
-			cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-			assert.OK(t, err)
+			cl := assert.Value(kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...)))(t)
 			defer cl.Close()
 			adm := kadm.NewClient(cl)
 			r := newRig(t, p)
-			if got := tally(r.send(100)); got.acked != 100 {
-				t.Fatalf("got %+v", got)
-			}
-			if _, err := adm.DeleteTopic(t.Context(), "events"); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := adm.CreateTopic(t.Context(), 2, 1, nil, "events"); err != nil {
-				t.Fatal(err)
-			}
+			got := tally(r.send(100))
+			assert.Must(t, got.acked == 100, "got %+v", got)
+			assert.Value(adm.DeleteTopic(t.Context(), "events"))(t)
+			assert.Value(adm.CreateTopic(t.Context(), 2, 1, nil, "events"))(t)
 			r.outcomes, r.completed = nil, map[[2]uint64]int{}
-			if got := tally(r.send(100)); got.acked != 100 || got.retries == 0 {
-				t.Fatalf("after the topic was created again: %+v", got)
-			}
+			got = tally(r.send(100))
+			assert.Must(t, got.acked == 100 && got.retries != 0, "after the topic was created again: %+v", got)
 			readBack(t, c.ListenAddrs(), 100)
 		})
 	}
@@ -386,21 +371,20 @@ func TestTopicCreatedAgain(t *testing.T) {
 
 func TestRequestTimeout(t *testing.T) {
 	t.Parallel()
+	const limit = 2 * time.Second // the client that opens the producer has it, too
 	c := eventsCluster(t, 1)
 	hang := true
 	c.ControlKey(kafka.ProduceKey, func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		return nil, nil, hang // handled, and never answered
 	})
-	p := openProducer(t, c.ListenAddrs(), nil, "request-timeout=150ms")
+	p := openProducer(t, c.ListenAddrs(), nil, "request-timeout="+limit.String())
 	r := newRig(t, p)
 	out := r.send(5)
-	if got, want := tally(out), (tallies{unknown: 5}); got != want {
-		t.Fatalf("got %+v, want %+v", got, want)
-	}
-	if o := out[0]; o.Class != load.Timeout || o.Done-o.Sent < 150*time.Millisecond {
-		t.Errorf("%+v", o)
-	}
+	got, want := tally(out), (tallies{unknown: 5})
+	assert.Must(t, got == want, "got %+v, want %+v", got, want)
+	o := out[0]
+	assert.True(t, o.Class == load.Timeout && o.Done-o.Sent >= limit, "%+v", o)
 }
 
 func TestThrottleIsHonoured(t *testing.T) {
@@ -419,19 +403,17 @@ func TestThrottleIsHonoured(t *testing.T) {
 	r := newRig(t, p)
 	r.limit, r.events = 1, 1
 	out := r.send(2)
-	if wait := out[1].Sent - out[0].Done; wait < 200*time.Millisecond {
-		t.Errorf("sent %v after being asked to wait 200 ms", wait)
-	}
-	if m := p.Metrics()[0]; m.Throttled != 1 || m.Throttle != 200*time.Millisecond {
-		t.Errorf("metrics %+v", m)
-	}
+	wait := out[1].Sent - out[0].Done
+	assert.True(t, wait >= 200*time.Millisecond, "sent %v after being asked to wait 200 ms", wait)
+	m := p.Metrics()[0]
+	assert.True(t, m.Throttled == 1 && m.Throttle == 200*time.Millisecond, "metrics %+v", m)
 }
 
 // Answers that violate the protocol end the connection. Their batches are completed as
 // protocol errors.
 func TestInvalidAnswers(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		mangle func([]byte) []byte
 		text   string
@@ -441,8 +423,7 @@ func TestInvalidAnswers(t *testing.T) {
 		{"cut short inside", func(b []byte) []byte { b[3] -= 4; return b[:len(b)-4] }, "truncated"},
 		{"another protocol", func([]byte) []byte { return []byte("HTTP/1.1 400 Bad Request\r\n") }, "length does not fit"},
 		{"twice", func(b []byte) []byte { return append(b, b...) }, ""},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			n := &badNet{}
 			c := eventsCluster(t, 1, n.listen())
@@ -454,9 +435,8 @@ func TestInvalidAnswers(t *testing.T) {
 				assert.Equal(t, o.Acked, 1, "%+v", o)
 				return
 			}
-			if o.Unknown != 1 || o.Class != load.Protocol || !strings.Contains(o.Text, tt.text) {
-				t.Errorf("class %v, text %q", o.Class, o.Text)
-			}
+			assert.True(t, o.Unknown == 1 && o.Class == load.Protocol && strings.Contains(o.Text, tt.text),
+				"class %v, text %q", o.Class, o.Text)
 		})
 	}
 }
@@ -466,8 +446,7 @@ func TestViewOfMetadata(t *testing.T) {
 	c := eventsCluster(t, 4, kfake.NumBrokers(2))
 	b := newMetadataCache(configFor(t, c.ListenAddrs(), nil))
 	defer b.disconnect()
-	v, err := b.fetch(context.Background())
-	assert.OK(t, err)
+	v := assert.Value(b.fetch(context.Background()))(t)
 	assert.True(t, len(v.leaders) == 4 && len(v.brokers) == 2 && v.topicID != [16]byte{}, "%+v", v)
 	b.changed = func(*view) {}
 	b.update(v)
@@ -476,11 +455,10 @@ func TestViewOfMetadata(t *testing.T) {
 	assert.Equal(t, b.view.Load().leaders[2], to, "leader")
 	// A view that was fetched before is older.
 	b.update(v)
-	assert.Equal(t, b.view.Load().leaders[2], to, "an older view replaced a newer one")
+	assert.Equal(t, b.view.Load().leaders[2], to, "leader, after an older view")
 	b.updateLeader(2, 99, v.epochs[2]+9) // an unknown broker
 	assert.Equal(t, b.view.Load().leaders[2], to, "leader")
 	other := configFor(t, c.ListenAddrs(), func(c *cluster.Config) { c.Topic = "no-such-topic" })
-	if _, err := newProducer(context.Background(), other); err == nil || !strings.Contains(err.Error(), fmt.Sprint(kerr.UnknownTopicOrPartition.Message)) {
-		t.Errorf("error = %v", err)
-	}
+	_, err := newProducer(context.Background(), other)
+	assert.ErrorHas(t, err, fmt.Sprint(kerr.UnknownTopicOrPartition.Message))
 }

@@ -33,9 +33,8 @@ func sendEach(t *testing.T, l *lane, partitions int32) {
 	for i := range partitions {
 		batches = append(batches, load.Batch{Seq: uint64(i), Stream: i, Events: 1, DueFirst: -1, DueLast: -1})
 	}
-	if n := l.Fire(batches); n != len(batches) {
-		t.Fatalf("%d of %d batches taken", n, len(batches))
-	}
+	n := l.Fire(batches)
+	assert.Must(t, n == len(batches), "%d of %d batches taken", n, len(batches))
 	l.Flush()
 }
 
@@ -61,16 +60,9 @@ func (r *rig) completedWithin(n int, most time.Duration) []load.Outcome {
 // ends the connection, but not the program.
 func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
-	defer ln.Close()
-	conn, err := net.Dial("tcp", ln.Addr().String())
-	assert.OK(t, err)
-	broker, err := ln.Accept()
-	assert.OK(t, err)
-	defer broker.Close()
-	broker.(*net.TCPConn).SetReadBuffer(4 << 10)
-	conn.(*net.TCPConn).SetWriteBuffer(4 << 10)
+	conn, broker := testkit.Pair(t)
+	broker.SetReadBuffer(4 << 10)
+	conn.SetWriteBuffer(4 << 10)
 	_, l := openProducerOn(t, conn, 1, "size=8MiB", "batch-size=9MiB", "max-request=9MiB", "pool=9MiB")
 	l.s.mu.Lock() // the lane gets another link when this one ends
 	direct, format := l.link.Out.Direct(), l.link.format
@@ -125,22 +117,19 @@ func TestPending(t *testing.T) {
 	defer broker.Close()
 	r, l := openProducerOn(t, conn, 2, "batch-events=1")
 	all := func() string { return strings.Join(r.p.Pending(), "\n") }
-	if got, want := all(), "nothing in flight"; !strings.Contains(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	got, want := all(), "nothing in flight"
+	assert.True(t, strings.Contains(got, want), "got %q, want %q", got, want)
 	sendEach(t, l, 2)
 	for _, want := range []string{"broker 0 at 127.0.0.1:", " without an answer", "not written because the socket is full"} {
-		if got := all(); !strings.Contains(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		got := all()
+		assert.True(t, strings.Contains(got, want), "got %q, want %q", got, want)
 	}
 	l.s.mu.Lock()
 	link := l.link
 	l.link, l.outage.Err = nil, errBrokerClosed
 	l.s.mu.Unlock()
-	if got, want := all(), "without a connection for "; !strings.Contains(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	got, want = all(), "without a connection for "
+	assert.True(t, strings.Contains(got, want), "got %q, want %q", got, want)
 	l.s.mu.Lock()
 	l.link = link
 	l.s.mu.Unlock()
@@ -155,17 +144,12 @@ func TestCloseWhileWriting(t *testing.T) {
 	r, l := openProducerOn(t, conn, 2, "batch-events=1")
 	sendEach(t, l, 2)
 	var size [4]byte
-	if _, err := io.ReadFull(broker, size[:]); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(io.ReadFull(broker, size[:]))(t)
 	// The broker reads the first request completely, and none of the second.
-	if _, err := io.CopyN(io.Discard, broker, int64(binary.BigEndian.Uint32(size[:]))); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(io.CopyN(io.Discard, broker, int64(binary.BigEndian.Uint32(size[:]))))(t)
 	assert.OK(t, l.Close())
 	for _, o := range r.completedWithin(2, 5*time.Second) {
-		if o.Stream == 0 && o.Unknown != 1 {
-			t.Errorf("got %d failed (%s), want it unknown: the broker has read all of it", o.Failed, o.Text)
-		}
+		assert.True(t, o.Stream != 0 || o.Unknown == 1,
+			"got %d failed (%s), want it unknown: the broker has read all of it", o.Failed, o.Text)
 	}
 }

@@ -36,14 +36,12 @@ func TestReadersKnowTheirConnections(t *testing.T) {
 					lost.Add(1)
 				}
 			}
-			sess, err := open(t, s)
-			assert.OK(t, err)
+			sess := assert.Value(open(t, s))(t)
 			src := sess.Source()
 			known, answering := src.(load.Connected), src.(load.Answering)
-			if n, ok := known.Connected(); n != 0 || !ok {
-				t.Errorf("%d connections before it reads, %t; want 0", n, ok)
-			}
-			assert.Equal(t, answering.Patience(), 50*time.Millisecond, "the broker waits for")
+			n, ok := known.Connected()
+			assert.True(t, n == 0 && ok, "%d connections before it reads, %t; want 0", n, ok)
+			assert.Equal(t, answering.Patience(), 50*time.Millisecond, "the broker's patience")
 			var cut atomic.Bool // the next request for records ends its connection
 			c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
 				c.KeepControl()
@@ -70,7 +68,7 @@ func TestReadersKnowTheirConnections(t *testing.T) {
 			}()
 			reach := func(what string, ok func() bool) {
 				t.Helper()
-				for deadline := time.Now().Add(20 * time.Second); !ok(); {
+				for deadline := time.Now().Add(time.Minute); !ok(); {
 					assert.Must(t, !time.Now().After(deadline), "not reached: %s", what)
 					select {
 					case err := <-done:
@@ -92,18 +90,17 @@ func TestReadersKnowTheirConnections(t *testing.T) {
 			reach("empty partitions", func() bool { e := emptied(); return len(e) == 2 && e[0] > 0 && e[1] > 0 })
 			before := emptied()
 			reach("the word that they are still empty", func() bool { e := emptied(); return e[0] > before[0] && e[1] > before[1] })
-			assert.Equal(t, lost.Load(), 0, "connections were lost")
+			assert.Equal(t, lost.Load(), 0, "connections lost")
 			cut.Store(true)
 			reach("a lost connection", func() bool { return lost.Load() == 1 })
 			put(t, c, []*kgo.Record{{Partition: 0, Value: []byte("more")}, {Partition: 1, Value: []byte("more")}})
 			reach("what came after it", have(102))
 			cancel()
 			<-done
-			assert.Equal(t, lost.Load(), 1, "connections were lost, want 1: those that are closed at the end are")
+			assert.Equal(t, lost.Load(), 1, "connections lost, without those that are closed at the end")
 			assert.Equal[any](t, sess.Facts()["lost_connections"], uint64(1), "the facts lost connections")
-			if n, _ := known.Connected(); n != 0 {
-				t.Errorf("%d connections at the end, want 0", n)
-			}
+			n, _ = known.Connected()
+			assert.True(t, n == 0, "%d connections at the end, want 0", n)
 			var reconnects, requests uint64
 			for _, m := range sess.(interface{ Brokers() []measure.Client }).Brokers() {
 				reconnects, requests = reconnects+m.Reconnects, requests+m.Requests
@@ -120,22 +117,25 @@ func TestFetcherBacksOff(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.NumBrokers(1), kfake.SeedTopics(2, "t"))
 	put(t, c, records(10, 2, sized(10)))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	var asked atomic.Int64
+	var enough atomic.Bool
 	c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
-		asked.Add(1)
+		if n := asked.Add(1); n >= 4 && enough.Load() {
+			cancel()
+		}
 		return nil, errors.New("cut"), true
 	})
 	src := source(t, c, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
 	start := time.Now()
+	time.AfterFunc(2*time.Second, func() { enough.Store(true) })
 	_ = src.Receive(ctx, func() time.Duration { return time.Since(start) }, func(int, []load.Arrival) {})
 	took := time.Since(start)
 	// Of each partition at once, again at once, and then after 80 ms, 160 ms and so on.
-	if n := asked.Load(); n < 4 || n > 16+2*int64(took/time.Second) {
-		t.Errorf("%d requests in %v, want some and no more", n, took)
-	}
+	n := asked.Load()
+	assert.True(t, n <= 16+2*int64(took/time.Second), "%d requests in %v, want few", n, took)
 }
 
 // A partition that was read to its end is never silent.
@@ -146,15 +146,12 @@ func TestEmptiedAtTheEnd(t *testing.T) {
 	put(t, c, []*kgo.Record{{Partition: 0, Value: []byte("one")}})
 	for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
 		src := source(t, c, map[string][]string{"engine": {engine}, "until-end": {"true"}})
-		if got := drain(t, src, nil); got.events != 1 {
-			t.Fatalf("%s: %d events, want 1", engine, got.events)
-		}
+		got := drain(t, src, nil)
+		assert.Must(t, got.events == 1, "%s: %d events, want 1", engine, got.events)
 		first := src.(load.Answering).Emptied()
 		<-time.After(2 * time.Millisecond)
 		for i, at := range src.(load.Answering).Emptied() {
-			if at <= first[i] {
-				t.Errorf("%s: partition %d was empty at %v, and then at %v", engine, i, first[i], at)
-			}
+			assert.True(t, at > first[i], "%s: partition %d was empty at %v, and then at %v", engine, i, first[i], at)
 		}
 	}
 }

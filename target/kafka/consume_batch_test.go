@@ -25,9 +25,8 @@ func wireBatch(t testing.TB, base int64, codec kafka.Codec, deltas []int32, valu
 	if codec != kafka.None {
 		z, err := kafka.NewCompressor(codec)
 		assert.OK(t, err)
-		if recs, err = z.Append(nil, recs); err != nil {
-			t.Fatal(err)
-		}
+		recs, err = z.Append(nil, recs)
+		assert.OK(t, err)
 	}
 	h := kafka.Header{
 		BaseOffset: base, Length: int32(kafka.HeaderSize + len(recs) - 12), Attributes: int16(codec), LastOffsetDelta: last,
@@ -96,15 +95,14 @@ func TestDecoderCountsWhatWasAskedFor(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := decoder{decode: tt.decode, check: tt.decode}
 			p := &part{offset: tt.from, end: tt.end}
-			got, err := d.appendArrivals(p, &kafka.FetchPartition{Records: tt.records}, time.Second, nil)
-			assert.OK(t, err)
+			got := assert.Value(d.appendArrivals(p, &kafka.FetchPartition{Records: tt.records}, time.Second, nil))(t)
 			var pieces []piece
 			for _, a := range got {
 				pieces = append(pieces, piece{a.Base, a.Events, a.Bytes})
 				assert.True(t, !a.Corrupt, "the arrival at offset %d is marked corrupt", a.Base)
 			}
 			assert.Same(t, pieces, tt.want, "arrivals")
-			assert.Equal(t, p.offset, tt.next, "got next offset")
+			assert.Equal(t, p.offset, tt.next, "next offset")
 		})
 	}
 }
@@ -116,11 +114,9 @@ func TestDecoderFindsCorruption(t *testing.T) {
 		b[len(b)-9] ^= 4
 		for _, check := range []bool{true, false} {
 			d := decoder{decode: check, check: check}
-			got, err := d.appendArrivals(&part{offset: 5, end: 100}, &kafka.FetchPartition{Records: b}, 1, nil)
-			assert.OK(t, err)
-			if len(got) != 1 || got[0].Events != 10 || got[0].Corrupt != check {
-				t.Errorf("%s, checked %v: got %+v, want one arrival of 10 events, corrupt %v", codec, check, got, check)
-			}
+			got := assert.Value(d.appendArrivals(&part{offset: 5, end: 100}, &kafka.FetchPartition{Records: b}, 1, nil))(t)
+			assert.True(t, len(got) == 1 && got[0].Events == 10 && got[0].Corrupt == check,
+				"%s, checked %v: got %+v, want one arrival of 10 events, corrupt %v", codec, check, got, check)
 		}
 	}
 }
@@ -180,8 +176,7 @@ func TestDecoderSkipsAborted(t *testing.T) {
 	for _, committed := range []bool{true, false} {
 		d := decoder{committed: committed}
 		p := &part{end: 1000}
-		got, err := d.appendArrivals(p, &kafka.FetchPartition{Records: log, Aborted: aborted}, 1, nil)
-		assert.OK(t, err)
+		got := assert.Value(d.appendArrivals(p, &kafka.FetchPartition{Records: log, Aborted: aborted}, 1, nil))(t)
 		var bases []int64
 		for _, a := range got {
 			bases = append(bases, a.Base)
@@ -191,7 +186,7 @@ func TestDecoderSkipsAborted(t *testing.T) {
 			want = []int64{5, 17, 35}
 		}
 		assert.Same(t, bases, want, "committed %v", committed)
-		assert.Equal(t, p.offset, 40, "got next offset")
+		assert.Equal(t, p.offset, 40, "next offset")
 	}
 }
 

@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"encoding/binary"
-	"net"
 	"runtime"
 	"sync"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/socket"
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
@@ -24,8 +24,7 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 		t.Skip("the arrival time of answers is not known on this system")
 	}
 	const delay = 150 * time.Millisecond
-	c, err := cluster.ParseConfig(spec(t, "kafka://127.0.0.1:1/t", nil))
-	assert.OK(t, err)
+	c := assert.Value(cluster.ParseConfig(spec(t, "kafka://127.0.0.1:1/t", nil)))(t)
 	var got load.Arrival
 	var handling time.Duration
 	start := time.Now()
@@ -41,17 +40,8 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 	st.version = 12
 	p := &part{id: 0, end: 1 << 62}
 	st.added = []*part{p}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
-	defer l.Close()
-	if st.conn, err = net.Dial("tcp", l.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
-	defer st.conn.Close()
-	st.in = socket.NewStamped(st.conn)
-	broker, err := l.Accept()
-	assert.OK(t, err)
-	defer broker.Close()
+	conn, broker := testkit.Pair(t)
+	st.conn, st.in = conn, socket.NewStamped(conn)
 
 	// cycle sends a request, makes the broker answer with three events while more remain,
 	// waits, and handles the answer. It returns the fetcher's own delay.
@@ -78,29 +68,23 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-time.After(reading)
-		frame, err := st.answer()
-		assert.OK(t, err)
-		if _, err := st.handle(frame); err != nil {
-			t.Fatal(err)
-		}
+		frame := assert.Value(st.answer())(t)
+		assert.Value(st.handle(frame))(t)
 		return got.At - got.Earliest
 	}
 	for st.in.Arrived(0, src.now()) == 0 { // the kernel starts to report it a moment after it was asked to
 		cycle(0, 0)
 		assert.Must(t, time.Since(start) <= time.Minute, "the kernel never reports when an answer arrived")
 	}
-	if own := cycle(delay, 0); own < delay || got.Earliest <= 0 {
-		t.Errorf("read %v late: got an own delay of %v", delay, own)
-	}
+	own := cycle(delay, 0)
+	assert.True(t, own >= delay && got.Earliest > 0, "read %v late: got an own delay of %v", delay, own)
 	cycle(0, 0)
 	handling = delay
 	cycle(0, 0)
 	handling = 0
-	if own := cycle(0, 3); own < delay {
-		t.Errorf("asked %v late: got an own delay of %v", delay, own)
-	}
-	if own := cycle(0, 0); own < delay {
-		t.Errorf("the rest after an answer %v late has a delay of %v", delay, own)
-	}
-	assert.Equal(t, st.parts[0].ownDelay, 0, "caught up, but the own delay is still")
+	own = cycle(0, 3)
+	assert.True(t, own >= delay, "asked %v late: got an own delay of %v", delay, own)
+	own = cycle(0, 0)
+	assert.True(t, own >= delay, "the rest after an answer %v late has a delay of %v", delay, own)
+	assert.Equal(t, st.parts[0].ownDelay, 0, "own delay after it caught up")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
@@ -32,8 +33,7 @@ func batchOf(n int32) []byte {
 // partition is read from behind it later.
 func TestFetcherDeliversBeforeAnError(t *testing.T) {
 	t.Parallel()
-	c, err := cluster.ParseConfig(spec(t, "kafka://127.0.0.1:1/t", nil))
-	assert.OK(t, err)
+	c := assert.Value(cluster.ParseConfig(spec(t, "kafka://127.0.0.1:1/t", nil)))(t)
 	delivered := 0
 	src := &wireSource{
 		Progress: cluster.NewProgress(nil, []int64{0}), cl: &cluster.Cluster{Config: c}, lanes: make([]sync.Mutex, 1),
@@ -59,9 +59,8 @@ func TestFetcherDeliversBeforeAnError(t *testing.T) {
 		topic.Partitions = append(topic.Partitions, fp)
 	}
 	answer.Topics = append(answer.Topics, topic)
-	if _, err := st.handle(answer.AppendTo([]byte{0})); err == nil {
-		t.Error("got no error for a partition that was not asked for")
-	}
+	_, err := st.handle(answer.AppendTo([]byte{0}))
+	assert.True(t, err != nil, "got no error for a partition that was not asked for")
 	if delivered != 3 || p.offset != 3 || src.Next(0) != 3 {
 		t.Errorf("got %d events delivered, offset %d, delivered offset %d, want 3 each", delivered, p.offset, src.Next(0))
 	}
@@ -70,28 +69,20 @@ func TestFetcherDeliversBeforeAnError(t *testing.T) {
 // A broker that does not answer must not delay the end of a run.
 func TestFetcherEndsWhileABrokerIsSilent(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	l := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
-	c, err := cluster.ParseConfig(spec(t, "kafka://"+l.Addr().String()+"/t", nil))
-	assert.OK(t, err)
+	c := assert.Value(cluster.ParseConfig(spec(t, "kafka://"+l.Addr().String()+"/t", nil)))(t)
 	st := newFetcher(&wireSource{cl: &cluster.Cluster{Config: c}, lanes: make([]sync.Mutex, 1)}, fetcherKey{}, l.Addr().String())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- st.connect(ctx) }()
-	conn, err := l.Accept()
-	assert.OK(t, err)
+	conn := assert.Value(l.Accept())(t)
 	defer conn.Close()
 	if _, err := conn.Read(make([]byte, 64)); err != nil { // the request
 		t.Fatal(err)
 	}
 	cancel()
-	select {
-	case err := <-done:
-		assert.True(t, err != nil, "got no error")
-	case <-time.After(10 * time.Second):
-		t.Error("still waiting for an answer after the end of the run")
-	}
+	assert.True(t, testkit.Wait(t, "the fetcher's end", done) != nil, "got no error")
 	if st.conn != nil {
 		st.conn.Close()
 	}

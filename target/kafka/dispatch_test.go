@@ -4,11 +4,15 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // TestDispatchCost checks that the cost of dispatch depends on how many batches and
 // partitions wait, and not on the number of partitions and brokers.
 func TestDispatchCost(t *testing.T) {
+	testkit.OnlyConformance(t, "it compares durations")
 	cost := func(partitions, brokers int) time.Duration {
 		s := &sender{routes: make([]atomic.Pointer[lane], partitions), partitions: make([]partitionState, partitions)}
 		for i := range brokers {
@@ -28,13 +32,11 @@ func TestDispatchCost(t *testing.T) {
 			}
 			best = min(best, time.Since(began))
 		}
-		if len(s.recovering) != 1 || len(s.later) != 10 {
-			t.Fatalf("%d partitions and %d batches wait, want 1 and 10", len(s.recovering), len(s.later))
-		}
+		assert.Must(t, len(s.recovering) == 1 && len(s.later) == 10,
+			"%d partitions and %d batches wait, want 1 and 10", len(s.recovering), len(s.later))
 		return best
 	}
 	few, many := cost(2, 1), cost(1_000_000, 1000)
-	if few = max(few, time.Microsecond); many > 50*few {
-		t.Errorf("100 calls take %v with two partitions, %v with a million", few, many)
-	}
+	few = max(few, time.Microsecond)
+	assert.True(t, many <= 50*few, "100 calls take %v with two partitions, %v with a million", few, many)
 }

@@ -37,16 +37,14 @@ func TestEncoding(t *testing.T) {
 			c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 			asked := spec(t, urlOf(c, "t"), tt.given)
 			asked.BatchEvents = tt.plan.BatchEvents
-			s, err := open(t, asked)
-			assert.OK(t, err)
+			s := assert.Value(open(t, asked))(t)
 			if tt.plan.Measurement.Events == 0 {
 				tt.plan.Measurement.Events = 70
 			}
 			launch(t, s, tt.plan)
 			e := s.(target.Encoded).Encoding()
-			if e.Events != tt.events || (e.Distinct > 0) != (tt.events == measure.Pooled) {
-				t.Errorf("got %+v, want %s events", e, tt.events)
-			}
+			assert.True(t, e.Events == tt.events && (e.Distinct > 0) == (tt.events == measure.Pooled),
+				"got %+v, want %s events", e, tt.events)
 			ratio, compressed := s.Facts()["compressed_to"].(float64)
 			if compressed != (e.Codec != "") || compressed && (ratio <= 0.5 || ratio > 1.1) { // random bytes
 				t.Errorf("compressed to %v", s.Facts()["compressed_to"])
@@ -55,9 +53,8 @@ func TestEncoding(t *testing.T) {
 			if e.CodecMeasured != nil {
 				got = *e.CodecMeasured
 			}
-			if tt.measured == some && (got <= 0 || got >= some) || tt.measured != some && got != tt.measured {
-				t.Errorf("%g of the codec's work was measured, want %g", got, tt.measured)
-			}
+			assert.True(t, !(tt.measured == some && (got <= 0 || got >= some) || tt.measured != some && got != tt.measured),
+				"%g of the codec's work was measured, want %g", got, tt.measured)
 		})
 	}
 }
@@ -66,7 +63,6 @@ func TestEncoding(t *testing.T) {
 func TestEncodingOfReader(t *testing.T) {
 	t.Parallel()
 	s := &session{}
-	if e := s.Encoding(); e != nil {
-		t.Errorf("got %+v", e)
-	}
+	e := s.Encoding()
+	assert.True(t, e == nil, "got %+v", e)
 }

@@ -34,13 +34,11 @@ func TestPartitionsWithoutEvents(t *testing.T) {
 			assert.OK(t, err)
 			t.Cleanup(func() { srv.Close() })
 			given["partitioner"] = []string{"murmur2"}
-			session, err := Kind{}.Open(t.Context(), spec(t, fakeURL([]string{srv.Addr()}), given))
-			assert.OK(t, err)
+			session := assert.Value(Kind{}.Open(t.Context(), spec(t, fakeURL([]string{srv.Addr()}), given)))(t)
 			t.Cleanup(func() { session.Close() })
 			const events = 500
-			if res := launch(t, session, load.Plan{Measurement: load.Limits{Events: events}}); res.Measurement.Acked != events {
-				t.Errorf("acked %d: %v", res.Measurement.Acked, res.Failures)
-			}
+			res := launch(t, session, load.Plan{Measurement: load.Limits{Events: events}})
+			assert.True(t, res.Measurement.Acked == events, "acked %d: %v", res.Measurement.Acked, res.Failures)
 		})
 	}
 }
@@ -73,13 +71,11 @@ func TestExpressionsArrive(t *testing.T) {
 			addrs := []string{srv.Addr()}
 			s := spec(t, fakeURL(addrs), given)
 			s.Seed = 5
-			session, err := Kind{}.Open(t.Context(), s)
-			assert.OK(t, err)
+			session := assert.Value(Kind{}.Open(t.Context(), s))(t)
 			t.Cleanup(func() { session.Close() })
 			res := launch(t, session, load.Plan{Measurement: load.Limits{Events: events}})
 			assert.Must(t, res.Measurement.Acked == events, "acked %d: %v", res.Measurement.Acked, res.Failures)
-			gen, err := payload.New(payload.Spec{Seed: 5, Key: given["key"][0], Headers: given["header"]})
-			assert.OK(t, err)
+			gen := assert.Value(payload.New(payload.Spec{Seed: 5, Key: given["key"][0], Headers: given["header"]}))(t)
 			seen, size := map[uint64]bool{}, uint64(0)
 			for _, r := range readBack(t, addrs, events) {
 				n := eventOf(t, gen, r)
@@ -95,7 +91,7 @@ func TestExpressionsArrive(t *testing.T) {
 				}
 			}
 			assert.Equal(t, len(seen), events, "events")
-			assert.Equal(t, size, res.Measurement.Bytes, "bytes of events, and the run counted")
+			assert.Equal(t, size, res.Measurement.Bytes, "bytes of events, read and counted by the run")
 		})
 	}
 }
@@ -104,19 +100,15 @@ func TestExpressionsArrive(t *testing.T) {
 // and the other headers but the one of the time.
 func eventOf(t *testing.T, gen *payload.Generator, r *kgo.Record) uint64 {
 	t.Helper()
-	if len(r.Headers) != gen.NumHeaders() {
-		t.Fatalf("got the headers %v", r.Headers)
-	}
-	n, err := strconv.ParseUint(string(r.Headers[0].Value), 10, 64)
-	assert.OK(t, err)
+	assert.Must(t, len(r.Headers) == gen.NumHeaders(), "got the headers %v", r.Headers)
+	n := assert.Value(strconv.ParseUint(string(r.Headers[0].Value), 10, 64))(t)
 	if want := gen.AppendKey(nil, n); !bytes.Equal(r.Key, want) || !strings.HasPrefix(string(want), fmt.Sprintf("key-%d-", n)) {
 		t.Fatalf("event %d has the key %s, want %s", n, r.Key, want)
 	}
 	for i, h := range r.Headers {
 		want, name := gen.AppendHeader(nil, i, n)
-		if h.Key != string(want[:name]) || i != 2 && !bytes.Equal(h.Value, want[name:]) {
-			t.Fatalf("event %d has the header %s=%s, want %s", n, h.Key, h.Value, want)
-		}
+		assert.Must(t, h.Key == string(want[:name]) && (i == 2 || bytes.Equal(h.Value, want[name:])),
+			"event %d has the header %s=%s, want %s", n, h.Key, h.Value, want)
 	}
 	return n
 }
@@ -130,9 +122,8 @@ func TestExpressionsInPools(t *testing.T) {
 	newRig(t, p).send(5000)
 	values := map[string]int{}
 	for _, r := range readBack(t, c.ListenAddrs(), 5000) {
-		if !strings.HasPrefix(string(r.Key), "user-") || len(r.Headers) != 1 {
-			t.Fatalf("the key %s and the headers %v", r.Key, r.Headers)
-		}
+		assert.Must(t, strings.HasPrefix(string(r.Key), "user-") && len(r.Headers) == 1,
+			"the key %s and the headers %v", r.Key, r.Headers)
 		values[string(r.Headers[0].Value)]++
 	}
 	assert.True(t, len(values) >= 20 && len(values) <= 500, "%d different values of 5000 events from a pool", len(values))

@@ -17,14 +17,13 @@ var identifying = []string{"broker.id", "node.id", "listeners", "advertised.list
 func TestOpenAsksBrokersForTheirSettings(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"), kfake.NumBrokers(2), kfake.BrokerConfigs(map[string]string{"message.max.bytes": "123456"}))
-	s, err := open(t, spec(t, urlOf(c, "t"), nil))
-	assert.OK(t, err)
+	s := assert.Value(open(t, spec(t, urlOf(c, "t"), nil)))(t)
 	got, _ := s.Facts()["broker_settings"].(map[string]string)
 	if got["message.max.bytes"] != "123456" || s.Facts()["brokers_described"] != 2 {
 		t.Errorf("got %v of %v brokers", got, s.Facts()["brokers_described"])
 	}
 	for _, name := range identifying {
-		assert.Equal(t, got[name], "", "%s is reported", name)
+		assert.Equal(t, got[name], "", "the fact %s", name)
 	}
 }
 
@@ -33,16 +32,14 @@ func TestStandInsHaveNoRack(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]bool{"carronade-standin": false, "carronade-discard": false, "another-s": true} {
 		c := fakeCluster(t, kfake.SeedTopics(1, "t"), kfake.NumBrokers(1), kfake.ClusterID(id))
-		s, err := open(t, spec(t, urlOf(c, "t"), nil))
-		assert.OK(t, err)
+		s := assert.Value(open(t, spec(t, urlOf(c, "t"), nil)))(t)
 		brokers, _ := s.Facts()["brokers"].([]map[string]any)
 		if len(brokers) != 1 {
 			t.Fatalf("got %v, want one broker", s.Facts()["brokers"])
 		}
 		_, rack := brokers[0]["rack"]
-		if _, version := brokers[0]["version"]; rack != want || version != want {
-			t.Errorf("%s: got %v, want a rack and a version: %v", id, brokers[0], want)
-		}
+		_, version := brokers[0]["version"]
+		assert.True(t, rack == want && version == want, "%s: got %v, want a rack and a version: %v", id, brokers[0], want)
 	}
 }
 
@@ -52,14 +49,12 @@ func TestRealBrokersDescribeTheirSettings(t *testing.T) {
 	t.Parallel()
 	needsKafka(t)
 	c := kafkatest.Shared(t)
-	s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+kafkatest.TopicName(t), nil))
-	assert.OK(t, err)
+	s := assert.Value(open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+kafkatest.TopicName(t), nil)))(t)
 	got, _ := s.Facts()["broker_settings"].(map[string]string)
 	t.Log(got)
 	assert.True(t, got["process.roles"] != "", "got %v, want the settings of a broker", got)
 	for name, value := range got {
-		if slices.Contains(identifying, name) || strings.Contains(value, c.Bootstrap()) {
-			t.Errorf("%s=%s identifies this broker", name, value)
-		}
+		assert.True(t, !slices.Contains(identifying, name) && !strings.Contains(value, c.Bootstrap()),
+			"%s=%s identifies this broker", name, value)
 	}
 }

@@ -55,9 +55,8 @@ func TestWholeTopic(t *testing.T) {
 	turns, last := 0, int32(-1)
 	for n := range list.n {
 		part, offset, _ := list.at(n)
-		if offset < starts[part] || offset >= ends[part] || seen[[2]int64{int64(part), offset}] {
-			t.Fatalf("item %d is offset %d of partition %d, again or outside", n, offset, part)
-		}
+		assert.Must(t, offset >= starts[part] && offset < ends[part] && !seen[[2]int64{int64(part), offset}],
+			"item %d is offset %d of partition %d, again or outside", n, offset, part)
 		seen[[2]int64{int64(part), offset}] = true
 		if part != last {
 			turns, last = turns+1, part

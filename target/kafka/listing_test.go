@@ -1,14 +1,12 @@
 package kafka
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
@@ -64,10 +62,8 @@ func TestListsWhatWasAcked(t *testing.T) {
 			given["items-out"] = []string{list}
 			s := spec(t, fakeURL(c.ListenAddrs()), given)
 			s.Clients = max(1, s.Options.Int("clients"))
-			sess, err := open(t, s)
-			assert.OK(t, err)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
+			sess := assert.Value(open(t, s))(t)
+			ctx := testkit.Minute(t)
 			r, err := load.Fire(ctx, load.Plan{BatchEvents: 7, Concurrency: 4, Measurement: load.Limits{Events: uint64(events)}}, sess.Target())
 			assert.OK(t, err)
 			assert.OK(t, sess.(target.Finisher).Finish())
@@ -77,9 +73,8 @@ func TestListsWhatWasAcked(t *testing.T) {
 			}
 			got := recordsIn(t, list)
 			slices.SortFunc(got, func(a, b spot) int { return int(int64(a.part-b.part)*1e9 + a.offset - b.offset) })
-			if n := len(slices.Compact(got)); n != acked {
-				t.Fatalf("%d different records in the list, %d acked", n, acked)
-			}
+			n := len(slices.Compact(got))
+			assert.Must(t, n == acked, "%d different records in the list, %d acked", n, acked)
 			for _, p := range got {
 				assert.Must(t, p.offset >= 20, "%v is not of this run", p)
 			}
@@ -95,9 +90,8 @@ func TestListsWhatWasAcked(t *testing.T) {
 			}}
 			again := filepath.Join(t.TempDir(), "list")
 			read, sess := fireReads(t, c, plan, map[string][]string{"items-in": {list}, "items-out": {again}, "clients": {"2"}})
-			if int(read.Measurement.Acked) != acked || seen != acked {
-				t.Errorf("%d records read, %d seen, of %d: %v", read.Measurement.Acked, seen, acked, read.Failures)
-			}
+			assert.True(t, int(read.Measurement.Acked) == acked && seen == acked,
+				"%d records read, %d seen, of %d: %v", read.Measurement.Acked, seen, acked, read.Failures)
 			assert.OK(t, sess.(target.Finisher).Finish())
 			of := recordsIn(t, again)
 			slices.SortFunc(of, func(a, b spot) int { return int(int64(a.part-b.part)*1e9 + a.offset - b.offset) })
@@ -121,11 +115,10 @@ func TestReadsInTheOrderOfTheList(t *testing.T) {
 		}
 	}}, map[string][]string{"items-in": {list}, "items-out": {out}})
 	want := []spot{{0, 90}, {0, 91}, {0, 92}, {0, 5}, {0, 3}, {0, 4}, {0, 99}, {0, 100}, {0, 101}, {0, 102}, {0, 103}}
-	if !slices.Equal(got, want) || r.Measurement.Acked != 7 || r.Classes["rejected"] != 4 {
-		t.Errorf("%v read, %d acked, %v", got, r.Measurement.Acked, r.Failures)
-	}
+	assert.True(t, slices.Equal(got, want) && r.Measurement.Acked == 7 && r.Classes["rejected"] == 4,
+		"%v read, %d acked, %v", got, r.Measurement.Acked, r.Failures)
 	assert.OK(t, sess.(target.Finisher).Finish())
-	assert.Equal(t, len(recordsIn(t, out)), 7, "records are listed")
+	assert.Equal(t, len(recordsIn(t, out)), 7, "records listed")
 }
 
 // TestAppendFound: of a batch with gaps, the list has the records that are there.
@@ -134,23 +127,20 @@ func TestAppendFound(t *testing.T) {
 	raw := wireBatch(t, 10, kafka.None, []int32{0, 1, 4, 9}, values(4, 8), nil)
 	raw = append(raw, wireBatch(t, 20, kafka.None, dense(10), values(10, 8), nil)...)
 	var got []kafka.ListRun
-	if _, err := kafka.ForEachBatch(raw, func(b kafka.Batch) error {
+	_, err := kafka.ForEachBatch(raw, func(b kafka.Batch) error {
 		got = appendFound(got, &b, b.Records(), 11, 25)
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if want := []kafka.ListRun{{Offset: 11, Count: 1}, {Offset: 14, Count: 1}, {Offset: 19, Count: 6}}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	})
+	assert.OK(t, err)
+	want := []kafka.ListRun{{Offset: 11, Count: 1}, {Offset: 14, Count: 1}, {Offset: 19, Count: 6}}
+	assert.True(t, slices.Equal(got, want), "got %v, want %v", got, want)
 }
 
 // TestListingLines: lines are bounded, so that partitions alternate when they are read.
 func TestListingLines(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "list")
-	out, err := kafka.CreateList(path, "events")
-	assert.OK(t, err)
+	out := assert.Value(kafka.CreateList(path, "events"))(t)
 	l := &listing{out: out, runs: make([]kafka.ListRun, 2)}
 	for i := range int64(2 * mostInLine) {
 		l.add(0, i, 1)
@@ -158,14 +148,11 @@ func TestListingLines(t *testing.T) {
 	}
 	l.add(1, -1, 3)
 	assert.OK(t, l.finish())
-	text, err := os.ReadFile(path)
-	assert.OK(t, err)
-	if want := "\n0,0,4096\n1,0,4096\n0,4096,4096\n1,4096,4096\n"; !strings.HasSuffix(string(text), want) {
-		t.Errorf("got %q", text)
-	}
-	if w := l.warnings(); len(w) != 1 || !strings.Contains(w[0], "lacks 3 records") {
-		t.Errorf("warnings: %v", w)
-	}
+	text := assert.Value(os.ReadFile(path))(t)
+	want := "\n0,0,4096\n1,0,4096\n0,4096,4096\n1,4096,4096\n"
+	assert.True(t, strings.HasSuffix(string(text), want), "got %q", text)
+	w := l.warnings()
+	assert.True(t, len(w) == 1 && strings.Contains(w[0], "lacks 3 records"), "warnings: %v", w)
 }
 
 // TestListErrors: what is wrong with a list is an error with a place, before anything is
@@ -193,11 +180,9 @@ func TestListErrors(t *testing.T) {
 	} {
 		s := spec(t, fakeURL(c.ListenAddrs()), tt.given)
 		s.Op = tt.op
-		if _, err := open(t, s); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s %v: %v, want %s", tt.op, tt.given, err, tt.want)
-		}
+		_, err := open(t, s)
+		assert.ErrorHas(t, err, tt.want, "%s %v", tt.op, tt.given)
 	}
-	if text, err := os.ReadFile(old); err != nil || string(text) != "0,1\n" {
-		t.Errorf("the older list has %q (%v)", text, err)
-	}
+	text, err := os.ReadFile(old)
+	assert.True(t, err == nil && string(text) == "0,1\n", "the older list has %q (%v)", text, err)
 }

@@ -23,7 +23,7 @@ func TestReadView(t *testing.T) {
 		}
 		return m
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		version int16
 		code    int16
@@ -40,8 +40,7 @@ func TestReadView(t *testing.T) {
 		{name: "forbidden", version: 12, code: kerr.TopicAuthorizationFailed.Code, wantErr: "topic events: TOPIC_AUTHORIZATION_FAILED"},
 		{name: "no partitions", version: 12, wantErr: "topic events has no partitions"},
 		{name: "a number too high", version: 12, parts: []kmsg.MetadataResponseTopicPartition{part(7, 1, 4, nil)}, wantErr: "partition 7 of 1"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := kmsg.NewPtrMetadataResponse()
 			m.SetVersion(tt.version)
@@ -59,9 +58,8 @@ func TestReadView(t *testing.T) {
 			assert.Equal(t, v.brokers[2], "h:9002", "brokers %v", v.brokers)
 		})
 	}
-	if _, err := readView(kmsg.NewPtrMetadataResponse(), topic); err == nil {
-		t.Error("got no error for an answer without topics")
-	}
+	_, err := readView(kmsg.NewPtrMetadataResponse(), topic)
+	assert.True(t, err != nil, "got no error for an answer without topics")
 }
 
 // A partition without a leader has no lane. When it has a leader again, Ready is called.
@@ -75,9 +73,8 @@ func TestRouteWithoutLeader(t *testing.T) {
 	with := v.leaders
 	v.leaders = []int32{noLeader, with[1]}
 	p.senders[0].update(&v)
-	if l := p.Route(0); l != nil {
-		t.Errorf("lane %v serves a partition without a leader", l)
-	}
+	l := p.Route(0)
+	assert.True(t, l == nil, "lane %v serves a partition without a leader", l)
 	assert.True(t, p.Route(1) != nil, "the other partition has no lane")
 	select {
 	case l := <-q.ready:
@@ -103,9 +100,8 @@ func TestBackoff(t *testing.T) {
 	for n, ms := range map[int32]int64{1: 100, 2: 200, 3: 400, 4: 800, 5: 1000, 1 << 30: 1000} {
 		want := time.Duration(ms) * time.Millisecond
 		for range 100 {
-			if got := backoff(n); got < want*8/10 || got > want*12/10 {
-				t.Fatalf("after %d attempts %v, want about %v", n, got, want)
-			}
+			got := backoff(n)
+			assert.Must(t, got >= want*8/10 && got <= want*12/10, "after %d attempts %v, want about %v", n, got, want)
 		}
 	}
 }

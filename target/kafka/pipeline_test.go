@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"context"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,21 +25,17 @@ func firePipeline(t *testing.T, url string, p load.Plan, given map[string][]stri
 	s.Op = cluster.OpPipeline
 	s.Clients = max(1, s.Options.Int("clients"))
 	s.BatchEvents, s.Concurrency = p.BatchEvents, p.Concurrency
-	sess, err := open(t, s)
-	assert.OK(t, err)
+	sess := assert.Value(open(t, s))(t)
 	of, plan := sess.(target.Pipelined).Stage()
 	plan.Done = done
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := testkit.Minute(t)
 	p.Measurement.Events = 6000
 	stage := load.NewStage(plan, of, &p)
 	p.Completed = func() { stage.CatchUp(time.Minute, ctx.Done()) }
-	r, err := load.New(p, sess.Target())
-	assert.OK(t, err)
+	r := assert.Value(load.New(p, sess.Target()))(t)
 	stage.Start(r)
 	r.Start()
-	res, err := r.Wait()
-	assert.OK(t, err)
+	res := assert.Value(r.Wait())(t)
 	return res, stage.Result(res)
 }
 
@@ -71,15 +66,13 @@ func TestPipeline(t *testing.T) {
 			res, got := firePipeline(t, fakeURL(c.ListenAddrs()), tt.plan, tt.given, func(s, r *load.Outcome) {
 				mu.Lock()
 				defer mu.Unlock()
-				if r.Place != s.Place || r.Events != s.Events || r.Read != s.Bytes {
-					t.Errorf("batch at %d with %d events of %d bytes: read at %d, %d of %d", s.Place, s.Events, s.Bytes, r.Place, r.Events, r.Read)
-				}
+				assert.True(t, r.Place == s.Place && r.Events == s.Events && r.Read == s.Bytes,
+					"batch at %d with %d events of %d bytes: read at %d, %d of %d", s.Place, s.Events, s.Bytes, r.Place, r.Events, r.Read)
 				sent += int64(s.Events)
 				read += int64(r.Acked)
 			})
-			if sent != 6000 || read != 6000 || res.Measurement.Acked != 6000 || got.Acked != 6000 || got.Unread+got.Missed != 0 {
-				t.Errorf("sent %d, read %d; %+v, %d unread, %d without a place, %v", sent, read, got.Counts, got.Unread, got.Missed, got.Classes)
-			}
+			assert.True(t, sent == 6000 && read == 6000 && res.Measurement.Acked == 6000 && got.Acked == 6000 && got.Unread+got.Missed == 0,
+				"sent %d, read %d; %+v, %d unread, %d without a place, %v", sent, read, got.Counts, got.Unread, got.Missed, got.Classes)
 			assert.Equal(t, res.Measurement.EndToEnd.Count(), 6000, "end-to-end times")
 		})
 	}
@@ -102,9 +95,8 @@ func TestPipelineWaits(t *testing.T) {
 			})
 			url := fakeURL(c.ListenAddrs())
 			_, got := firePipeline(t, url, load.Plan{BatchEvents: 500}, map[string][]string{"read-from": {url}}, func(_, _ *load.Outcome) {})
-			if got.Acked != 6000 || asked.Load() < 24 {
-				t.Errorf("%d read, %v %q, %d requests", got.Acked, got.Classes, got.Text, asked.Load())
-			}
+			assert.True(t, got.Acked == 6000 && asked.Load() >= 24,
+				"%d read, %v %q, %d requests", got.Acked, got.Classes, got.Text, asked.Load())
 		})
 	}
 }
@@ -143,8 +135,7 @@ func TestPipelineRefused(t *testing.T) {
 	} {
 		s := spec(t, url, map[string][]string{tt.name: {tt.value}})
 		s.Op = cluster.OpPipeline
-		if _, err := open(t, s); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s %s: %v, want %q", tt.name, tt.value, err, tt.want)
-		}
+		_, err := open(t, s)
+		assert.ErrorHas(t, err, tt.want, "%s %s", tt.name, tt.value)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target/kafka/cluster"
@@ -156,15 +157,10 @@ func (r *rig) check(out []load.Outcome, total uint64) {
 	r.t.Helper()
 	events := uint64(0)
 	for _, o := range out {
-		if o.Acked+o.Failed+o.Unknown != o.Events {
-			r.t.Errorf("%d acked + %d failed + %d unknown of %d events", o.Acked, o.Failed, o.Unknown, o.Events)
-		}
-		if o.Sent > o.Done {
-			r.t.Errorf("sent at %v, done at %v", o.Sent, o.Done)
-		}
-		if o.Acked > 0 && o.Sent < 0 {
-			r.t.Error("acked but never sent")
-		}
+		assert.True(r.t, o.Acked+o.Failed+o.Unknown == o.Events,
+			"%d acked + %d failed + %d unknown of %d events", o.Acked, o.Failed, o.Unknown, o.Events)
+		assert.True(r.t, o.Sent <= o.Done, "sent at %v, done at %v", o.Sent, o.Done)
+		assert.True(r.t, o.Acked <= 0 || o.Sent >= 0, "acked but never sent")
 		events += uint64(o.Events)
 	}
 	for k, n := range r.completed {
@@ -172,9 +168,7 @@ func (r *rig) check(out []load.Outcome, total uint64) {
 			r.t.Errorf("batch %d of lane %d was completed %d times", k[1], k[0], n)
 		}
 	}
-	if events != total {
-		r.t.Errorf("%d events completed, want %d", events, total)
-	}
+	assert.Equal(r.t, events, total, "events completed")
 }
 
 // tallies are the sums of outcomes.
@@ -213,13 +207,8 @@ func fakeURL(addrs []string) string { return "kafka://" + strings.Join(addrs, ",
 func openProducer(t testing.TB, addrs []string, change func(*cluster.Config), given ...string) *producer {
 	t.Helper()
 	cfg := configFor(t, addrs, change, given...)
-	p, err := newProducer(context.Background(), cfg)
-	assert.OK(t, err)
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	p := assert.Value(newProducer(context.Background(), cfg))(t)
+	t.Cleanup(func() { assert.OK(t, p.Close()) })
 	return p
 }
 
@@ -230,8 +219,7 @@ func configFor(t testing.TB, addrs []string, change func(*cluster.Config), given
 		k, v, _ := strings.Cut(g, "=")
 		opts[k] = append(opts[k], v)
 	}
-	cfg, err := cluster.ParseConfig(spec(t, fakeURL(addrs), opts))
-	assert.OK(t, err)
+	cfg := assert.Value(cluster.ParseConfig(spec(t, fakeURL(addrs), opts)))(t)
 	if change != nil {
 		change(cfg)
 	}
@@ -244,10 +232,8 @@ func readBack(t testing.TB, addrs []string, want int, opts ...kgo.Opt) []*kgo.Re
 	cl, err := kgo.NewClient(append(opts, kgo.SeedBrokers(addrs...), kgo.ConsumeTopics("events"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
 	assert.OK(t, err)
 	defer cl.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, "events")
-	assert.OK(t, err)
+	ctx := testkit.Minute(t)
+	ends := assert.Value(kadm.NewClient(cl).ListEndOffsets(ctx, "events"))(t)
 	total := 0
 	ends.Each(func(o kadm.ListedOffset) { total += int(o.Offset) })
 	assert.Must(t, total == want, "%d records at the broker, want %d", total, want)
@@ -262,11 +248,9 @@ func readBack(t testing.TB, addrs []string, want int, opts ...kgo.Opt) []*kgo.Re
 
 func endOffsets(t testing.TB, addrs []string) map[int32]int64 {
 	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(addrs...))
-	assert.OK(t, err)
+	cl := assert.Value(kgo.NewClient(kgo.SeedBrokers(addrs...)))(t)
 	defer cl.Close()
-	listed, err := kadm.NewClient(cl).ListEndOffsets(context.Background(), "events")
-	assert.OK(t, err)
+	listed := assert.Value(kadm.NewClient(cl).ListEndOffsets(context.Background(), "events"))(t)
 	ends := map[int32]int64{}
 	listed.Each(func(o kadm.ListedOffset) { ends[o.Partition] = o.Offset })
 	return ends

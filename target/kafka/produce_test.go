@@ -3,7 +3,6 @@ package kafka
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -22,13 +21,14 @@ import (
 	"carronade/load"
 	"carronade/target"
 	"carronade/target/kafka/cluster"
+	"carronade/target/targettest"
 )
 
 // What is produced can be read back, with every option that affects batches.
 func TestProduceArrives(t *testing.T) {
 	t.Parallel()
 	const events = 5000
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		given  []string
 		change func(*cluster.Config)
@@ -56,8 +56,7 @@ func TestProduceArrives(t *testing.T) {
 		{name: "stamps, fresh", given: []string{"fresh=true"}, change: func(c *cluster.Config) { c.Verify, c.RunID = true, 77 }, batch: 9},
 		{name: "tiny values", given: []string{"size=1"}, change: func(c *cluster.Config) { c.Verify = true }},
 		{name: "large values", given: []string{"size=100KiB", "batch-size=16KiB", "max-request=128KiB"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := eventsCluster(t, 4, kfake.NumBrokers(2))
 			p := openProducer(t, c.ListenAddrs(), tt.change, tt.given...)
@@ -93,12 +92,10 @@ func TestProduceArrives(t *testing.T) {
 					got += int64(len(h.Key) + len(h.Value))
 				}
 				parts[rec.Partition]++
-				if p.cfg.Partitioner.Kind == "murmur2" && kafka.PartitionOf(rec.Key, 4) != rec.Partition {
-					t.Errorf("key %s in partition %d", rec.Key, rec.Partition)
-				}
-				if age := time.Since(rec.Timestamp); age < -time.Second || age > time.Minute {
-					t.Errorf("timestamp %v", rec.Timestamp)
-				}
+				assert.True(t, p.cfg.Partitioner.Kind != "murmur2" || kafka.PartitionOf(rec.Key, 4) == rec.Partition,
+					"key %s in partition %d", rec.Key, rec.Partition)
+				age := time.Since(rec.Timestamp)
+				assert.True(t, age >= -time.Second && age <= time.Minute, "timestamp %v", rec.Timestamp)
 				if o, ok := at[place{rec.Partition, rec.Offset}]; ok && o.First != seen[o.Stream] {
 					t.Errorf("stream %d: event %d at offset %d, want event %d", o.Stream, o.First, rec.Offset, seen[o.Stream])
 				} else if ok {
@@ -108,17 +105,14 @@ func TestProduceArrives(t *testing.T) {
 					t.Fatalf("stamp %+v, %v in partition %d", s, ok, rec.Partition)
 				}
 			}
-			assert.Equal(t, got, bytes, "bytes of events read back, outcomes say")
+			assert.Equal(t, got, bytes, "bytes of events, read back and in the outcomes")
 			checkKeys(t, p, p.cfg.Fresh && p.gen.HasKey(), out, recs)
 			assert.True(t, p.cfg.Partitioner.Kind != "fixed" || parts[2] == events, "partitions: %v", parts)
 			if p.cfg.Partitioner.Kind == "roundrobin" {
-				if diff := cmp.Diff(map[int32]int{0: int(total) / 4, 1: int(total) / 4, 2: int(total) / 4, 3: int(total) / 4}, parts); diff != "" {
-					t.Errorf("partitions (-want +got):\n%s", diff)
-				}
+				assert.Equal(t, cmp.Diff(map[int32]int{0: int(total) / 4, 1: int(total) / 4, 2: int(total) / 4, 3: int(total) / 4}, parts), "",
+					"partitions (-want +got):\n")
 			}
-			if want := strings.HasPrefix(tt.name, "stamps"); p.Stamped() != want {
-				t.Errorf("Stamped() = %v", p.Stamped())
-			}
+			assert.Equal(t, p.Stamped(), strings.HasPrefix(tt.name, "stamps"), "Stamped()")
 			checkMetrics(t, p, out)
 		})
 	}
@@ -139,9 +133,8 @@ func checkMetrics(t *testing.T, p *producer, out []load.Outcome) {
 		want.Bytes += uint64(o.Wire)
 	}
 	assert.Same(t, got, want, "metrics (-outcomes +brokers)")
-	if w, _ := p.Wire(); w != want.Bytes {
-		t.Errorf("%d bytes written, outcomes say %d", w, want.Bytes)
-	}
+	w, _ := p.Wire()
+	assert.True(t, w == want.Bytes, "%d bytes written, outcomes say %d", w, want.Bytes)
 }
 
 // Every event of a batch has its own stamp, from the pool and fresh.
@@ -175,9 +168,8 @@ func TestProduceOverTLS(t *testing.T) {
 		assert.Must(t, !p.senders[0].lanes[0].link.Out.Direct(), "the connection is written directly, without TLS")
 		client = p.cfg.Security.TLS
 		r := newRig(t, p)
-		if got, want := tally(r.send(20_000)), (tallies{acked: 20_000}); got != want {
-			t.Fatalf("got %+v, want %+v", got, want)
-		}
+		got, want := tally(r.send(20_000)), (tallies{acked: 20_000})
+		assert.Must(t, got == want, "got %+v, want %+v", got, want)
 	}
 	readBack(t, c.ListenAddrs(), 60_000, kgo.DialTLSConfig(client))
 }
@@ -188,9 +180,8 @@ func TestProduceWithoutAcks(t *testing.T) {
 	p := openProducer(t, c.ListenAddrs(), nil, "acks=0")
 	r := newRig(t, p)
 	out := r.send(20_000)
-	if got, want := tally(out), (tallies{unknown: 20_000}); got != want {
-		t.Fatalf("got %+v, want %+v", got, want)
-	}
+	got, want := tally(out), (tallies{unknown: 20_000})
+	assert.Must(t, got == want, "got %+v, want %+v", got, want)
 	for _, o := range out {
 		assert.True(t, o.Done == o.Sent && o.Class == load.OK, "sent %v, done %v, class %v", o.Sent, o.Done, o.Class)
 	}
@@ -220,10 +211,9 @@ func TestProduceVersions(t *testing.T) {
 			})
 			p := openProducer(t, c.ListenAddrs(), nil)
 			out := newRig(t, p).send(3000)
-			if got, want := tally(out), (tallies{acked: 3000}); got != want {
-				t.Fatalf("got %+v, want %+v", got, want)
-			}
-			assert.Equal(t, <-used, version, "produced by v")
+			got, want := tally(out), (tallies{acked: 3000})
+			assert.Must(t, got == want, "got %+v, want %+v", got, want)
+			assert.Equal(t, <-used, version, "version of the request")
 			readBack(t, c.ListenAddrs(), 3000)
 		})
 	}
@@ -239,19 +229,7 @@ func TestProduceRefusesOldBrokers(t *testing.T) {
 		p.Close()
 		t.Fatal("an old broker was accepted")
 	}
-	var e *target.Error
-	assert.True(t, errors.As(err, &e) && strings.Contains(e.Hint, "--engine client"), "error %v has no hint", err)
-}
-
-func TestProduceFixedPartitionMustExist(t *testing.T) {
-	t.Parallel()
-	c := eventsCluster(t, 2)
-	p, err := newProducer(context.Background(), configFor(t, c.ListenAddrs(), nil, "partitioner=fixed(2)"))
-	if err == nil {
-		p.Close()
-		t.Fatal("partition 2 of 2 was accepted")
-	}
-	assert.True(t, strings.Contains(err.Error(), "no partition 2"), "error = %v", err)
+	targettest.Explained(t, err, "", "--engine client")
 }
 
 func TestProduceClose(t *testing.T) {
@@ -274,13 +252,11 @@ func TestProduceClose(t *testing.T) {
 	}
 	assert.OK(t, l.Close())
 	r.check(r.outcomes, 3)
-	if got, want := tally(r.outcomes), (tallies{unknown: 2, failed: 1}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	assert.Equal(t, tally(r.outcomes), tallies{unknown: 2, failed: 1})
 	for _, o := range r.outcomes {
 		assert.Equal(t, o.Class, load.Canceled, "class")
 	}
-	assert.Equal(t, l.Fire([]load.Batch{{Seq: 9, Events: 1}}), 0, "a closed lane took a batch")
+	assert.Equal(t, l.Fire([]load.Batch{{Seq: 9, Events: 1}}), 0, "batches that a closed lane takes")
 }
 
 // A batch that was certainly refused and waits for another attempt has failed when
@@ -304,9 +280,8 @@ func TestProduceCloseBetweenAttempts(t *testing.T) {
 			s.mu.Unlock()
 		}
 		l.Close()
-		if got := tally(r.outcomes); got.failed != 7 || r.outcomes[0].Class != load.Rejected {
-			t.Errorf("%v: got %+v, %+v", given, got, r.outcomes)
-		}
+		got := tally(r.outcomes)
+		assert.True(t, got.failed == 7 && r.outcomes[0].Class == load.Rejected, "%v: got %+v, %+v", given, got, r.outcomes)
 	}
 }
 
@@ -347,9 +322,7 @@ func TestProduceAllocatesNothing(t *testing.T) {
 					seq++
 				}
 				events += 500
-				if n := l.Fire(batches); n != 4 {
-					t.Fatalf("took %d of 4 batches", n)
-				}
+				assert.Must(t, l.Fire(batches) == 4, "not all batches were taken")
 				l.Flush()
 				for n := 0; n < 4; {
 					n += <-q.completed
@@ -358,9 +331,8 @@ func TestProduceAllocatesNothing(t *testing.T) {
 			for range 50 {
 				round()
 			}
-			if n := testing.AllocsPerRun(200, round); n >= 1 {
-				t.Errorf("four batches cause %v allocations", n)
-			}
+			n := testing.AllocsPerRun(200, round)
+			assert.True(t, n < 1, "four batches cause %v allocations", n)
 		})
 	}
 }
@@ -388,7 +360,7 @@ func TestPrepare(t *testing.T) {
 	}
 	sendEach(t, l, partitions)
 	r.completedWithin(partitions, 20*time.Second)
-	assert.Equal(t, room(), before, "slots, requests and the room of slices, and after the first request")
+	assert.Equal(t, room(), before, "slots, requests and the room of slices after the first request")
 }
 
 // checkKeys compares the keys that a target reports for its events with those of

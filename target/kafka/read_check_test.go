@@ -1,18 +1,17 @@
 package kafka
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/payload"
@@ -36,10 +35,8 @@ func TestChecksValues(t *testing.T) {
 				"payload": {"ring(64KiB," + numbers + ",7a42d9c483244167)"}, "size": {"20-300"}, "key": {tt.key},
 				"compression": {tt.codec}, "engine": {tt.engine}, "fresh": {"true"},
 			})
-			sess, err := open(t, s)
-			assert.OK(t, err)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
+			sess := assert.Value(open(t, s))(t)
+			ctx := testkit.Minute(t)
 			if r, err := load.Fire(ctx, load.Plan{BatchEvents: 9, Concurrency: 3, Measurement: load.Limits{Events: events}}, sess.Target()); err != nil || r.Measurement.Acked < events {
 				t.Fatal(err, r)
 			}
@@ -50,9 +47,8 @@ func TestChecksValues(t *testing.T) {
 			list := filepath.Join(t.TempDir(), "list")
 			check := map[string][]string{"check-values": {"ring(64KiB," + names + "7a42d9c483244167)"}, "items-out": {list}, "decode": {"true"}}
 			r, _ := fireReads(t, c, load.Plan{BatchEvents: 50}, check)
-			if r.Measurement.Acked < events || r.Measurement.Counts.Failed > 0 {
-				t.Fatalf("%d read, %d failed: %v", r.Measurement.Acked, r.Measurement.Counts.Failed, r.Failures)
-			}
+			assert.Must(t, r.Measurement.Acked >= events && r.Measurement.Counts.Failed == 0,
+				"%d read, %d failed: %v", r.Measurement.Acked, r.Measurement.Counts.Failed, r.Failures)
 			good := r.Measurement.Acked
 			// Another program's records, and one of ours with a bit changed.
 			gen, err := payload.New(payload.Spec{Size: "100", Payload: "ring(64KiB," + numbers + ",7a42d9c483244167)"})
@@ -69,9 +65,8 @@ func TestChecksValues(t *testing.T) {
 				t.Errorf("%d of %d read, %d failed: %v", r.Measurement.Acked, good+3, r.Measurement.Counts.Failed, r.Failures)
 			}
 			assert.OK(t, sess2.(interface{ Finish() error }).Finish())
-			if n := len(recordsIn(t, list)); uint64(n) != good+1 {
-				t.Errorf("%d records are listed, want the %d that were right", n, good+1)
-			}
+			n := len(recordsIn(t, list))
+			assert.True(t, uint64(n) == good+1, "%d records are listed, want the %d that were right", n, good+1)
 		})
 	}
 }
@@ -81,8 +76,7 @@ func TestChecksValues(t *testing.T) {
 func TestChecksList(t *testing.T) {
 	t.Parallel()
 	c := eventsCluster(t, 2)
-	gen, err := payload.New(payload.Spec{Size: "10-90", Payload: "ring(1000,${this.last() + 1}%{-1},ff)"})
-	assert.OK(t, err)
+	gen := assert.Value(payload.New(payload.Spec{Size: "10-90", Payload: "ring(1000,${this.last() + 1}%{-1},ff)"}))(t)
 	putEvents(t, c, records(100, 2, func(i int) *kgo.Record { return &kgo.Record{Value: gen.AppendValue(nil, uint64(i))} }))
 	var places, lines strings.Builder
 	for i := 99; i >= 0; i-- { // record i is at offset i/2 of partition i%2
@@ -103,7 +97,6 @@ func TestChecksList(t *testing.T) {
 	}
 	s := spec(t, fakeURL(c.ListenAddrs()), map[string][]string{"items-in": {writeList(t, "0,1\n")}, "check-values": {"ring(1000,list(" + list + "),ff)"}})
 	s.Op = cluster.OpRead
-	if _, err := open(t, s); err == nil || !strings.Contains(err.Error(), "the list of check-values has 100 items, and 1 are read") {
-		t.Errorf("another list: %v", err)
-	}
+	_, err := open(t, s)
+	assert.ErrorHas(t, err, "the list of check-values has 100 items, and 1 are read", "another list")
 }

@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -47,17 +46,14 @@ func fireReads(t testing.TB, c *kfake.Cluster, p load.Plan, given map[string][]s
 	s := spec(t, fakeURL(c.ListenAddrs()), given)
 	s.Op = cluster.OpRead
 	s.Clients = max(1, s.Options.Int("clients"))
-	sess, err := open(t, s)
-	assert.OK(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	sess := assert.Value(open(t, s))(t)
+	ctx := testkit.Minute(t)
 	if n := sess.Target().(target.Finite).Events(); n > 0 {
 		p.Gate = load.NewGate()
 		p.Gate.Add(n)
 		p.Gate.Close()
 	}
-	r, err := load.Fire(ctx, p, sess.Target())
-	assert.OK(t, err)
+	r := assert.Value(load.Fire(ctx, p, sess.Target()))(t)
 	return r, sess
 }
 
@@ -135,9 +131,8 @@ func TestReadsEveryRecordOnce(t *testing.T) {
 				}
 			}
 			r, _ := fireReads(t, c, tt.plan, tt.given)
-			if r.Stopped != load.ByFeed || r.Measurement.Acked != each*partitions || int64(r.Measurement.AckedBytes) != want || int64(r.Measurement.Bytes) != want {
-				t.Errorf("%s: stopped by %q, %d acked of %d bytes (%d in all), want %d of %d: %v", name, r.Stopped, r.Measurement.Acked, r.Measurement.AckedBytes, r.Measurement.Bytes, each*partitions, want, r.Failures)
-			}
+			assert.True(t, r.Stopped == load.ByFeed && r.Measurement.Acked == each*partitions && int64(r.Measurement.AckedBytes) == want && int64(r.Measurement.Bytes) == want,
+				"%s: stopped by %q, %d acked of %d bytes (%d in all), want %d of %d: %v", name, r.Stopped, r.Measurement.Acked, r.Measurement.AckedBytes, r.Measurement.Bytes, each*partitions, want, r.Failures)
 			for offset, n := range seen {
 				assert.Must(t, n == partitions, "%s: offset %d was read %d times in %d partitions", name, offset, n, partitions)
 			}
@@ -154,21 +149,16 @@ func TestReadFails(t *testing.T) {
 		c := filled(t, 1, 100, 50)
 		s := spec(t, fakeURL(c.ListenAddrs()), nil)
 		s.Op = cluster.OpRead
-		sess, err := open(t, s)
-		assert.OK(t, err)
-		cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-		assert.OK(t, err)
+		sess := assert.Value(open(t, s))(t)
+		cl := assert.Value(kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...)))(t)
 		defer cl.Close()
 		offsets := kadm.Offsets{}
 		offsets.Add(kadm.Offset{Topic: "events", Partition: 0, At: 60})
-		if _, err := kadm.NewClient(cl).DeleteRecords(t.Context(), offsets); err != nil {
-			t.Fatal(err)
-		}
+		assert.Value(kadm.NewClient(cl).DeleteRecords(t.Context(), offsets))(t)
 		r, err := load.Fire(t.Context(), load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 100}}, sess.Target())
 		assert.OK(t, err)
-		if r.Measurement.Acked != 40 || r.Measurement.Counts.Failed != 60 || r.Classes["rejected"] != 60 {
-			t.Errorf("%d acked, %d failed, %v; want 40, and 60 rejected", r.Measurement.Acked, r.Measurement.Counts.Failed, r.Failures)
-		}
+		assert.True(t, r.Measurement.Acked == 40 && r.Measurement.Counts.Failed == 60 && r.Classes["rejected"] == 60,
+			"%d acked, %d failed, %v; want 40, and 60 rejected", r.Measurement.Acked, r.Measurement.Counts.Failed, r.Failures)
 	})
 	t.Run("no topic", func(t *testing.T) {
 		c := eventsCluster(t, 1)
@@ -182,9 +172,8 @@ func TestReadFails(t *testing.T) {
 		c := eventsCluster(t, 1)
 		s := spec(t, fakeURL(c.ListenAddrs()), nil)
 		s.Op = cluster.OpRead
-		if _, err := open(t, s); err == nil || !strings.Contains(err.Error(), "nothing can be read") {
-			t.Errorf("an empty topic: %v", err)
-		}
+		_, err := open(t, s)
+		assert.ErrorHas(t, err, "nothing can be read", "an empty topic")
 	})
 }
 
@@ -200,9 +189,8 @@ func TestReadFollowsLeaders(t *testing.T) {
 		for {
 			select {
 			case p := <-move:
-				if err := c.MoveTopicPartition("events", p, (c.LeaderFor("events", p)+1)%3); err != nil {
-					t.Error(err)
-				}
+				err := c.MoveTopicPartition("events", p, (c.LeaderFor("events", p)+1)%3)
+				assert.True(t, err == nil, "%v", err)
 			case <-enough:
 				return
 			}
@@ -224,7 +212,7 @@ func TestReadFollowsLeaders(t *testing.T) {
 	r, sess := fireReads(t, c, load.Plan{Concurrency: 6, BatchEvents: 3, Drain: time.Minute}, map[string][]string{"fetch-wait": {"50ms"}})
 	close(enough)
 	<-moved
-	assert.Equal(t, r.Measurement.Acked, 2000, "of 2000 records read: %v", r.Failures)
+	assert.Equal(t, r.Measurement.Acked, 2000, "records read: %v", r.Failures)
 	assert.True(t, sess.Facts()["reads_retried"] != nil, "no read was retried, so nothing was tested")
 }
 
@@ -288,8 +276,7 @@ func FuzzFindRecords(f *testing.F) {
 		if err := k.find(&itemRead{next: from, to: to}, records, &got); err != nil {
 			return
 		}
-		if got.next < from || got.next > to || int64(got.n) > got.next-from || got.n < 0 || got.bytes < 0 {
-			t.Errorf("of the offsets from %d to %d: %+v", from, to, got)
-		}
+		assert.True(t, got.next >= from && got.next <= to && int64(got.n) <= got.next-from && got.n >= 0 && got.bytes >= 0,
+			"of the offsets from %d to %d: %+v", from, to, got)
 	})
 }

@@ -1,13 +1,11 @@
 package kafka
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 
 	"carronade/internal/standin"
 	embedded "carronade/internal/standin/kafka"
-	"carronade/internal/system"
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/kafkatest"
@@ -44,11 +41,9 @@ func needsKafka(t testing.TB) {
 func fillTopic(t testing.TB, c *kafkatest.Cluster, partitions int32, n uint64, given map[string][]string) string {
 	t.Helper()
 	topic := c.CreateTopic(t, partitions, 1)
-	s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, given))
-	assert.OK(t, err)
-	if res := launch(t, s, load.Plan{Measurement: load.Limits{Events: n}}); res.Measurement.Acked != n {
-		t.Fatalf("got %d acked, want %d", res.Measurement.Acked, n)
-	}
+	s := assert.Value(open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, given)))(t)
+	res := launch(t, s, load.Plan{Measurement: load.Limits{Events: n}})
+	assert.Must(t, res.Measurement.Acked == n, "got %d acked, want %d", res.Measurement.Acked, n)
 	return topic
 }
 
@@ -58,12 +53,11 @@ func TestRealOpen(t *testing.T) {
 	c := kafkatest.Shared(t)
 	topic := kafkatest.TopicName(t)
 	for _, createdBy := range []any{"the broker", nil} {
-		s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, nil))
-		assert.OK(t, err)
+		s := assert.Value(open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, nil)))(t)
 		f := s.Facts()
 		b := f["brokers"].([]map[string]any)
 		assert.True(t, len(b) == 1 && strings.HasPrefix(fmt.Sprint(b[0]["version"]), "v4."), "got brokers %v, want one of version 4", b)
-		assert.Equal(t, f["topic"].(map[string]any)["created_by"], createdBy, "got created by")
+		assert.Equal(t, f["topic"].(map[string]any)["created_by"], createdBy, "created by")
 	}
 	s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+kafkatest.TopicName(t), map[string][]string{"create-topic": {"partitions=7,replicas=1,retention.ms=60000"}}))
 	assert.OK(t, err)
@@ -156,18 +150,15 @@ func TestRealSecurity(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%v (%s)", err, targettest.HintOf(err))
 				}
-				if res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 1000}}); res.Measurement.Acked != 1000 {
-					t.Fatalf("got %d acked, want 1000", res.Measurement.Acked)
-				}
+				res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 1000}})
+				assert.Must(t, res.Measurement.Acked == 1000, "got %d acked, want 1000", res.Measurement.Acked)
 				sent += 1000
 				given["until-end"] = []string{"true"}
 				sp := spec(t, "kafka://"+tt.addr+"/"+topic, given)
 				sp.Op = cluster.OpConsume
-				in, err := open(t, sp)
-				assert.OK(t, err)
-				if got := drain(t, in.Source(), nil); uint64(got.events) != sent {
-					t.Errorf("got %d events, want %d", got.events, sent)
-				}
+				in := assert.Value(open(t, sp))(t)
+				got := drain(t, in.Source(), nil)
+				assert.True(t, uint64(got.events) == sent, "got %d events, want %d", got.events, sent)
 			})
 		}
 	}
@@ -193,12 +184,10 @@ func TestRealConsume(t *testing.T) {
 				reader["until-end"] = []string{"true"}
 				s := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, reader)
 				s.Op = cluster.OpConsume
-				sess, err := open(t, s)
-				assert.OK(t, err)
+				sess := assert.Value(open(t, s))(t)
 				got := drain(t, sess.Source(), nil)
-				if got.events != n || got.corrupt > 0 {
-					t.Errorf("%s: got %d events, %d corrupt arrivals, want %d and none", name, got.events, got.corrupt, n)
-				}
+				assert.True(t, got.events == n && got.corrupt <= 0,
+					"%s: got %d events, %d corrupt arrivals, want %d and none", name, got.events, got.corrupt, n)
 				if got.unsized == 0 {
 					bytes[name] = got.bytes
 				}
@@ -211,7 +200,7 @@ func TestRealConsume(t *testing.T) {
 				}
 			}
 			for name, b := range bytes {
-				assert.Equal(t, b, bytes[cluster.EngineClient], "%s bytes as franz-go decodes them", name)
+				assert.Equal(t, b, bytes[cluster.EngineClient], "%s: bytes as franz-go decodes them", name)
 			}
 		})
 	}
@@ -226,9 +215,8 @@ func TestRealTransactions(t *testing.T) {
 		"engine": {cluster.EngineClient}, "transactions": {"true"}, "transaction-interval": {"50ms"}, "transaction-abort": {"30%"}, "transactional-id": {topic},
 	}))
 	assert.OK(t, err)
-	if res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(4000), 6000)}); res.Measurement.Acked != 6000 {
-		t.Errorf("got %d acked, want 6000", res.Measurement.Acked)
-	}
+	res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(4000), 6000)})
+	assert.Equal(t, res.Measurement.Acked, 6000, "acked")
 	assert.OK(t, s.Target().(*franz.Producer).Close())
 	f := s.Facts()["transactions"].(map[string]any)
 	committed, aborted := f["committed_events"].(uint64), f["aborted_events"].(uint64)
@@ -237,11 +225,9 @@ func TestRealTransactions(t *testing.T) {
 		for isolation, want := range map[string]uint64{"committed": committed, "uncommitted": 6000} {
 			sp := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{"engine": {engine}, "isolation": {isolation}, "until-end": {"true"}})
 			sp.Op = cluster.OpConsume
-			sess, err := open(t, sp)
-			assert.OK(t, err)
-			if got := drain(t, sess.Source(), nil); uint64(got.events) != want {
-				t.Errorf("%s %s: got %d events, want %d", engine, isolation, got.events, want)
-			}
+			sess := assert.Value(open(t, sp))(t)
+			got := drain(t, sess.Source(), nil)
+			assert.True(t, uint64(got.events) == want, "%s %s: got %d events, want %d", engine, isolation, got.events, want)
 		}
 	}
 }
@@ -256,29 +242,22 @@ func TestRealTopics(t *testing.T) {
 		s := spec(t, "kafka://"+c.Bootstrap()+"/x", nil)
 		w.URL, w.Options, w.Given = s.URL, s.Options, s.Given
 		w.Names, w.PerRequest, w.Concurrency = names, 5, 3
-		res, err := Topics(t.Context(), w)
-		assert.OK(t, err)
+		res := assert.Value(Topics(t.Context(), w))(t)
 		return res
 	}
-	if res := do(cluster.TopicLoad{Op: cluster.OpCreateTopics, Spec: cluster.TopicSpec{Partitions: 2, Replicas: 1}}); res.Done != 30 {
-		t.Errorf("create: got %d done: %v", res.Done, res.Failures)
-	}
-	if res := do(cluster.TopicLoad{Op: cluster.OpCreateTopics}); res.Failed != 30 {
-		t.Errorf("create again: got %d failed, want 30", res.Failed)
-	}
+	res := do(cluster.TopicLoad{Op: cluster.OpCreateTopics, Spec: cluster.TopicSpec{Partitions: 2, Replicas: 1}})
+	assert.True(t, res.Done == 30, "create: got %d done: %v", res.Done, res.Failures)
+	res = do(cluster.TopicLoad{Op: cluster.OpCreateTopics})
+	assert.True(t, res.Failed == 30, "create again: got %d failed, want 30", res.Failed)
 	// A broker answers before it knows the new topics.
-	for deadline := time.Now().Add(20 * time.Second); do(cluster.TopicLoad{Op: cluster.OpDescribeTopics}).Done < 30 && time.Now().Before(deadline); {
-		<-time.After(50 * time.Millisecond)
-	}
+	testkit.Until(t, "the broker knows the new topics", func() bool { return do(cluster.TopicLoad{Op: cluster.OpDescribeTopics}).Done == 30 })
 	for _, op := range []string{cluster.OpDescribeTopics, cluster.OpReadTopics, cluster.OpDeleteRecords, cluster.OpDeleteTopics} {
-		if res := do(cluster.TopicLoad{Op: op, Upto: -1}); res.Done != 30 {
-			t.Errorf("%s: got %d done: %v", op, res.Done, res.Failures)
-		}
+		res := do(cluster.TopicLoad{Op: op, Upto: -1})
+		assert.True(t, res.Done == 30, "%s: got %d done: %v", op, res.Done, res.Failures)
 	}
 	// A broker may still know deleted topics for a while.
-	if res := do(cluster.TopicLoad{Op: cluster.OpDeleteTopics}); res.Failed != 30 {
-		t.Errorf("delete again: got %d failed, want 30", res.Failed)
-	}
+	res = do(cluster.TopicLoad{Op: cluster.OpDeleteTopics})
+	assert.True(t, res.Failed == 30, "delete again: got %d failed, want 30", res.Failed)
 }
 
 // TestRealConsumeSurvivesABroker kills the leader of a partition while events are
@@ -294,8 +273,7 @@ func TestRealConsumeSurvivesABroker(t *testing.T) {
 			before := uint64(c.EndSum(t, topic))
 			in := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{"engine": {engine}})
 			in.Op = cluster.OpConsume
-			reader, err := open(t, in)
-			assert.OK(t, err)
+			reader := assert.Value(open(t, in))(t)
 			const events = 20_000
 			out, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{"engine": {engine}, "idempotent": {"true"}, "acks": {"all"}}))
 			assert.OK(t, err)
@@ -318,66 +296,11 @@ func TestRealConsumeSurvivesABroker(t *testing.T) {
 			<-killed
 			got := <-delivered
 			leader.Start(t)
-			if res.Measurement.Acked != events || res.Measurement.Failed+res.Measurement.Unknown != 0 {
-				t.Errorf("got %d acked, %d failed, %d unknown, want %d acked", res.Measurement.Acked, res.Measurement.Failed, res.Measurement.Unknown, events)
-			}
+			assert.True(t, res.Measurement.Acked == events && res.Measurement.Failed+res.Measurement.Unknown == 0,
+				"got %d acked, %d failed, %d unknown, want %d acked", res.Measurement.Acked, res.Measurement.Failed, res.Measurement.Unknown, events)
 			if uint64(got.events) != before+events || int64(got.events) != c.EndSum(t, topic) {
 				t.Errorf("got %d events, want %d, with %d at the brokers", got.events, before+events, c.EndSum(t, topic))
 			}
 		})
-	}
-}
-
-// BenchmarkConsumeReal reads a topic of a real broker that is in the page cache.
-func BenchmarkConsumeReal(b *testing.B) {
-	const n = 10_000_000
-	c := kafkatest.Shared(b)
-	for _, partitions := range []int32{1, 4} {
-		topic := fillTopic(b, c, partitions, n, map[string][]string{"batch-size": {"16KiB"}})
-		for _, bm := range []struct {
-			name  string
-			given map[string][]string
-		}{
-			{"wire", nil},
-			{"wire, two clients", map[string][]string{"clients": {"2"}}},
-			{"wire, 1 MiB answers", map[string][]string{"fetch-max": {"1MiB"}}},
-			{"wire, 4 MiB a partition", map[string][]string{"fetch-max": {"8MiB"}, "fetch-partition-max": {"4MiB"}}},
-			{"wire, decoded", map[string][]string{"decode": {"true"}}},
-			{"client", map[string][]string{"engine": {cluster.EngineClient}}},
-		} {
-			b.Run(bm.name+map[int32]string{1: " p1", 4: " p4"}[partitions], func(b *testing.B) {
-				given := map[string][]string{"until-end": {"true"}}
-				maps.Copy(given, bm.given)
-				var events atomic.Int64
-				var busy time.Duration
-				for b.Loop() {
-					s := spec(b, "kafka://"+c.Bootstrap()+"/"+topic, given)
-					s.Op = cluster.OpConsume
-					sess, err := Kind{}.Open(b.Context(), s)
-					if err != nil {
-						b.Fatal(err)
-					}
-					start := time.Now()
-					before := system.CPU()
-					err = sess.Source().Receive(context.Background(), func() time.Duration { return time.Since(start) }, func(_ int, as []load.Arrival) {
-						for i := range as {
-							events.Add(int64(as[i].Events))
-						}
-					})
-					if err != nil {
-						b.Fatal(err)
-					}
-					busy += time.Since(start)
-					b.ReportMetric(float64(system.CPU()-before)/n, "cpu-ns/event")
-					if err := sess.Close(); err != nil {
-						b.Fatal(err)
-					}
-				}
-				if events.Load() != int64(b.N)*n {
-					b.Fatalf("got %d events, want %d", events.Load(), int64(b.N)*n)
-				}
-				b.ReportMetric(float64(events.Load())/busy.Seconds()/1e6, "Mevents/s")
-			})
-		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/conn"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/kafka"
 	"carronade/target/kafka/cluster"
 )
@@ -84,9 +85,8 @@ func TestReconnectPauses(t *testing.T) {
 						return l.serve(k)
 					},
 				}.Run(ctx, nil)
-				if dials < tt.least || dials > tt.most {
-					t.Errorf("%d connections in %v, want %d to %d", dials, lasts, tt.least, tt.most)
-				}
+				assert.True(t, dials >= tt.least && dials <= tt.most,
+					"%d connections in %v, want %d to %d", dials, lasts, tt.least, tt.most)
 			})
 		})
 	}
@@ -138,23 +138,19 @@ func TestReadLinkPauses(t *testing.T) {
 						c.mu.Lock()
 						k.conn = here
 						c.mu.Unlock()
-						if n, known := r.Connected(); n != 1 || !known {
-							t.Errorf("%d connections, %t; want 1", n, known)
-						}
+						n, known := r.Connected()
+						assert.True(t, n == 1 && known, "%d connections, %t; want 1", n, known)
 						return k, nil
 					},
 					Failed: k.giveUp,
 					Serve:  k.use,
 				}.Run(ctx, nil)
-				if dials < tt.least || dials > tt.most {
-					t.Errorf("%d connections in %v, want %d to %d", dials, lasts, tt.least, tt.most)
-				}
-				if lost < dials-1 || int(r.lost.Load()) != lost {
-					t.Errorf("%d of %d connections were lost, and %d are counted", lost, dials, r.lost.Load())
-				}
-				if n, _ := r.Connected(); n != 0 {
-					t.Errorf("%d connections at the end, want 0", n)
-				}
+				assert.True(t, dials >= tt.least && dials <= tt.most,
+					"%d connections in %v, want %d to %d", dials, lasts, tt.least, tt.most)
+				assert.True(t, lost >= dials-1 && int(r.lost.Load()) == lost,
+					"%d of %d connections were lost, and %d are counted", lost, dials, r.lost.Load())
+				n, _ := r.Connected()
+				assert.True(t, n == 0, "%d connections at the end, want 0", n)
 			})
 		})
 	}

@@ -92,12 +92,9 @@ func TestRenewLogin(t *testing.T) {
 			case got.acked != int(total):
 				t.Errorf("%+v of %d events, want all acked", got, total)
 			}
-			if n := logins.Load() - first; n < 3 {
-				t.Errorf("%d logins besides the first, want at least one every %v", n, lifetime)
-			}
-			if wrong.Load() > 0 {
-				t.Errorf("%d requests came between the parts of a login", wrong.Load())
-			}
+			n := logins.Load() - first
+			assert.True(t, n >= 3, "%d logins besides the first, want at least one every %v", n, lifetime)
+			assert.True(t, wrong.Load() <= 0, "%d requests came between the parts of a login", wrong.Load())
 			lost := p.Metrics()[0].Reconnects
 			if want := uint64(0); tt.refuse {
 				want = 1
@@ -145,19 +142,12 @@ func TestRenewLoginAtTheStart(t *testing.T) {
 	}
 	r := newRig(t, p)
 	const total = 1000
-	if got := tally(r.send(total)); got.acked != total {
-		t.Errorf("%+v of %d events, want all acked", got, total)
-	}
+	got := tally(r.send(total))
+	assert.True(t, got.acked == total, "%+v of %d events, want all acked", got, total)
 	assert.Equal(t, logins.Load()-first, 0, "logins while the mechanism failed")
 	failing.Store(false)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(10 * time.Second); p.renewed.Load() == 0 && time.Now().Before(deadline); {
-		<-tick.C
-	}
-	if p.renewed.Load() == 0 || wrong.Load() > 0 {
-		t.Errorf("%d logins were renewed with %d requests between their parts, want one and none", p.renewed.Load(), wrong.Load())
-	}
+	testkit.Until(t, "a login is renewed", func() bool { return p.renewed.Load() > 0 })
+	assert.Equal(t, wrong.Load(), 0, "requests between the parts of a login")
 	assert.Equal(t, p.Metrics()[0].Reconnects, 0, "connections ended")
 }
 
@@ -204,9 +194,8 @@ func TestRenewLoginLate(t *testing.T) {
 		s.mu.Unlock()
 	}
 	const total = 1000
-	if got := tally(r.send(total)); got.acked != total {
-		t.Errorf("%+v of %d events, want all acked", got, total)
-	}
+	got := tally(r.send(total))
+	assert.True(t, got.acked == total, "%+v of %d events, want all acked", got, total)
 	if early.Load() > 0 || wrong.Load() > 0 || p.renewed.Load() != 1 || p.Metrics()[0].Reconnects > 0 {
 		t.Errorf("%d requests after the end of the login, %d within the next, %d renewals, %d connections ended; want one renewal, and nothing else",
 			early.Load(), wrong.Load(), p.renewed.Load(), p.Metrics()[0].Reconnects)
@@ -230,8 +219,7 @@ func TestRealRenewLogin(t *testing.T) {
 				"tls-ca": {c.CAFile()}, "sasl-mechanism": {mechanism}, "user": {kafkatest.Alice}, "password": {"env:KAFKA_RIGHT"},
 			})
 			given.Verify = true
-			s, err := open(t, given)
-			assert.OK(t, err)
+			s := assert.Value(open(t, given))(t)
 			p := s.(*session).out.(*producer)
 			src := s.Source().(*wireSource)
 			ctx, cancel := context.WithCancel(context.Background())
@@ -256,23 +244,18 @@ func TestRealRenewLogin(t *testing.T) {
 				const n = 1000
 				total += n
 				r.outcomes, r.completed = nil, map[[2]uint64]int{}
-				if got := tally(r.sendAnd(n, func(int) { <-tick.C })); got.acked != n {
-					t.Fatalf("%+v of %d events, want all acked", got, n)
-				}
+				got := tally(r.sendAnd(n, func(int) { <-tick.C }))
+				assert.Must(t, got.acked == n, "%+v of %d events, want all acked", got, n)
 			}
-			deadline := time.Now().Add(10 * time.Second)
-			for arrived.Load() < int64(total) && time.Now().Before(deadline) {
-				<-tick.C
-			}
+			testkit.Until(t, "all events have arrived", func() bool { return arrived.Load() >= int64(total) })
 			cancel()
 			<-done
-			assert.Equal(t, arrived.Load(), int64(total), "events arrived", total)
+			assert.Equal(t, arrived.Load(), int64(total), "events arrived")
 			for name, n := range map[string]uint64{"connections ended": p.Metrics()[0].Reconnects, "fetching connections ended": src.failedConns.Load()} {
 				assert.Equal(t, n, 0, "%s", name)
 			}
-			if p.renewed.Load() == 0 || src.renewed.Load() == 0 {
-				t.Errorf("logins renewed %d times while producing and %d while consuming, want once at least", p.renewed.Load(), src.renewed.Load())
-			}
+			assert.True(t, p.renewed.Load() > 0 && src.renewed.Load() > 0,
+				"logins renewed %d times while producing and %d while consuming, want once at least", p.renewed.Load(), src.renewed.Load())
 		})
 	}
 }

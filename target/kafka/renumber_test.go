@@ -23,13 +23,10 @@ func TestNewEpochSendsNothingTwice(t *testing.T) {
 	doubtful, first, second := newSlot(0, true), newSlot(10, false), newSlot(20, false)
 	ps.queue = append(ps.queue, doubtful, first, second)
 	assert.Must(t, s.renumber(ps), "no new epoch")
-	if len(ps.queue) != 2 || ps.queue[0] != first || ps.queue[1] != second {
-		t.Fatalf("%d batches are sent again, want the two that were certainly not appended", len(ps.queue))
-	}
-	if first.seq != 0 || second.seq != 10 || ps.next != 20 || ps.epoch != 4 {
-		t.Errorf("sequences %d, %d, then %d in epoch %d; want 0, 10, 20 in 4", first.seq, second.seq, ps.next, ps.epoch)
-	}
-	if len(s.outcomes) != 1 || s.outcomes[0].Unknown != 10 {
-		t.Errorf("outcomes %+v, want ten events unknown", s.outcomes)
-	}
+	assert.Must(t, len(ps.queue) == 2 && ps.queue[0] == first && ps.queue[1] == second,
+		"%d batches are sent again, want the two that were certainly not appended", len(ps.queue))
+	assert.True(t, first.seq == 0 && second.seq == 10 && ps.next == 20 && ps.epoch == 4,
+		"sequences %d, %d, then %d in epoch %d; want 0, 10, 20 in 4", first.seq, second.seq, ps.next, ps.epoch)
+	assert.True(t, len(s.outcomes) == 1 && s.outcomes[0].Unknown == 10,
+		"outcomes %+v, want ten events unknown", s.outcomes)
 }

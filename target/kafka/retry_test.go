@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/kafka"
 	"carronade/load"
@@ -33,18 +35,14 @@ func checkInOrder(t *testing.T, p *producer, recs []*kgo.Record, total uint64) {
 	slices.SortStableFunc(recs, func(a, b *kgo.Record) int { return int(a.Offset - b.Offset) })
 	for _, r := range recs {
 		s, ok := kafka.ParseStamp(r.Value)
-		if !ok || s.Run != 5 {
-			t.Fatalf("offset %d of partition %d: no stamp of ours", r.Offset, r.Partition)
-		}
-		if s.Index != next[s.Stream] {
-			t.Fatalf("offset %d of partition %d: event %d, want %d", r.Offset, r.Partition, s.Index, next[s.Stream])
-		}
+		assert.Must(t, ok && s.Run == 5, "offset %d of partition %d: no stamp of ours", r.Offset, r.Partition)
+		assert.Must(t, s.Index == next[s.Stream],
+			"offset %d of partition %d: event %d, want %d", r.Offset, r.Partition, s.Index, next[s.Stream])
 		next[s.Stream]++
 	}
 	for s := range int32(p.Partitioner().Streams()) {
-		if want := p.Partitioner().Before(s, total); next[s] != want {
-			t.Errorf("stream %d has %d events, want %d", s, next[s], want)
-		}
+		want := p.Partitioner().Before(s, total)
+		assert.True(t, next[s] == want, "stream %d has %d events, want %d", s, next[s], want)
 	}
 }
 
@@ -70,9 +68,8 @@ func checkAtMostOnce(t *testing.T, p *producer, out []load.Outcome, recs []*kgo.
 		e := event{s.Stream, s.Index}
 		assert.Must(t, !found[e], "%+v is in the log twice", e)
 		found[e] = true
-		if o := outcomes[e]; o == nil || o.Failed > 0 {
-			t.Fatalf("%+v is in the log, but its outcome is failed: %+v", e, o)
-		}
+		o := outcomes[e]
+		assert.Must(t, o != nil && o.Failed <= 0, "%+v is in the log, but its outcome is failed: %+v", e, o)
 	}
 	for e, o := range outcomes {
 		assert.Must(t, o.Acked <= 0 || found[e], "%+v was acked but is not in the log", e)
@@ -93,17 +90,15 @@ func TestLeaderMoves(t *testing.T) {
 				for ; moved < fired/1000; moved++ {
 					part := int32(moved % 3)
 					to := (c.LeaderFor("events", part) + 1) % 3
-					if err := c.MoveTopicPartition("events", part, to); err != nil {
-						t.Error(err)
-					}
+					err := c.MoveTopicPartition("events", part, to)
+					assert.True(t, err == nil, "%v", err)
 				}
 			})
 			got := tally(out)
 			assert.True(t, got.retries != 0, "leaders moved %d times and nothing was retried", moved)
 			got.retries = 0
-			if want := (tallies{acked: events}); got != want {
-				t.Fatalf("got %+v, want %+v", got, want)
-			}
+			want := (tallies{acked: events})
+			assert.Must(t, got == want, "got %+v, want %+v", got, want)
 			recs := readBack(t, c.ListenAddrs(), events)
 			if slices.Equal(given, idempotent) {
 				checkInOrder(t, p, recs, events)
@@ -150,7 +145,7 @@ func answerAll(req *kmsg.ProduceRequest, code int16, throttle int32) *kmsg.Produ
 
 func TestErrorsByClass(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, tt := range []struct {
 		err     *kerr.Error
 		class   load.Class
 		unknown bool
@@ -166,8 +161,7 @@ func TestErrorsByClass(t *testing.T) {
 		{kerr.InvalidRecord, load.Rejected, false},
 		{kerr.CorruptMessage, load.Protocol, false},
 		{kerr.UnsupportedForMessageFormat, load.Protocol, false},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.err.Message, func(t *testing.T) {
 			c := eventsCluster(t, 1)
 			refuseProduce(c, func(int32) int16 { return tt.err.Code })
@@ -200,12 +194,9 @@ func TestRetryUntilDeliveryTimeout(t *testing.T) {
 			got := tally(out)
 			assert.True(t, got.retries != 0, "no retries")
 			got.retries = 0
-			if want := (tallies{failed: 10}); got != want {
-				t.Errorf("got %+v, want %+v", got, want)
-			}
-			if o := out[0]; o.Done < limit || !strings.Contains(o.Text, "NOT_LEADER") {
-				t.Errorf("done at %v, text %q", o.Done, o.Text)
-			}
+			assert.Equal(t, got, (tallies{failed: 10}))
+			o := out[0]
+			assert.True(t, o.Done >= limit && strings.Contains(o.Text, "NOT_LEADER"), "done at %v, text %q", o.Done, o.Text)
 		})
 	}
 }
@@ -235,9 +226,8 @@ func TestRetriableErrorsThenAcked(t *testing.T) {
 			got := tally(out)
 			assert.True(t, got.retries != 0, "no retries")
 			got.retries = 0
-			if want := (tallies{acked: events}); got != want {
-				t.Fatalf("got %+v, want %+v", got, want)
-			}
+			want := (tallies{acked: events})
+			assert.Must(t, got == want, "got %+v, want %+v", got, want)
 			recs := readBack(t, c.ListenAddrs(), events)
 			if given != nil {
 				checkInOrder(t, p, recs, events)
@@ -249,54 +239,39 @@ func TestRetriableErrorsThenAcked(t *testing.T) {
 }
 
 // A finally refused batch leaves no gap in the sequence, and no batch is reordered
-// or duplicated.
+// or duplicated. When all epochs are used, the producer requests another id.
 func TestRefusedBatchBumpsEpoch(t *testing.T) {
 	t.Parallel()
-	const events = 6000
-	c := eventsCluster(t, 2)
-	n := 0
-	refuseProduce(c, func(int32) int16 {
-		if n++; n%7 == 3 {
-			return kerr.MessageTooLarge.Code
-		}
-		return 0
-	})
-	p := openProducer(t, c.ListenAddrs(), withStamps, idempotent...)
-	r := newRig(t, p)
-	r.events = 100
-	out := r.send(events)
-	got := tally(out)
-	assert.Must(t, got.failed != 0 && got.unknown == 0 && got.acked+got.failed == events, "got %+v", got)
-	checkAtMostOnce(t, p, out, readBack(t, c.ListenAddrs(), got.acked))
-	assert.True(t, p.senders[0].epoch != 0, "the epoch is still 0")
-}
-
-// When all epochs are used, the producer requests another id.
-func TestEpochsUsedUp(t *testing.T) {
-	t.Parallel()
-	const events = 3000
-	c := eventsCluster(t, 1)
-	n := 0
-	refuseProduce(c, func(int32) int16 {
-		if n++; n%5 == 2 {
-			return kerr.MessageTooLarge.Code
-		}
-		return 0
-	})
-	p := openProducer(t, c.ListenAddrs(), withStamps, idempotent...)
-	s := p.senders[0]
-	s.epoch = 1<<15 - 2
-	s.assignProducerID()
-	first := s.pid
-	r := newRig(t, p)
-	r.events = 100
-	out := r.send(events)
-	got := tally(out)
-	assert.Must(t, got.failed != 0 && got.unknown == 0 && got.acked+got.failed == events, "got %+v", got)
-	checkAtMostOnce(t, p, out, readBack(t, c.ListenAddrs(), got.acked))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	assert.True(t, s.pid != first, "the producer id is still the first")
+	for _, last := range []bool{false, true} { // the last epochs of an id
+		t.Run(fmt.Sprintf("last=%t", last), func(t *testing.T) {
+			const events = 6000
+			c := eventsCluster(t, 2)
+			n := 0
+			refuseProduce(c, func(int32) int16 {
+				if n++; n%7 == 3 {
+					return kerr.MessageTooLarge.Code
+				}
+				return 0
+			})
+			p := openProducer(t, c.ListenAddrs(), withStamps, idempotent...)
+			s := p.senders[0]
+			if last {
+				s.epoch = 1<<15 - 2
+				s.assignProducerID()
+			}
+			first, epoch := s.pid, s.epoch
+			r := newRig(t, p)
+			r.events = 100
+			out := r.send(events)
+			got := tally(out)
+			assert.Must(t, got.failed != 0 && got.unknown == 0 && got.acked+got.failed == events, "got %+v", got)
+			checkAtMostOnce(t, p, out, readBack(t, c.ListenAddrs(), got.acked))
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			assert.True(t, s.epoch != epoch, "the epoch is still %d", epoch)
+			assert.Equal(t, s.pid != first, last, "whether the producer has another id")
+		})
+	}
 }
 
 // A broker's message is shown on terminals and in reports.
@@ -311,58 +286,44 @@ func TestPrintable(t *testing.T) {
 		{"cut within a letter", strings.Repeat("x", maxMessage-1) + "é", strings.Repeat("x", maxMessage-1) + "..."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, printable([]byte(tt.words)), tt.want, "......")
+			assert.Equal(t, printable([]byte(tt.words)), tt.want)
 		})
 	}
 }
 
-// Opening ends with an error if the broker never assigns a producer id.
+// Opening ends with an error if the broker never assigns a producer id. If the time ends
+// while it has not answered an attempt, the error is still its answer to the one before.
 func TestProducerIDUnavailable(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for a timeout of two seconds")
-	}
 	t.Parallel()
-	c := eventsCluster(t, 1)
-	c.ControlKey(int16(kmsg.InitProducerID), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		c.KeepControl()
-		resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
-		resp.ErrorCode = kerr.CoordinatorLoadInProgress.Code
-		return resp, nil, true
-	})
-	// The time is long enough to connect to the broker on a busy machine.
-	cfg := configFor(t, c.ListenAddrs(), nil, "idempotent=true", "acks=all", "request-timeout=2s")
-	began := time.Now()
-	p, err := newProducer(t.Context(), cfg)
-	assert.True(t, errors.Is(err, kerr.CoordinatorLoadInProgress), "got %v, want the broker's error", err)
-	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("opening took %v", took)
-	}
-	if err == nil {
-		p.Close()
-	}
-}
-
-// If the time ends while the broker has not answered an attempt, the error is still its
-// answer to the attempt before.
-func TestProducerIDSilence(t *testing.T) {
-	t.Parallel()
-	c := eventsCluster(t, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	n := 0
-	c.ControlKey(int16(kmsg.InitProducerID), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		c.KeepControl()
-		if n++; n > 1 {
-			cancel()
-			return nil, nil, true // handled, and never answered
-		}
-		resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
-		resp.ErrorCode = kerr.CoordinatorLoadInProgress.Code
-		return resp, nil, true
-	})
-	p, err := newProducer(ctx, configFor(t, c.ListenAddrs(), nil, "idempotent=true", "acks=all"))
-	assert.True(t, errors.Is(err, kerr.CoordinatorLoadInProgress), "got %v, want the broker's error", err)
-	if err == nil {
-		p.Close()
+	for _, silent := range []bool{false, true} {
+		t.Run(fmt.Sprintf("silent=%t", silent), func(t *testing.T) {
+			t.Parallel()
+			if !silent {
+				testkit.Need(t, "two seconds")
+			}
+			c := eventsCluster(t, 1)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			n := 0
+			c.ControlKey(int16(kmsg.InitProducerID), func(req kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				if n++; silent && n > 1 {
+					cancel()
+					return nil, nil, true // handled, and never answered
+				}
+				resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
+				resp.ErrorCode = kerr.CoordinatorLoadInProgress.Code
+				return resp, nil, true
+			})
+			given := []string{"idempotent=true", "acks=all"}
+			if !silent { // long enough to connect to the broker on a busy machine
+				given = append(given, "request-timeout=2s")
+			}
+			p, err := newProducer(ctx, configFor(t, c.ListenAddrs(), nil, given...))
+			assert.True(t, errors.Is(err, kerr.CoordinatorLoadInProgress), "got %v, want the broker's error", err)
+			if err == nil {
+				p.Close()
+			}
+		})
 	}
 }

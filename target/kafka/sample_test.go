@@ -30,8 +30,7 @@ func sample(t *testing.T, c *kfake.Cluster, topic string, given map[string][]str
 		})
 		assert.True(t, err == nil, "%v", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := testkit.Minute(t)
 	r, err := Sample(ctx, w)
 	return r, found, err
 }
@@ -40,7 +39,7 @@ func TestSampleReadsATopic(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(3, "t"), kfake.SeedTopics(1, "empty"))
 	put(t, c, records(3000, 3, sized(100)), kgo.ProducerBatchCompression(kgo.Lz4Compression()))
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		topic string
 		given map[string][]string
@@ -53,8 +52,7 @@ func TestSampleReadsATopic(t *testing.T) {
 		{"as many as there are", "t", nil, 3000, 3000, true},
 		{"from an offset", "t", map[string][]string{"from": {"400"}}, 0, 1800, false},
 		{"an empty topic", "empty", nil, 0, 0, false},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			r, found, err := sample(t, c, test.topic, test.given, SampleWork{Count: test.count})
 			assert.OK(t, err)
@@ -62,9 +60,8 @@ func TestSampleReadsATopic(t *testing.T) {
 			for _, n := range found {
 				got += n
 			}
-			if got != test.want || r.Read != uint64(test.want) || r.Whole != test.whole || r.Interrupted {
-				t.Errorf("got %d records, %+v, want %d, whole %v", got, r, test.want, test.whole)
-			}
+			assert.True(t, got == test.want && r.Read == uint64(test.want) && r.Whole == test.whole && !r.Interrupted,
+				"got %d records, %+v, want %d, whole %v", got, r, test.want, test.whole)
 		})
 	}
 }
@@ -74,9 +71,8 @@ func TestSampleOfNewRecords(t *testing.T) {
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	put(t, c, records(10, 1, sized(100)))
 	r, found, err := sample(t, c, "t", map[string][]string{"from": {"latest"}}, SampleWork{For: 300 * time.Millisecond})
-	if err != nil || found[0] != 0 || r.Whole || r.Interrupted {
-		t.Errorf("got %v, %d records and %+v, want none, and not everything", err, found[0], r)
-	}
+	assert.True(t, err == nil && found[0] == 0 && !r.Whole && !r.Interrupted,
+		"got %v, %d records and %+v, want none, and not everything", err, found[0], r)
 }
 
 func TestSampleRefuses(t *testing.T) {
@@ -84,8 +80,7 @@ func TestSampleRefuses(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t)
 	_, _, err := sample(t, c, "missing", nil, SampleWork{})
-	if err == nil || !strings.Contains(err.Error(), "does not exist") || errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want that the topic does not exist", err)
-	}
+	assert.True(t, err != nil && strings.Contains(err.Error(), "does not exist") && !errors.Is(err, context.Canceled),
+		"got %v, want that the topic does not exist", err)
 	assert.True(t, c.TopicInfo("missing") == nil, "reading a missing topic created it")
 }

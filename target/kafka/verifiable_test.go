@@ -2,8 +2,6 @@ package kafka
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,14 +14,14 @@ import (
 	"carronade/load"
 	"carronade/target"
 	"carronade/target/kafka/cluster"
+	"carronade/target/targettest"
 )
 
 // compactedTopic starts a fake cluster whose topic "t" has the settings given.
 func compactedTopic(t *testing.T, partitions int32, settings map[string]*string) *kfake.Cluster {
 	t.Helper()
 	c := fakeCluster(t)
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-	assert.OK(t, err)
+	cl := assert.Value(kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...)))(t)
 	defer cl.Close()
 	if r, err := kadm.NewClient(cl).CreateTopic(t.Context(), partitions, 1, settings, "t"); err != nil || r.Err != nil {
 		t.Fatal(err, r.Err)
@@ -54,8 +52,7 @@ func TestKeyHashes(t *testing.T) {
 			c := compactedTopic(t, 3, map[string]*string{"cleanup.policy": &policy})
 			sp := spec(t, urlOf(c, "t"), tt.given)
 			sp.Options["key"], sp.Verify, sp.RunID = []string{"uniform(200)"}, true, 7
-			s, err := open(t, sp)
-			assert.OK(t, err)
+			s := assert.Value(open(t, sp))(t)
 			k := s.Target().(target.Compacted)
 			assert.Must(t, k.Compacted(), "the target does not report the topic as compacted")
 			type event struct {
@@ -71,7 +68,7 @@ func TestKeyHashes(t *testing.T) {
 					for n, h := range k.AppendKeyHashes(nil, &out[i].Batch) {
 						reported[event{out[i].Stream, out[i].First + uint64(n)}] = h
 					}
-					assert.Equal(t, out[i].Sum, 0, "an outcome has the checksum of a batch that the broker may rewrite")
+					assert.Equal(t, out[i].Sum, 0, "checksum of a batch that the broker may rewrite")
 				}
 			}})
 			found, keys := 0, map[uint64]bool{}
@@ -86,9 +83,8 @@ func TestKeyHashes(t *testing.T) {
 					}
 				}
 			}}, func(r *read) bool { return r.events >= events })
-			if found != events || len(keys) < 50 || len(keys) > 200 {
-				t.Errorf("found %d events with %d keys, want %d events with 50 to 200 keys", found, len(keys), events)
-			}
+			assert.True(t, found == events && len(keys) >= 50 && len(keys) <= 200,
+				"found %d events with %d keys, want %d events with 50 to 200 keys", found, len(keys), events)
 		})
 	}
 }
@@ -105,8 +101,7 @@ func TestSkipped(t *testing.T) {
 	c := eventsCluster(t, 2)
 	given := spec(t, fakeURL(c.ListenAddrs()), nil)
 	given.Verify = true
-	s, err := open(t, given)
-	assert.OK(t, err)
+	s := assert.Value(open(t, given))(t)
 	src := s.Source().(*wireSource)
 	r := newRig(t, s.(*session).out.(*producer))
 	r.events = 13
@@ -140,8 +135,7 @@ func TestUncommitted(t *testing.T) {
 		"engine": {cluster.EngineClient}, "transactions": {"true"}, "transaction-interval": {"30ms"}, "transaction-abort": {"40%"}, "clients": {"2"},
 	})
 	sp.Verify, sp.RunID = true, 7
-	s, err := open(t, sp)
-	assert.OK(t, err)
+	s := assert.Value(open(t, sp))(t)
 	launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(5000), events)})
 	txn := s.(target.Transactional)
 	txn.EndTransactions()
@@ -158,9 +152,8 @@ func TestUncommitted(t *testing.T) {
 	}
 	drain(t, observedSource{txn.Committed(), func(a *load.Arrival) {
 		for _, st := range a.Stamps {
-			if aborted[[2]uint64{uint64(st.Stream), st.Index}] {
-				t.Errorf("event %d of stream %d was aborted, but was read", st.Index, st.Stream)
-			}
+			assert.True(t, !aborted[[2]uint64{uint64(st.Stream), st.Index}],
+				"event %d of stream %d was aborted, but was read", st.Index, st.Stream)
 		}
 	}}, func(r *read) bool { return r.events >= events-len(aborted) })
 }
@@ -196,10 +189,7 @@ func TestVerifiable(t *testing.T) {
 				case err == nil:
 					t.Error("Open succeeded, want an error")
 				default:
-					var te *target.Error
-					if !errors.As(err, &te) || !strings.Contains(err.Error(), tt.says) || !strings.Contains(te.Hint, tt.hint) {
-						t.Errorf("got %v, %+v", err, te)
-					}
+					targettest.Explained(t, err, tt.says, tt.hint)
 				}
 			}
 		})

@@ -43,8 +43,7 @@ func TestRealVerifyChanged(t *testing.T) {
 			topic := c.CreateTopic(t, 2, 1, tt.settings...)
 			given := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, tt.given)
 			given.Verify = true
-			s, err := open(t, given)
-			assert.OK(t, err)
+			s := assert.Value(open(t, given))(t)
 			p := s.(*session).out.(*producer)
 			src := s.Source().(*wireSource)
 			l := ledger.New(ledger.Config{
@@ -66,19 +65,13 @@ func TestRealVerifyChanged(t *testing.T) {
 					}
 				})
 			}()
-			tick := time.NewTicker(10 * time.Millisecond)
-			defer tick.Stop()
-			for deadline := time.Now().Add(10 * time.Second); arrived.Load() < events && time.Now().Before(deadline); {
-				<-tick.C
-			}
+			testkit.Until(t, "all events have arrived", func() bool { return arrived.Load() >= events })
 			cancel()
 			<-done
 			v := l.Verdict(slices.Repeat([]bool{true}, len(src.Logs())), nil)
 			got := [7]uint64{v.Acked, v.Read, v.Lost, v.Corrupted, v.Recovered, v.Foreign, v.Inexact}
-			if want := [7]uint64{events, events}; got != want {
-				t.Errorf("acked, read, lost, corrupted, recovered, foreign, inexact: got %v, want %v", got, want)
-			}
-			assert.Equal(t, v.Method, tt.method, "got the method")
+			assert.Equal(t, got, [7]uint64{events, events}, "acked, read, lost, corrupted, recovered, foreign, inexact")
+			assert.Equal(t, v.Method, tt.method, "method")
 		})
 	}
 }
@@ -93,45 +86,32 @@ func TestRealGone(t *testing.T) {
 	topic := c.CreateTopic(t, 2, 1)
 	given := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, nil)
 	given.Verify = true
-	s, err := open(t, given)
-	assert.OK(t, err)
+	s := assert.Value(open(t, given))(t)
 	src := s.Source().(*wireSource)
 	r := newRig(t, s.(*session).out.(*producer))
 	r.send(events)
-	if got := drain(t, src, func(r *read) bool { return r.events == events }); got.events != events {
-		t.Fatalf("read %d events, want %d", got.events, events)
-	}
+	got := drain(t, src, func(r *read) bool { return r.events == events })
+	assert.Must(t, got.events == events, "read %d events, want %d", got.events, events)
 	gone := func() (sum uint64) {
 		t.Helper()
-		ns, err := src.Gone(t.Context())
-		assert.OK(t, err)
+		ns := assert.Value(src.Gone(t.Context()))(t)
 		for _, n := range ns {
 			sum += n
 		}
 		return sum
 	}
-	assert.Equal(t, gone(), 0, "events are reported as gone")
+	assert.Equal(t, gone(), 0, "events gone")
 	adm := c.Admin(t)
-	if _, err := adm.DeleteRecords(t.Context(), kadm.Offsets{topic: {0: {Topic: topic, Partition: 0, At: 1000}}}); err != nil {
-		t.Fatal(err)
-	}
-	assert.Equal(t, gone(), 0, "events are reported as gone after a deletion like retention's")
-	if _, err := adm.DeleteTopics(t.Context(), topic); err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(20 * time.Second); ; { // the broker takes a moment
+	assert.Value(adm.DeleteRecords(t.Context(), kadm.Offsets{topic: {0: {Topic: topic, Partition: 0, At: 1000}}}))(t)
+	assert.Equal(t, gone(), 0, "events gone after a deletion like retention's")
+	assert.Value(adm.DeleteTopics(t.Context(), topic))(t)
+	testkit.Until(t, "the broker has created it again", func() bool {
 		resp, err := adm.CreateTopic(t.Context(), 2, 1, nil, topic)
-		if err == nil && resp.Err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err, resp.Err)
-		}
-	}
-	assert.Equal(t, gone(), events, "events are reported as gone")
-	if w := strings.Join(src.Warnings(), " "); !strings.Contains(w, "its log no longer holds") {
-		t.Errorf("got the warnings %q", w)
-	}
+		return err == nil && resp.Err == nil
+	})
+	assert.Equal(t, gone(), events, "events gone")
+	w := strings.Join(src.Warnings(), " ")
+	assert.True(t, strings.Contains(w, "its log no longer holds"), "got the warnings %q", w)
 }
 
 // The leader epochs reveal a log that was truncated and has grown again.
@@ -154,17 +134,14 @@ func TestGoneByEpoch(t *testing.T) {
 			c := eventsCluster(t, 1)
 			given := spec(t, fakeURL(c.ListenAddrs()), nil)
 			given.Verify = true
-			s, err := open(t, given)
-			assert.OK(t, err)
+			s := assert.Value(open(t, given))(t)
 			src := s.Source().(*wireSource)
 			newRig(t, s.(*session).out.(*producer)).send(1000)
 			drain(t, src, func(r *read) bool { return r.events == 1000 })
-			if n := len(src.parts[0].readRanges); n != 1 {
-				t.Fatalf("%d stretches, want one: %+v", n, src.parts[0].readRanges)
-			}
-			if ns, err := src.Gone(t.Context()); err != nil || ns[0] != 0 {
-				t.Fatalf("got %v, %v of a complete log", ns, err)
-			}
+			n := len(src.parts[0].readRanges)
+			assert.Must(t, n == 1, "%d stretches, want one: %+v", n, src.parts[0].readRanges)
+			ns, err := src.Gone(t.Context())
+			assert.Must(t, err == nil && ns[0] == 0, "got %v, %v of a complete log", ns, err)
 			c.ControlKey(int16(kmsg.OffsetForLeaderEpoch), func(req kmsg.Request) (kmsg.Response, error, bool) {
 				c.KeepControl()
 				asked := req.(*kmsg.OffsetForLeaderEpochRequest)
@@ -180,9 +157,8 @@ func TestGoneByEpoch(t *testing.T) {
 				resp.Topics = append(resp.Topics, rt)
 				return resp, nil, true
 			})
-			if ns, err := src.Gone(t.Context()); err != nil || ns[0] != tt.want {
-				t.Errorf("got %v, %v, want %d", ns, err, tt.want)
-			}
+			ns, err = src.Gone(t.Context())
+			assert.True(t, err == nil && ns[0] == tt.want, "got %v, %v, want %d", ns, err, tt.want)
 		})
 	}
 }

@@ -17,8 +17,7 @@ import (
 // checkMessage compares a message with the shape's events.
 func checkMessage(t testing.TB, s *shape, msg []byte, stream int32, first uint64, events int, now time.Time) {
 	t.Helper()
-	got, err := riemann.DecodeMsg(msg)
-	assert.OK(t, err)
+	got := assert.Value(riemann.DecodeMsg(msg))(t)
 	var want riemann.Msg
 	for i := range events {
 		e := s.event(stream, first+uint64(i))
@@ -30,9 +29,8 @@ func checkMessage(t testing.TB, s *shape, msg []byte, stream int32, first uint64
 	}
 	// Byte for byte, where varints are not padded.
 	if s.kind != riemann.Sint64 {
-		if canonical := riemann.AppendMsg(nil, &want); !bytes.Equal(msg, canonical) {
-			t.Fatalf("got  % x\nwant % x", msg, canonical)
-		}
+		canonical := riemann.AppendMsg(nil, &want)
+		assert.Must(t, bytes.Equal(msg, canonical), "got  % x\nwant % x", msg, canonical)
 	}
 }
 
@@ -79,13 +77,10 @@ func TestEncoderAgrees(t *testing.T) {
 					for _, n := range lengths {
 						out, size := p.append([]byte("x"), first, n, now)
 						checkMessage(t, s, frame(t, out[1:]), 3, first, n, now)
-						if len(out)-1 > p.sizeOf(n) {
-							t.Errorf("%d bytes, more than sizeOf's %d", len(out)-1, p.sizeOf(n))
-						}
+						assert.True(t, len(out)-1 <= p.sizeOf(n), "%d bytes, more than sizeOf's %d", len(out)-1, p.sizeOf(n))
 						unframed, same := p.datagram([]byte("x"), first, n, now)
-						if !bytes.Equal(unframed[1:], out[5:]) || same != size {
-							t.Errorf("a datagram of %d events differs from the message", n)
-						}
+						assert.True(t, bytes.Equal(unframed[1:], out[5:]) && same == size,
+							"a datagram of %d events differs from the message", n)
 						checkBatchGroup(t, s, p, first, 5, n, now)
 					}
 				}
@@ -99,7 +94,7 @@ func TestEncoderAgrees(t *testing.T) {
 func frame(t testing.TB, b []byte) []byte {
 	t.Helper()
 	msg, rest, err := riemann.NextFrame(b, riemann.MaxFrame)
-	assert.Must(t, err == nil && msg != nil && len(rest) <= 0, "got message % x, rest % x, error %v", msg, rest, err)
+	assert.Must(t, err == nil && msg != nil && len(rest) == 0, "got message % x, rest % x, error %v", msg, rest, err)
 	return msg
 }
 
@@ -120,9 +115,8 @@ func checkBatchGroup(t testing.TB, s *shape, p *encoder, first uint64, batches, 
 		}
 		first += uint64(events)
 	}
-	if !bytes.Equal(got, want) || gotBytes != wantBytes {
-		t.Fatalf("a batch group of %d messages of %d events differs from the single messages: %d event bytes, want %d", batches, events, gotBytes, wantBytes)
-	}
+	assert.Must(t, bytes.Equal(got, want) && gotBytes == wantBytes,
+		"a batch group of %d messages of %d events differs from the single messages: %d event bytes, want %d", batches, events, gotBytes, wantBytes)
 	assert.Must(t, s.kind == riemann.Sint64 || own == gotBytes, "%d event bytes, want %d", gotBytes, own)
 }
 
@@ -146,21 +140,17 @@ func TestEncoderRepeatsContent(t *testing.T) {
 	now := time.Unix(1700000000, 0)
 	a, _ := p.append(nil, 9, 1, now)
 	b, _ := p.append(nil, 9+s.period, 1, now.Add(time.Second))
-	x, err := riemann.DecodeMsg(a[4:])
-	assert.OK(t, err)
-	y, err := riemann.DecodeMsg(b[4:])
-	assert.OK(t, err)
-	if x.Events[0].Metric == y.Events[0].Metric || x.Events[0].Time+1 != y.Events[0].Time {
-		t.Errorf("got %+v, then %+v, want another metric and a second more", x, y)
-	}
+	x := assert.Value(riemann.DecodeMsg(a[4:]))(t)
+	y := assert.Value(riemann.DecodeMsg(b[4:]))(t)
+	assert.True(t, x.Events[0].Metric != y.Events[0].Metric && x.Events[0].Time+1 == y.Events[0].Time,
+		"got %+v, then %+v, want another metric and a second more", x, y)
 	x.Events[0].Metric, x.Events[0].Time = y.Events[0].Metric, y.Events[0].Time
-	assert.Same(t, y, x, "a period later: -want +")
+	assert.Same(t, y, x, "an event a period later")
 }
 
 func TestEncoderVerifies(t *testing.T) {
 	t.Parallel()
-	s, err := newShape(eventValues(nil), 1, 0xabcdef01, true)
-	assert.OK(t, err)
+	s := assert.Value(newShape(eventValues(nil), 1, 0xabcdef01, true))(t)
 	p := newEncoder(s, 12, 1)
 	now := time.Unix(1700000000, 0)
 	out, _ := p.batchGroup(nil, 9999999990, 3000, 1, now)
@@ -184,18 +174,14 @@ func TestOddClocks(t *testing.T) {
 		p := newEncoder(s, 0, 1)
 		for _, now := range []time.Time{time.Unix(0, 0), time.Unix(1, 5000), time.Unix(1<<32, 0), time.Unix(1<<35-1, 0)} {
 			out, _ := p.append(nil, 1, 1, now)
-			m, err := riemann.DecodeMsg(out[4:])
-			assert.OK(t, err)
-			if got, ok := m.Events[0].When(); !ok || got.Unix() != now.Unix() {
-				t.Errorf("%s: got %v, want %v", form, got, now)
-			}
+			m := assert.Value(riemann.DecodeMsg(out[4:]))(t)
+			got, ok := m.Events[0].When()
+			assert.True(t, ok && got.Unix() == now.Unix(), "%s: got %v, want %v", form, got, now)
 		}
 		out, _ := p.append(nil, 1, 1, time.Unix(-5, 0))
-		m, err := riemann.DecodeMsg(out[4:])
-		assert.OK(t, err)
-		if got, _ := m.Events[0].When(); got.Unix() != 0 {
-			t.Errorf("%s, before 1970: got %v, want 1970", form, got)
-		}
+		m := assert.Value(riemann.DecodeMsg(out[4:]))(t)
+		got, _ := m.Events[0].When()
+		assert.True(t, got.Unix() == 0, "%s, before 1970: got %v, want 1970", form, got)
 	}
 }
 
@@ -210,15 +196,13 @@ func TestEncoderJSON(t *testing.T) {
 			for _, first := range []uint64{0, s.period - 1, 3*s.period + 1} {
 				out, size := p.json(nil, first, 3, now)
 				lines := bytes.Split(bytes.TrimSuffix(out, []byte("\n")), []byte("\n"))
-				if len(lines) != 3 || size != int64(len(out)-3) {
-					t.Fatalf("%d lines and %d bytes, want 3 and %d", len(lines), size, len(out)-3)
-				}
+				assert.Must(t, len(lines) == 3 && size == int64(len(out)-3),
+					"%d lines and %d bytes, want 3 and %d", len(lines), size, len(out)-3)
 				for i, line := range lines {
 					e := s.event(3, first+uint64(i))
 					s.fillTime(&e, now)
-					if want := riemann.AppendJSON(nil, &e); !bytes.Equal(line, want) {
-						t.Fatalf("got  %s\nwant %s", line, want)
-					}
+					want := riemann.AppendJSON(nil, &e)
+					assert.Must(t, bytes.Equal(line, want), "got  %s\nwant %s", line, want)
 				}
 			}
 		})
@@ -241,9 +225,8 @@ func TestEncoderAllocatesNothing(t *testing.T) {
 		}
 		for name, f := range calls {
 			f()
-			if got := testing.AllocsPerRun(20, func() { f(); first += 1000; now = now.Add(300 * time.Millisecond) }); got != 0 {
-				t.Errorf("%s, %s: %v allocations, want none", m.name, name, got)
-			}
+			got := testing.AllocsPerRun(20, func() { f(); first += 1000; now = now.Add(300 * time.Millisecond) })
+			assert.True(t, got == 0, "%s, %s: %v allocations, want none", m.name, name, got)
 		}
 	}
 }
@@ -253,9 +236,8 @@ func TestPutDigits(t *testing.T) {
 	var b [seqDigits]byte
 	for _, v := range []uint64{0, 9, 10, 99999, 100000, 1234567890, 9999999999, 1e10, 12345678901, 1<<64 - 1} {
 		putDigits(b[:], v)
-		if want := fmt.Sprintf("%010d", v%1e10); string(b[:]) != want {
-			t.Errorf("%d: got %s, want %s", v, b, want)
-		}
+		want := fmt.Sprintf("%010d", v%1e10)
+		assert.True(t, string(b[:]) == want, "%d: got %s, want %s", v, b, want)
 	}
 }
 
@@ -279,10 +261,7 @@ func BenchmarkEncoder(b *testing.B) {
 	}
 	for _, bench := range benches {
 		b.Run(bench.name, func(b *testing.B) {
-			s, err := newShape(eventValues(bench.set), 1, 1, bench.verify)
-			if err != nil {
-				b.Fatal(err)
-			}
+			s := assert.Value(newShape(eventValues(bench.set), 1, 1, bench.verify))(b)
 			p := newEncoder(s, 0, bench.events)
 			batches := 500
 			if bench.events > 1 {

@@ -2,7 +2,6 @@ package riemann
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"net"
 	"strings"
@@ -34,16 +33,14 @@ func (s *seen) observe(out []load.Outcome) {
 // The engine checks that the counts add up.
 func runPlan(t *testing.T, s *session, p load.Plan) *load.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
+	ctx := testkit.Minute(t)
 	if p.BatchEvents == 0 {
 		p.BatchEvents = 1
 	}
 	if p.MaxInFlight == 0 {
 		p.MaxInFlight = 1000
 	}
-	r, err := load.Fire(ctx, p, s)
-	assert.OK(t, err)
+	r := assert.Value(load.Fire(ctx, p, s))(t)
 	assert.OK(t, ctx.Err(), "the run did not end in time: %+v, failures %+v", r.Measurement.Counts, r.Failures)
 	return r
 }
@@ -104,8 +101,7 @@ func TestResets(t *testing.T) {
 					unknown.Add(int64(out[i].Unknown))
 				}
 			}
-			run, err := load.New(tt.plan, sess)
-			assert.OK(t, err)
+			run := assert.Value(load.New(tt.plan, sess))(t)
 			run.Start()
 			n := 0
 			tick(t, func() bool {
@@ -124,28 +120,23 @@ func TestResets(t *testing.T) {
 				run.Stop(load.ByTime)
 				return true
 			})
-			r, err := run.Wait()
-			assert.OK(t, err)
+			r := assert.Value(run.Wait())(t)
 			h := r.Measurement
-			assert.True(t, h.Unknown != 0 && h.Acked != 0 && (h.Counts.Failed <= 0 || tt.plan.Retry != 0), "%+v", h.Counts)
-			if got := f.taken(); got < h.Acked {
-				t.Errorf("%d events acked, but the server accepted %d", h.Acked, got)
-			}
+			assert.True(t, h.Unknown != 0 && h.Acked != 0 && (h.Counts.Failed == 0 || tt.plan.Retry != 0), "%+v", h.Counts)
+			got := f.taken()
+			assert.True(t, got >= h.Acked, "%d events acked, but the server accepted %d", h.Acked, got)
 			// The server may have accepted the unknown ones, but no others.
 			if got := f.taken(); got > h.Acked+h.Unknown && tt.plan.Retry == 0 {
 				t.Errorf("%d events accepted, but %d were acked and %d are unknown", got, h.Acked, h.Unknown)
 			}
-			if again := reconnects(sess); again < 2 {
-				t.Errorf("%d reconnects", again)
-			}
+			again := reconnects(sess)
+			assert.True(t, again >= 2, "%d reconnects", again)
 			if got := f.invalid(); got > 0 {
 				t.Errorf("%d connections began within a message", got)
 			}
 			// Few texts: of reading and of writing, reset and broken pipe. Not one
 			// per connection.
-			if len(r.Failures) > 5 {
-				t.Errorf("failures %+v", r.Failures)
-			}
+			assert.True(t, len(r.Failures) <= 5, "failures %+v", r.Failures)
 		})
 	}
 }
@@ -179,8 +170,7 @@ func TestAwayAndBack(t *testing.T) {
 			sess := openSession(t, specOf(t, "riemann://"+f.addr))
 			var s seen
 			tt.plan.BatchEvents, tt.plan.Observe = 1, s.observe
-			run, err := load.New(tt.plan, sess)
-			assert.OK(t, err)
+			run := assert.Value(load.New(tt.plan, sess))(t)
 			var came atomic.Int64
 			var back atomic.Bool
 			heard, started := make(chan time.Duration, 1), make(chan struct{})
@@ -202,8 +192,7 @@ func TestAwayAndBack(t *testing.T) {
 			})
 			run.Start()
 			close(started)
-			r, err := run.Wait()
-			assert.OK(t, err)
+			r := assert.Value(run.Wait())(t)
 			h, again := r.Measurement, <-heard
 			last, next := time.Duration(0), load.Never // acks around the end of the silence
 			for _, o := range s.all {
@@ -219,9 +208,8 @@ func TestAwayAndBack(t *testing.T) {
 			if tt.plan.Schedule == nil {
 				// The server's first request after its return ends the measurement, and the
 				// stall with it; the answer comes later.
-				if r.Stall.Longest < min(next, h.End)-last || next == load.Never {
-					t.Errorf("longest stall %v, but no answer from %v to %v, and the server was away until %v", r.Stall.Longest, last, next, again)
-				}
+				assert.True(t, r.Stall.Longest >= min(next, h.End)-last && next != load.Never,
+					"longest stall %v, but no answer from %v to %v, and the server was away until %v", r.Stall.Longest, last, next, again)
 				return
 			}
 			assert.Equal(t, h.Acked+h.Unknown, 600, "%+v", h.Counts)
@@ -272,12 +260,10 @@ func TestServerNeverComesBack(t *testing.T) {
 			if h.Counts.Failed == 0 || r.Classes["refused"] != h.Counts.Failed || r.Classes["disconnected"] != h.Unknown {
 				t.Errorf("%+v, classes %v", h.Counts, r.Classes)
 			}
-			if got := h.Counts.Failed + h.Unknown; got != tt.want && (tt.want > 0 || got > 10_000) {
-				t.Errorf("%d events of %+v", got, h.Counts)
-			}
-			if len(r.Failures) == 0 || !strings.Contains(r.Failures[len(r.Failures)-1].Text, "refused") {
-				t.Errorf("failures %+v", r.Failures)
-			}
+			got := h.Counts.Failed + h.Unknown
+			assert.True(t, got == tt.want || tt.want == 0 && got <= 10_000, "%d events of %+v", got, h.Counts)
+			assert.True(t, len(r.Failures) > 0 && strings.Contains(r.Failures[len(r.Failures)-1].Text, "refused"),
+				"failures %+v", r.Failures)
 			if got := strings.Join(sess.Warnings(), "\n"); !strings.Contains(got, "connecting to "+f.addr) || !strings.Contains(got, "refused") {
 				t.Errorf("the warnings do not say why: %q", got)
 			}
@@ -305,13 +291,10 @@ func TestRequestTimeout(t *testing.T) {
 		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
 	}
 	for _, o := range s.all {
-		if o.First == 3 && o.Done-o.Sent < limit { // the others end with the connection
-			t.Errorf("given up after %v", o.Done-o.Sent)
-		}
+		// the others end with the connection
+		assert.True(t, o.First != 3 || o.Done-o.Sent >= limit, "given up after %v", o.Done-o.Sent)
 	}
-	if got := f.connections(); got != 3 { // the probe's, and two of the lane
-		t.Errorf("%d connections, want 3", got)
-	}
+	assert.Equal(t, f.connections(), 3, "connections") // the probe's, and two of the lane
 }
 
 // Invalid answers end the connection, and the outcome has the class protocol.
@@ -340,7 +323,7 @@ func TestInvalidAnswers(t *testing.T) {
 			if tt.acked == 0 && (h.Unknown != 1 || r.Classes["protocol"] != 1 || !strings.Contains(r.Failures[0].Text, tt.text)) {
 				t.Errorf("%+v, failures %+v", h.Counts, r.Failures)
 			}
-			assert.True(t, tt.acked <= 0 || h.Acked == tt.acked || h.Unknown == tt.acked, "%+v, failures %+v", h.Counts, r.Failures)
+			assert.True(t, tt.acked == 0 || h.Acked == tt.acked || h.Unknown == tt.acked, "%+v, failures %+v", h.Counts, r.Failures)
 		})
 	}
 }
@@ -362,9 +345,8 @@ func TestHalfClose(t *testing.T) {
 	})
 	r := runPlan(t, sess, load.Plan{Measurement: load.Limits{Events: 20}, MaxInFlight: 10})
 	h := r.Measurement
-	if h.Unknown == 0 || h.Acked == 0 || h.Acked+h.Unknown != 20 || r.Classes["disconnected"] != h.Unknown {
-		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
-	}
+	assert.True(t, h.Unknown > 0 && h.Acked > 0 && h.Acked+h.Unknown == 20 && r.Classes["disconnected"] == h.Unknown,
+		"%+v, classes %v", h.Counts, r.Classes)
 	assert.True(t, strings.Contains(r.Failures[0].Text, "closed the connection"), "failures %+v", r.Failures)
 }
 
@@ -448,9 +430,8 @@ func TestRefusals(t *testing.T) {
 	for _, observe := range []func([]load.Outcome){nil, func(out []load.Outcome) {
 		for i := range out {
 			o := &out[i]
-			if n := o.First % 10; (o.Failed > 0) != (n == 3 || n == 7) {
-				t.Errorf("event %d: %d failed", o.First, o.Failed)
-			}
+			n := o.First % 10
+			assert.True(t, (o.Failed > 0) == (n == 3 || n == 7), "event %d: %d failed", o.First, o.Failed)
 		}
 	}} {
 		r := runPlan(t, sess, load.Plan{Measurement: load.Limits{Events: 1000}, Observe: observe})
@@ -475,12 +456,10 @@ func TestAbortWithFullSocket(t *testing.T) {
 	spec.BatchEvents = 100
 	sess := openSession(t, spec)
 	f.pause(true)
-	run, err := load.New(load.Plan{BatchEvents: 100, MaxInFlight: 1000}, sess)
-	assert.OK(t, err)
+	run := assert.Value(load.New(load.Plan{BatchEvents: 100, MaxInFlight: 1000}, sess))(t)
 	run.Start()
 	whenFull(t, sess, 50*time.Millisecond, run.Abort)
-	r, err := run.Wait()
-	assert.OK(t, err)
+	r := assert.Value(run.Wait())(t)
 	if h := r.Measurement; h.Unknown == 0 || h.Counts.Failed == 0 || r.Classes["canceled"] != h.Unknown+h.Counts.Failed {
 		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
 	}

@@ -2,7 +2,6 @@ package riemann
 
 import (
 	"bufio"
-	"context"
 	"net"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	standinriemann "carronade/internal/standin/riemann"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
 	"carronade/measure"
@@ -46,9 +46,7 @@ func TestFiguresOf(t *testing.T) {
 		{Name: "executor x accepted rate at X", Unit: "1/s", Value: 2},
 		{Name: "netty event-executor queue size at X", Value: 9},
 	}
-	if diff := cmp.Diff(want, figuresOf(events, " at X")); diff != "" {
-		t.Error(diff)
-	}
+	assert.Equal(t, cmp.Diff(want, figuresOf(events, " at X")), "")
 }
 
 // A server's count comes from windows that lie within the run: not from those
@@ -89,9 +87,8 @@ func TestWindows(t *testing.T) {
 	// A server without earlier events begins with its second window.
 	late := &figureSource{}
 	for i := range int64(3) {
-		if got := late.counted(at(100+i/2*10, 5), true, uint64(i)); len(got) > 0 {
-			t.Errorf("counted %+v of a window whose beginning is unknown", got)
-		}
+		got := late.counted(at(100+i/2*10, 5), true, uint64(i))
+		assert.True(t, len(got) == 0, "counted %+v of a window whose beginning is unknown", got)
 	}
 }
 
@@ -100,25 +97,14 @@ func waitFigure(t *testing.T, s *session, name string, ok func(float64) bool) me
 	t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond) // each reading is dozens of queries, which the server counts as messages
 	defer tick.Stop()
-	deadline := time.Now().Add(10 * time.Second)
-	var last []measure.Figure
-	for time.Now().Before(deadline) {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		figures, err := s.Figures(ctx)
-		cancel()
-		if err != nil {
-			t.Fatal(err)
-		}
-		last = figures
+	for ctx := testkit.Minute(t); ; <-tick.C {
+		figures := assert.Value(s.Figures(ctx))(t, "without the expected %q", name)
 		for _, f := range figures {
 			if f.Name == name && ok(f.Value) {
 				return f
 			}
 		}
-		<-tick.C
 	}
-	t.Fatalf("no expected %q in %+v", name, last)
-	return measure.Figure{}
 }
 
 // The server's figures are read, also for a transport that answers nothing.
@@ -145,22 +131,15 @@ func TestFigures(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := openSession(t, specOf(t, tt.url, tt.given...))
 			run, err := load.New(load.Plan{BatchEvents: 2, Schedule: load.Constant(2000), Unanswered: s.Unanswered()}, s.Target())
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			run.Start()
 			defer run.Abort()
 			f := waitFigure(t, s, tt.figure, func(v float64) bool { return v > 300 && v < 3000 })
-			if f.Unit != tt.unit {
-				t.Errorf("%s is in %s, want %s", f.Name, f.Unit, tt.unit)
-			}
+			assert.True(t, f.Unit == tt.unit, "%s is in %s, want %s", f.Name, f.Unit, tt.unit)
 			run.Stop(load.ByTime)
-			if _, err := run.Wait(); err != nil {
-				t.Error(err)
-			}
-			if f := waitFigure(t, s, "streams rate", func(float64) bool { return true }); f.Counts || f.Unit != "events/s" {
-				t.Errorf("%+v, want one in events/s that does not count this run", f)
-			}
+			assert.Value(run.Wait())(t)
+			f = waitFigure(t, s, "streams rate", func(float64) bool { return true })
+			assert.True(t, !f.Counts && f.Unit == "events/s", "%+v, want one in events/s that does not count this run", f)
 		})
 	}
 }
@@ -169,19 +148,9 @@ func TestFigures(t *testing.T) {
 // events are queried.
 func TestFiguresSearchOnce(t *testing.T) {
 	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
 	own := riemann.Event{Host: `a "b" \c`, Service: "riemann streams rate", Metric: number(7)}
 	queries := make(chan string, 100)
-	go func() {
-		nc, err := ln.Accept()
-		if err != nil {
-			return
-		}
-		defer nc.Close()
+	addr := testkit.Listen(t, func(nc *net.TCPConn) {
 		a := &asker{nc: nc, in: bufio.NewReader(nc)}
 		for {
 			b, err := a.frame()
@@ -196,21 +165,17 @@ func TestFiguresSearchOnce(t *testing.T) {
 			queries <- m.Query
 			nc.Write(riemann.AppendFramed(nil, &riemann.Msg{HasOK: true, OK: true, Events: []riemann.Event{own}}))
 		}
-	}()
-	a := newTestAsker(t, ln.Addr().String())
+	})
+	a := newTestAsker(t, addr)
 	defer a.close()
 	tl := &figureSource{a: a}
 	for range 3 {
 		f, err := tl.figures(t.Context(), false, 0)
-		if err != nil || len(f) != 1 || f[0].Value != 7 {
-			t.Fatalf("got %+v, %v", f, err)
-		}
+		assert.Must(t, err == nil && len(f) == 1 && f[0].Value == 7, "got %+v, %v", f, err)
 	}
 	want := []string{ownServices, `host = "a \"b\" \\c" and service = "riemann streams rate"`, `host = "a \"b\" \\c" and service = "riemann streams rate"`}
 	for _, w := range want {
-		if got := <-queries; got != w {
-			t.Errorf("asked %s, want %s", got, w)
-		}
+		assert.Equal(t, <-queries, w, "asked")
 	}
 }
 
@@ -220,9 +185,8 @@ func TestFiguresWithoutServer(t *testing.T) {
 	s := openSession(t, specOf(t, "riemann+udp://"+silentSocket(t)))
 	s.figureSources = []*figureSource{{a: newTestAsker(t, testkit.ClosedPort)}}
 	for range 2 {
-		if f, err := s.Figures(t.Context()); err != nil || len(f) != 0 {
-			t.Errorf("got %v, %v; want nothing, and no error", f, err)
-		}
+		f, err := s.Figures(t.Context())
+		assert.True(t, err == nil && len(f) == 0, "got %v, %v; want nothing, and no error", f, err)
 	}
 	// Over UDP the server's count is then unknown, and the report says so.
 	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, testkit.ClosedPort) || !strings.Contains(w, "--query-address") {
@@ -231,38 +195,23 @@ func TestFiguresWithoutServer(t *testing.T) {
 	// With a query address it is an error.
 	s = openSession(t, specOf(t, "riemann+udp://"+silentSocket(t), "query-address="+testkit.ClosedPort))
 	for range 2 {
-		if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "read the server metrics") {
-			t.Errorf("got %v, want an error", err)
-		}
+		_, err := s.Figures(t.Context())
+		assert.ErrorHas(t, err, "read the server metrics")
 	}
 	// A server without an index has no figures.
-	noIndex, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer noIndex.Close()
-	go func() {
-		nc, err := noIndex.Accept()
-		if err != nil {
-			return
-		}
-		defer nc.Close()
+	noIndex := testkit.Listen(t, func(nc *net.TCPConn) {
 		buf := make([]byte, 1000)
 		nc.Read(buf)
 		nc.Write(riemann.AppendFramed(nil, &riemann.Msg{HasOK: true, Error: "no index"}))
 		nc.Read(buf)
-	}()
-	s = openSession(t, specOf(t, "riemann+udp://"+silentSocket(t), "query-address="+noIndex.Addr().String()))
-	if f, err := s.Figures(t.Context()); err != nil || len(f) != 0 {
-		t.Errorf("got %v, %v; want nothing, and no error", f, err)
-	}
+	})
+	s = openSession(t, specOf(t, "riemann+udp://"+silentSocket(t), "query-address="+noIndex))
+	f, err := s.Figures(t.Context())
+	assert.True(t, err == nil && len(f) == 0, "got %v, %v; want nothing, and no error", f, err)
 }
 
 func newTestAsker(t *testing.T, addr string) *asker {
 	t.Helper()
-	a, err := newAsker(transportOf(plainScheme), addr, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := assert.Value(newAsker(transportOf(plainScheme), addr, nil))(t)
 	return a
 }

@@ -1,12 +1,9 @@
 package riemann
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,15 +12,8 @@ import (
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/target"
+	"carronade/target/targettest"
 )
-
-func findingOf(fs []target.Finding, check string) target.Finding {
-	i := slices.IndexFunc(fs, func(f target.Finding) bool { return strings.HasPrefix(f.Check, check) })
-	if i < 0 {
-		return target.Finding{Found: "no such finding"}
-	}
-	return fs[i]
-}
 
 func TestInspect(t *testing.T) {
 	t.Parallel()
@@ -31,49 +21,26 @@ func TestInspect(t *testing.T) {
 	certs := newCertificates(t)
 	secured := serve(t, certs.server)
 	ours := []string{"tls-ca=" + certs.ca, "tls-cert=" + certs.cert, "tls-key=" + certs.key}
-	closed := testkit.ClosedPort
-	for _, tt := range []struct {
-		name  string
-		spec  target.Spec
-		check string
-		level target.Level
-		want  string
-	}{
-		{"an address", specOf(t, "riemann://"+srv.Addr()), "address", target.LevelOK, "accepts connections"},
-		{"a stand-in", specOf(t, "riemann://"+srv.Addr()), "server", target.LevelOK, "stand-in"},
-		{"an index", specOf(t, "riemann://"+srv.Addr()), "index", target.LevelOK, "answers queries"},
-		{"the clock", specOf(t, "riemann://"+srv.Addr()), "clock", target.LevelOK, "on this machine"},
-		{"the version", specOf(t, "riemann://"+srv.Addr()), "version", target.LevelUnknown, "no field"},
-		{"other ports", specOf(t, "riemann://"+srv.Addr()), "other ports", target.LevelOK, "127.0.0.1"},
-		{"one of two", specOf(t, "riemann://"+srv.Addr()+","+closed), "address " + closed, target.LevelError, "does not answer as a Riemann server"},
-		{"UDP", specOf(t, "riemann+udp://"+srv.AddrOf("udp")), "address", target.LevelOK, "nothing refuses datagrams"},
-		{"UDP without queries", specOf(t, "riemann+udp://"+silentSocket(t)), "index", target.LevelNote, "does not answer queries"},
-		{"UDP with queries", specOf(t, "riemann+udp://"+srv.AddrOf("udp"), "query-address="+srv.Addr()), "index", target.LevelOK, "answers queries"},
-		{"TLS", specOf(t, "riemann+tls://"+secured.addr, ours...), "certificate", target.LevelWarning, "TLS 1.3"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
-			in, err := Kind{}.Inspect(ctx, tt.spec)
-			assert.OK(t, err)
-			f := findingOf(in.Findings, tt.check)
-			if f.Level != tt.level || !strings.Contains(f.Found, tt.want) {
-				t.Errorf("got %v: %s, want %v: %s", f.Level, f.Found, tt.level, tt.want)
-			}
-			for _, f := range in.Findings {
-				assert.True(t, f.Level < target.LevelNote || f.Effect != "" && f.Mend != "", "%+v lacks its effect or what changes it", f)
-			}
-		})
-	}
+	inspects := targettest.Inspector(t, Kind{})
+	inspects("an address", specOf(t, "riemann://"+srv.Addr()), "address", target.LevelOK, "accepts connections")
+	inspects("a stand-in", specOf(t, "riemann://"+srv.Addr()), "server", target.LevelOK, "stand-in")
+	inspects("an index", specOf(t, "riemann://"+srv.Addr()), "index", target.LevelOK, "answers queries")
+	inspects("the clock", specOf(t, "riemann://"+srv.Addr()), "clock", target.LevelOK, "on this machine")
+	inspects("the version", specOf(t, "riemann://"+srv.Addr()), "version", target.LevelUnknown, "no field")
+	inspects("other ports", specOf(t, "riemann://"+srv.Addr()), "other ports", target.LevelOK, "127.0.0.1")
+	inspects("one of two", specOf(t, "riemann://"+srv.Addr()+","+testkit.ClosedPort), "address "+testkit.ClosedPort, target.LevelError, "does not answer as a Riemann server")
+	inspects("UDP", specOf(t, "riemann+udp://"+srv.AddrOf("udp")), "address", target.LevelOK, "nothing refuses datagrams")
+	inspects("UDP without queries", specOf(t, "riemann+udp://"+silentSocket(t)), "index", target.LevelNote, "does not answer queries")
+	inspects("UDP with queries", specOf(t, "riemann+udp://"+srv.AddrOf("udp"), "query-address="+srv.Addr()), "index", target.LevelOK, "answers queries")
+	inspects("TLS", specOf(t, "riemann+tls://"+secured.addr, ours...), "certificate", target.LevelWarning, "TLS 1.3")
 	for _, tt := range []struct{ name, url, want string }{
-		{"nothing listens", "riemann://" + closed, "refused"},
+		{"nothing listens", "riemann://" + testkit.ClosedPort, "refused"},
 		{"TLS", "riemann://" + secured.addr, "speaks TLS"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in, err := Kind{}.Inspect(t.Context(), specOf(t, tt.url))
-			if e := (*target.Error)(nil); !errors.As(err, &e) || e.Hint == "" || !strings.Contains(err.Error(), tt.want) || len(in.Findings) > 0 {
-				t.Errorf("got %v and %+v", err, in.Findings)
-			}
+			targettest.Explained(t, err, tt.want, "")
+			assert.Equal(t, len(in.Findings), 0, "findings")
 		})
 	}
 }
@@ -82,15 +49,8 @@ func TestInspect(t *testing.T) {
 func TestInspectBlackHole(t *testing.T) {
 	t.Parallel()
 	silent := testkit.Listen(t, func(nc *net.TCPConn) { io.Copy(io.Discard, nc) })
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	began := time.Now()
-	if _, err := (Kind{}).Inspect(ctx, specOf(t, "riemann://"+silent)); err == nil {
-		t.Error("a server that does not answer is fine")
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("it took %v", took)
-	}
+	_, err := targettest.Inspect(t, Kind{}, specOf(t, "riemann://"+silent), 200*time.Millisecond)
+	assert.True(t, err != nil, "a server that does not answer is fine")
 }
 
 func TestClockFinding(t *testing.T) {
@@ -110,10 +70,7 @@ func TestClockFinding(t *testing.T) {
 		{"old", "192.0.2.1:5555", now.Add(-time.Minute), target.LevelUnknown, "1m00s old"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := clockFinding(tt.addr, tt.newest, now, now.Add(time.Millisecond))
-			if f.Level != tt.level || !strings.Contains(f.Found, tt.want) {
-				t.Errorf("got %v: %s, want %v: %s", f.Level, f.Found, tt.level, tt.want)
-			}
+			targettest.Found(t, clockFinding(tt.addr, tt.newest, now, now.Add(time.Millisecond)), tt.level, tt.want)
 		})
 	}
 }
@@ -129,9 +86,8 @@ func TestProbeUDPIsRestricted(t *testing.T) {
 		return nil
 	})
 	defer conn.Restrict(nil)
-	if _, err := probeUDP(t.Context(), nil, addr); !errors.As(err, new(*conn.NotAllowedError)) {
-		t.Errorf("got %v, want a refusal", err)
-	}
+	_, err := probeUDP(t.Context(), nil, addr)
+	assert.True(t, errors.As(err, new(*conn.NotAllowedError)), "got %v, want a refusal", err)
 }
 
 // What does not refuse datagrams is open on this machine alone. Elsewhere a firewall may drop them.
@@ -155,9 +111,7 @@ func TestUDPCannotTell(t *testing.T) {
 			assert.Equal(t, udpState(tt.err, tt.local), tt.want)
 		})
 	}
-	if f := udpFinding("192.0.2.1:5555", false); f.Level != target.LevelUnknown || !strings.Contains(f.Found, "is not known: "+whyUDP) {
-		t.Errorf("got %+v", f)
-	}
+	targettest.Found(t, udpFinding("192.0.2.1:5555", false), target.LevelUnknown, "is not known: "+whyUDP)
 }
 
 func TestPortsFinding(t *testing.T) {

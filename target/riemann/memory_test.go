@@ -30,10 +30,6 @@ func spawnStandin(t testing.TB, args ...string) *standin.Child {
 	t.Helper()
 	child, err := standin.Spawn(t.Context(), "", append([]string{"riemann", "--discard", "--listen", "127.0.0.1:0"}, args...)...)
 	assert.OK(t, err)
-	t.Cleanup(func() {
-		if err := child.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { assert.OK(t, child.Stop()) })
 	return child
 }

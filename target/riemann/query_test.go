@@ -14,6 +14,7 @@ import (
 	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 	"carronade/target"
+	"carronade/target/targettest"
 )
 
 // standinWith starts a stand-in and puts events into its index.
@@ -31,9 +32,8 @@ func TestStandinFacts(t *testing.T) {
 	for _, discard := range []bool{false, true} {
 		srv := startStandin(t, standinriemann.Options{Discard: discard})
 		f := openSession(t, specOf(t, "riemann://"+srv.Addr())).Facts()
-		if _, discards := f["discards"]; f["standin"] != true || discards != discard {
-			t.Errorf("discarding %t: the facts are %v", discard, f)
-		}
+		_, discards := f["discards"]
+		assert.True(t, f["standin"] == true && discards == discard, "discarding %t: the facts are %v", discard, f)
 		got, err := ask(t, "riemann://"+srv.Addr(), nil, "true")
 		for _, e := range got {
 			assert.True(t, e.Service != standinService, "discarding %t: every query finds %+v", discard, e)
@@ -45,24 +45,18 @@ func TestStandinFacts(t *testing.T) {
 // put sends events to a server and waits for its ack.
 func put(t testing.TB, addr string, events ...riemann.Event) {
 	t.Helper()
-	nc, err := net.Dial("tcp", addr)
-	assert.OK(t, err)
+	nc := assert.Value(net.Dial("tcp", addr))(t)
 	defer nc.Close()
-	if _, err := nc.Write(riemann.AppendFramed(nil, &riemann.Msg{Events: events})); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(nc.Write(riemann.AppendFramed(nil, &riemann.Msg{Events: events})))(t)
 	var ack [len(riemann.Ack)]byte
-	if _, err := nc.Read(ack[:]); err != nil || string(ack[:]) != riemann.Ack {
-		t.Fatalf("the server answers % x (%v)", ack, err)
-	}
+	_, err := nc.Read(ack[:])
+	assert.Must(t, err == nil && string(ack[:]) == riemann.Ack, "the server answers % x (%v)", ack, err)
 }
 
 func ask(t testing.TB, text string, v target.Values, query string) ([]Event, error) {
 	t.Helper()
-	u, err := url.Parse(text)
-	assert.OK(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	u := assert.Value(url.Parse(text))(t)
+	ctx := testkit.Minute(t)
 	return Query(ctx, u, v, query)
 }
 
@@ -93,8 +87,7 @@ func TestQuery(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := ask(t, tt.url, tt.values, tt.query)
-			assert.OK(t, err)
+			got := assert.Value(ask(t, tt.url, tt.values, tt.query))(t)
 			for i := range got {
 				if tt.want[i].TTL == 60 { // the server's default
 					got[i].TTL = 60
@@ -130,11 +123,7 @@ func TestQueryErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := ask(t, tt.url, tt.values, tt.query)
-			var targetErr *target.Error
-			assert.Must(t, errors.As(err, &targetErr), "got %v, want an error with a hint", err)
-			if !strings.Contains(err.Error(), tt.want) || !strings.Contains(targetErr.Hint, tt.hint) {
-				t.Errorf("got %q (%s), want %q and a hint with %q", err, targetErr.Hint, tt.want, tt.hint)
-			}
+			targettest.Explained(t, err, tt.want, tt.hint)
 		})
 	}
 	t.Run("over TLS", func(t *testing.T) {
@@ -185,9 +174,8 @@ func TestQueryStrangeAnswers(t *testing.T) {
 		defer a.close()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
-		if _, err := a.ask(ctx, "true"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want the context's error", err)
-		}
+		_, err := a.ask(ctx, "true")
+		assert.True(t, errors.Is(err, context.DeadlineExceeded), "got %v, want the context's error", err)
 	})
 }
 
@@ -208,12 +196,10 @@ func TestQueryPlace(t *testing.T) {
 		{"riemann+ws://h", "riemann+tls://i", tlsScheme, "i:5554"},
 	} {
 		t.Run(tt.target+" "+tt.given, func(t *testing.T) {
-			u, err := url.Parse(tt.target)
-			assert.OK(t, err)
+			u := assert.Value(url.Parse(tt.target))(t)
 			r, addr, err := queryAddress(u, target.Values{"query-address": {tt.given}})
-			if err != nil || r.scheme != tt.scheme || addr != tt.addr {
-				t.Errorf("got %v %s, %v; want %s %s", r, addr, err, tt.scheme, tt.addr)
-			}
+			assert.True(t, err == nil && r.scheme == tt.scheme && addr == tt.addr,
+				"got %v %s, %v; want %s %s", r, addr, err, tt.scheme, tt.addr)
 		})
 	}
 }
@@ -222,14 +208,12 @@ func TestQueryPlace(t *testing.T) {
 func TestVerifyAsksEachServer(t *testing.T) {
 	t.Parallel()
 	for transport, want := range map[string]string{"riemann+udp": "127.0.0.1:9001 127.0.0.2:9002 127.0.0.1:9001", "riemann+ws": "127.0.0.1:5555 127.0.0.2:5555 127.0.0.1:5555"} {
-		c, err := parseConfig(specOf(t, transport+"://127.0.0.1:9001,127.0.0.2:9002", "clients=3"))
-		assert.OK(t, err)
-		s, err := newSource(c)
-		assert.OK(t, err)
+		c := assert.Value(parseConfig(specOf(t, transport+"://127.0.0.1:9001,127.0.0.2:9002", "clients=3")))(t)
+		s := assert.Value(newSource(c))(t)
 		var got []string
 		for _, a := range s.askers {
 			got = append(got, a.addr)
 		}
-		assert.Equal(t, strings.Join(got, " "), want, "%s: asks %v", transport, got)
+		assert.Equal(t, strings.Join(got, " "), want, "%s: addresses that it asks", transport)
 	}
 }

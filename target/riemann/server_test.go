@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 	"carronade/target"
@@ -49,10 +50,7 @@ func serve(t testing.TB, conf *tls.Config) *fake {
 
 func (f *fake) listen(addr string, conf *tls.Config) {
 	f.t.Helper()
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	ln := assert.Value(net.Listen("tcp", addr))(f.t)
 	f.ln, f.addr = ln, ln.Addr().String()
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -192,13 +190,7 @@ func (f *fake) connections() int {
 // waitConnections waits for n connections.
 func (f *fake) waitConnections(n int) {
 	f.t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(10 * time.Second); f.connections() < n; <-tick.C {
-		if time.Now().After(deadline) {
-			f.t.Fatalf("%d connections, want %d", f.connections(), n)
-		}
-	}
+	testkit.Until(f.t, "the server has the connections", func() bool { return f.connections() >= n })
 }
 
 func (f *fake) refuse(text string) {
@@ -309,10 +301,6 @@ func openSession(t testing.TB, s target.Spec) *session {
 		assert.Must(t, !errors.As(err, &e), "%v (%s)", err, e.Hint)
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := got.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { assert.OK(t, got.Close()) })
 	return got.(*session)
 }

@@ -32,8 +32,7 @@ func eventValues(set map[string]string) target.Values {
 
 func shapeOf(t testing.TB, set map[string]string) *shape {
 	t.Helper()
-	s, err := newShape(eventValues(set), 1, 0xcafe0123456789ab, false)
-	assert.OK(t, err)
+	s := assert.Value(newShape(eventValues(set), 1, 0xcafe0123456789ab, false))(t)
 	return s
 }
 
@@ -55,19 +54,15 @@ func TestDefaultsAreRealistic(t *testing.T) {
 	hosts := tally(s, n, func(e riemann.Event) string { return e.Host })
 	services := tally(s, n, func(e riemann.Event) string { return e.Service })
 	states := tally(s, n, func(e riemann.Event) string { return e.State })
-	if len(hosts) != 20 || len(services) != 50 || len(states) != 3 || states["ok"] < n*94/100 {
-		t.Errorf("got %d hosts, %d services, states %v, want 20, 50 and most of them ok", len(hosts), len(services), states)
-	}
+	assert.True(t, len(hosts) == 20 && len(services) == 50 && len(states) == 3 && states["ok"] >= n*94/100,
+		"got %d hosts, %d services, states %v, want 20, 50 and most of them ok", len(hosts), len(services), states)
 	e := s.event(0, 0)
-	if len(e.Tags) != 2 || !e.HasTTL || e.TTL != 60 || e.Metric.Kind != riemann.Double || e.Description == "" {
-		t.Errorf("got %+v, want two tags, a ttl of 60, a double and a description", e)
-	}
-	if s.time != timeSeconds || s.period < 1000 {
-		t.Errorf("got time %v and %d distinct events, want seconds and a thousand at least", s.time, s.period)
-	}
-	if _, ok := hosts["web-00"]; !ok {
-		t.Errorf("got hosts %v, want web-00 among them", hosts)
-	}
+	assert.True(t, len(e.Tags) == 2 && e.HasTTL && e.TTL == 60 && e.Metric.Kind == riemann.Double && e.Description != "",
+		"got %+v, want two tags, a ttl of 60, a double and a description", e)
+	assert.True(t, s.time == timeSeconds && s.period >= 1000,
+		"got time %v and %d distinct events, want seconds and a thousand at least", s.time, s.period)
+	_, ok := hosts["web-00"]
+	assert.True(t, ok, "got hosts %v, want web-00 among them", hosts)
 }
 
 // TestEventsAreReproducible: reports contain the seed, and a repeated run gets
@@ -78,12 +73,10 @@ func TestEventsAreReproducible(t *testing.T) {
 	s := shapeOf(t, map[string]string{optMetric: "uniform(0,100)"})
 	e := s.event(3, 12345)
 	got := string(riemann.AppendJSON(nil, &e))
-	again := s.event(3, 12345)
-	assert.Same(t, again, e, "-want +")
+	assert.Same(t, s.event(3, 12345), e)
 	const want = `{"host":"web-06","service":"diskstats nvme0n1 reads reqs","state":"ok","description":"sampled by carronade","tags":["carronade","eu"],"ttl":60.0,"metric":2.4355076610665494}`
 	assert.Equal(t, got, want)
-	other, err := newShape(eventValues(nil), 2, 0, false)
-	assert.OK(t, err)
+	other := assert.Value(newShape(eventValues(nil), 2, 0, false))(t)
 	same := 0
 	for i := range uint64(100) {
 		a, b, c := s.event(0, i), other.event(0, i), s.event(1, i)
@@ -96,7 +89,7 @@ func TestEventsAreReproducible(t *testing.T) {
 
 func TestTexts(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, test := range []struct {
 		name, typed string
 		want        []string // of events 0, 1, ...
 	}{
@@ -109,8 +102,7 @@ func TestTexts(t *testing.T) {
 		{"colons", "{weighted(a:b:1)}", []string{"a:b"}},
 		{"expressions", "a${1 + 1}b{seq}c%{'}'}", []string{"a2b0000000000c}", "a2b0000000001c}"}},
 		{"signs that are not of expressions", "$${seq} %%{client} ##{{ $5 100% $", []string{"$0000000000 %7 #{ $5 100% $"}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := shapeOf(t, map[string]string{optService: test.typed})
 			for i, want := range test.want {
@@ -133,7 +125,7 @@ func TestFrequencies(t *testing.T) {
 		}
 		return of
 	}
-	tests := []struct {
+	for _, test := range []struct {
 		name, typed string
 		want        map[string]float64
 	}{
@@ -142,21 +134,18 @@ func TestFrequencies(t *testing.T) {
 		{"uniform", "{uniform(5)}", weights(map[string]float64{"0": 1, "1": 1, "2": 1, "3": 1, "4": 1})},
 		{"zipf", "{zipf(3,1)}", weights(map[string]float64{"0": 1, "1": 0.5, "2": 1. / 3})},
 		{"cycle", "{cycle(a,b)}", weights(map[string]float64{"a": 1, "b": 1})},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			// A large pool, so that no content repeats.
 			s := shapeOf(t, map[string]string{optState: test.typed, optPool: "32MiB"})
 			got := tally(s, n, func(e riemann.Event) string { return e.State })
 			assert.Must(t, s.period >= n, "%d events repeat after %d", n, s.period)
-			if diff := cmp.Diff(sortedKeys(test.want), sortedKeys(got)); diff != "" {
-				t.Fatalf("-want +got\n%s", diff)
-			}
+			diff := cmp.Diff(sortedKeys(test.want), sortedKeys(got))
+			assert.Must(t, diff == "", "-want +got\n%s", diff)
 			for k, share := range test.want {
 				// Five standard deviations of a count.
-				if off := math.Abs(float64(got[k]) - n*share); off > 5*math.Sqrt(n*share*(1-share)) {
-					t.Errorf("%s: got %d, want about %.0f", k, got[k], n*share)
-				}
+				assert.True(t, math.Abs(float64(got[k])-n*share) <= 5*math.Sqrt(n*share*(1-share)),
+					"%s: got %d, want about %.0f", k, got[k], n*share)
 			}
 		})
 	}
@@ -184,7 +173,7 @@ func TestFieldsAreIndependent(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, test := range []struct {
 		name, typed, kind string
 		want              []float64 // of events 0, 1, ... where they are not random
 		least, most, mean float64   // of many events
@@ -198,8 +187,7 @@ func TestMetrics(t *testing.T) {
 		{"seq", "seq", "sint64", []float64{0, 1, 2}, 0, 19999, 9999.5},
 		{"negative", "-7", "sint64", []float64{-7}, -7, -7, -7},
 		{"none", "1", "none", []float64{0}, 0, 0, 0},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := shapeOf(t, map[string]string{optMetric: test.typed, optMetricType: test.kind})
 			for i, want := range test.want {
@@ -210,15 +198,13 @@ func TestMetrics(t *testing.T) {
 			for i := range uint64(n) {
 				m := s.metricAt(2, i)
 				v := m.Value()
-				if m.Kind != s.kind || v < test.least || v > test.most {
-					t.Fatalf("event %d: got %v %v, want %v from %v to %v", i, m.Kind, v, s.kind, test.least, test.most)
-				}
+				assert.Must(t, m.Kind == s.kind && v >= test.least && v <= test.most,
+					"event %d: got %v %v, want %v from %v to %v", i, m.Kind, v, s.kind, test.least, test.most)
 				sum, sum2 = sum+v, sum2+v*v
 			}
 			mean := sum / n
-			if off := 5 * math.Sqrt(max(0, sum2/n-mean*mean)/n); math.Abs(mean-test.mean) > off+1e-9 {
-				t.Errorf("mean: got %v, want %v within %v", mean, test.mean, off)
-			}
+			off := 5 * math.Sqrt(max(0, sum2/n-mean*mean)/n)
+			assert.True(t, math.Abs(mean-test.mean) <= off+1e-9, "mean: got %v, want %v within %v", mean, test.mean, off)
 		})
 	}
 }
@@ -237,9 +223,8 @@ func TestWalk(t *testing.T) {
 		least, most, last = min(least, v), max(most, v), v
 	}
 	assert.True(t, longest <= 1+1e-9 && longest >= 0.9, "maximum step: got %v, want nearly 1 and not more", longest)
-	if least < s.metric.least || most > s.metric.most || most-least < 5 {
-		t.Errorf("got from %v to %v, want within %v and %v, and some way apart", least, most, s.metric.least, s.metric.most)
-	}
+	assert.True(t, least >= s.metric.least && most <= s.metric.most && most-least >= 5,
+		"got from %v to %v, want within %v and %v, and some way apart", least, most, s.metric.least, s.metric.most)
 	same := 0
 	for i := range uint64(1000) {
 		if s.metricAt(0, i) == s.metricAt(0, i+s.period) || s.metricAt(0, i) == s.metricAt(0, i+firstPath) {
@@ -252,7 +237,7 @@ func TestWalk(t *testing.T) {
 
 func TestShapeErrors(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, test := range []struct {
 		option, typed, want string
 	}{
 		{optService, "web-{unifrm(20)}", "at 5: unknown placeholder {unifrm(20)}"},
@@ -294,17 +279,14 @@ func TestShapeErrors(t *testing.T) {
 		{optMetric, "cycle()", "needs at least one value"},
 		{optMetric, "seq()", "takes nothing in parentheses"},
 		{optPool, "1B", "not from 1KiB"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.option+" "+test.typed, func(t *testing.T) {
 			_, err := newShape(eventValues(map[string]string{test.option: test.typed}), 1, 1, false)
 			var e *target.Error
-			if !errors.As(err, &e) || !strings.Contains(err.Error(), test.want) {
-				t.Fatalf("got %v, want a *target.Error with %q", err, test.want)
-			}
-			if e.Doing != "read --"+test.option || e.Hint == "" || !strings.Contains(err.Error(), test.typed) {
-				t.Errorf("got %q, hint %q, want the option, the typed text and a hint", err, e.Hint)
-			}
+			assert.Must(t, errors.As(err, &e) && strings.Contains(err.Error(), test.want),
+				"got %v, want a *target.Error with %q", err, test.want)
+			assert.True(t, e.Doing == "read --"+test.option && e.Hint != "" && strings.Contains(err.Error(), test.typed),
+				"got %q, hint %q, want the option, the typed text and a hint", err, e.Hint)
 		})
 	}
 	kinds := []struct{ metric, kind, want string }{
@@ -320,29 +302,25 @@ func TestShapeErrors(t *testing.T) {
 
 func TestVerifiedServices(t *testing.T) {
 	t.Parallel()
-	s, err := newShape(eventValues(map[string]string{optService: "{bad"}), 1, 0xcafe0123456789ab, true)
-	assert.OK(t, err)
+	s := assert.Value(newShape(eventValues(map[string]string{optService: "{bad"}), 1, 0xcafe0123456789ab, true))(t)
 	seen := map[string]bool{}
 	for stream := range int32(3) {
 		for i := range 2 * s.period {
 			service := s.event(stream, i).Service
 			run, of, index, ok := parseService(service)
-			if run != 0x456789ab || of != stream || index != i || !ok || seen[service] {
-				t.Fatalf("%q: got %x, %d, %d, %v (seen before: %v), want 456789ab, %d, %d", service, run, of, index, ok, seen[service], stream, i)
-			}
+			assert.Must(t, run == 0x456789ab && of == stream && index == i && ok && !seen[service],
+				"%q: got %x, %d, %d, %v (seen before: %v), want 456789ab, %d, %d", service, run, of, index, ok, seen[service], stream, i)
 			seen[service] = true
 		}
 	}
-	if got, want := s.event(2, 41).Service, serviceOf(0x456789ab, 2, 41); got != want || got != "carronade 456789ab 2 0000000041" {
-		t.Errorf("got %q and %q", got, want)
-	}
+	got, want := s.event(2, 41).Service, serviceOf(0x456789ab, 2, 41)
+	assert.True(t, got == want && got == "carronade 456789ab 2 0000000041", "got %q and %q", got, want)
 	for _, other := range []string{
 		"", "cpu", "carronade 456789ab 2 41", "carronade 456789AB 2 0000000041", "carronade 456789ab 02 0000000041",
 		"carronade 456789ab 2 0000000041 ", "carronade 456789ab -1 0000000041", "carronade 456789ab 2 +000000041", "carronad3 456789ab 2 0000000041",
 	} {
-		if _, _, _, ok := parseService(other); ok {
-			t.Errorf("%q is taken for a verified one", other)
-		}
+		_, _, _, ok := parseService(other)
+		assert.True(t, !ok, "%q is taken for a verified one", other)
 	}
 }
 
@@ -393,9 +371,8 @@ func TestShapeExpressions(t *testing.T) {
 	for _, stream := range []int32{0, 1} {
 		for n := range uint64(100) {
 			e, same := s.event(stream, n), again.event(stream, n)
-			if diff := cmp.Diff(e, same); diff != "" {
-				t.Fatalf("event %d (-one +other):\n%s", n, diff)
-			}
+			diff := cmp.Diff(e, same)
+			assert.Must(t, diff == "", "event %d (-one +other):\n%s", n, diff)
 			if e.Tags[0] != "a-1,2" || e.Tags[1] != "b" || e.Attributes[0].Value != "true" || e.Attributes[1].Value != "hunter2" {
 				t.Fatalf("got %+v", e)
 			}
@@ -404,16 +381,13 @@ func TestShapeExpressions(t *testing.T) {
 		}
 	}
 	assert.True(t, len(seen) >= 195, "%d descriptions of 200 events", len(seen))
-	if e, repeated := s.event(0, 3), s.event(0, 3+s.period); e.Description != repeated.Description {
-		t.Errorf("the pool does not repeat: %s and %s", e.Description, repeated.Description)
-	}
-	if example, ok := s.describe()["example"]; ok {
-		t.Errorf("the report has %v", example)
-	}
+	e, repeated := s.event(0, 3), s.event(0, 3+s.period)
+	assert.Equal(t, e.Description, repeated.Description, "the event a period later")
+	example, ok := s.describe()["example"]
+	assert.True(t, !ok, "the report has %v", example)
 	delete(set, optAttribute)
-	if example := shapeOf(t, set).describe()["example"]; example == nil {
-		t.Error("without the environment, the report has no example")
-	}
+	example = shapeOf(t, set).describe()["example"]
+	assert.True(t, example != nil, "without the environment, the report has no example")
 }
 
 // No comma within braces or expressions separates tags.
@@ -434,18 +408,16 @@ func TestSplitTags(t *testing.T) {
 func TestShapeFacts(t *testing.T) {
 	t.Parallel()
 	s := shapeOf(t, map[string]string{optTTL: "cycle(2m,30s)", optTime: "none", optDescription: "none", optTag: "none", optAttribute: "env=prod|zone={client}"})
-	if got, ok := s.shortestTTL(); got != 30*time.Second || !ok {
-		t.Errorf("shortest ttl: got %v, %v, want 30s", got, ok)
-	}
+	got, ok := s.shortestTTL()
+	assert.True(t, got == 30*time.Second && ok, "shortest ttl: got %v, %v, want 30s", got, ok)
 	facts := s.describe()
 	example := facts["example"].(string)
 	if facts["time"] != "the server's" || !strings.Contains(example, `"ttl":120.0,"env":"prod","zone":"0",`) || strings.Contains(example, "description") || strings.Contains(example, "tags") {
 		t.Errorf("got %v", facts)
 	}
-	if got, ok := shapeOf(t, map[string]string{optTTL: "none"}).shortestTTL(); got != 0 || ok {
-		t.Errorf("no ttl: got %v, %v", got, ok)
-	}
+	got, ok = shapeOf(t, map[string]string{optTTL: "none"}).shortestTTL()
+	assert.True(t, got == 0 && !ok, "no ttl: got %v, %v", got, ok)
 	// The pool's cycles end at its end.
 	s = shapeOf(t, map[string]string{optState: "{cycle(a,b,c)}", optHost: "{cycle(a,b,c,d,e)}", optTTL: "cycle(1s,2s)"})
-	assert.Equal(t, s.period%30, 0, "%d distinct events, want a multiple of 30", s.period)
+	assert.Equal(t, s.period%30, 0, "rest of %d distinct events by 30", s.period)
 }

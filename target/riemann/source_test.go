@@ -17,6 +17,7 @@ import (
 	"carronade/load"
 	"carronade/measure"
 	"carronade/target"
+	"carronade/target/targettest"
 )
 
 // verifiedSpec makes the spec of a verified run.
@@ -38,7 +39,7 @@ func runVerified(t *testing.T, s *session, p load.Plan, between func()) (*load.R
 	if between != nil {
 		between()
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	began := time.Now()
 	var wg sync.WaitGroup
@@ -46,8 +47,7 @@ func runVerified(t *testing.T, s *session, p load.Plan, between func()) (*load.R
 		err := s.Source().Receive(ctx, func() time.Duration { return time.Since(began) }, func(_ int, a []load.Arrival) { account.Arrived(a) })
 		assert.True(t, errors.Is(err, context.Canceled), "receive: %v", err)
 	})
-	ends, err := seek.Ends(ctx)
-	assert.OK(t, err)
+	ends := assert.Value(seek.Ends(ctx))(t)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for i := 0; i < len(ends); {
@@ -62,8 +62,7 @@ func runVerified(t *testing.T, s *session, p load.Plan, between func()) (*load.R
 	}
 	cancel()
 	wg.Wait()
-	heads, err := seek.Heads(t.Context())
-	assert.OK(t, err)
+	heads := assert.Value(seek.Heads(t.Context()))(t)
 	for i, h := range heads {
 		if h > 0 {
 			account.Removed(int32(i), 0, h)
@@ -146,9 +145,8 @@ func TestVerifyFindsChanges(t *testing.T) {
 		other.Service = serviceOf(1, 0, 3)
 		put(t, srv.Addr(), one, two, other)
 	})
-	if v.Corrupted != 2 || v.Lost != 0 || v.Read != 500 || v.Inexact != 0 || v.Foreign != 0 {
-		t.Errorf("verdict %+v, want 2 corrupted of 500", v)
-	}
+	assert.True(t, v.Corrupted == 2 && v.Lost == 0 && v.Read == 500 && v.Inexact == 0 && v.Foreign == 0,
+		"verdict %+v, want 2 corrupted of 500", v)
 	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, "2 events are not in the index as they were sent") || !strings.Contains(w, `state "altered"`) {
 		t.Errorf("warnings: %s", w)
 	}
@@ -185,9 +183,8 @@ func TestDiffers(t *testing.T) {
 			e := sound()
 			tt.change(&e)
 			got := s.differs(&e, 0, 5)
-			if (got == "") != (tt.want == "") || !strings.Contains(got, ": "+tt.want) && tt.want != "" {
-				t.Errorf("got %q, want one about %q", got, tt.want)
-			}
+			assert.True(t, (got == "") == (tt.want == "") && (strings.Contains(got, ": "+tt.want) || tt.want == ""),
+				"got %q, want one about %q", got, tt.want)
 		})
 	}
 }
@@ -236,22 +233,17 @@ func TestVerifyRefuses(t *testing.T) {
 			spec := verifiedSpec(t, tt.url, tt.most, tt.given...)
 			spec.Length = tt.length
 			_, err := Kind{}.Open(t.Context(), spec)
-			var targetErr *target.Error
-			if !errors.As(err, &targetErr) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(targetErr.Hint, tt.hint) {
-				t.Errorf("open: %v, want %q and a hint with %q", err, tt.want, tt.hint)
-			}
+			targettest.Explained(t, err, tt.want, tt.hint)
 		})
 	}
 	t.Run("a ttl is raised", func(t *testing.T) {
 		spec := verifiedSpec(t, "riemann://"+srv.Addr(), 100)
 		spec.Length = 10 * time.Minute
 		s := openSession(t, spec)
-		if got := s.cfg.retention(); got < 11*time.Minute {
-			t.Errorf("events are kept for %v, but the run takes 10m", got)
-		}
-		if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, "ttl of 690s") || !strings.Contains(w, "duplicates are not") {
-			t.Errorf("warnings: %s", w)
-		}
+		got := s.cfg.retention()
+		assert.True(t, got >= 11*time.Minute, "events are kept for %v, but the run takes 10m", got)
+		w := strings.Join(s.Warnings(), "\n")
+		assert.True(t, strings.Contains(w, "ttl of 690s") && strings.Contains(w, "duplicates are not"), "warnings: %s", w)
 	})
 }
 
@@ -266,7 +258,6 @@ func TestVerifyTooLate(t *testing.T) {
 	if v.Lost != 0 || v.Unread == 0 || v.Unread != srv.Counts().Dropped || v.Inexact != 0 {
 		t.Errorf("verdict %+v, want the %d missing ones to be unread", v, srv.Counts().Dropped)
 	}
-	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, "may have expired") {
-		t.Errorf("warnings: %s", w)
-	}
+	w := strings.Join(s.Warnings(), "\n")
+	assert.True(t, strings.Contains(w, "may have expired"), "warnings: %s", w)
 }

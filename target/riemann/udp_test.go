@@ -2,7 +2,6 @@ package riemann
 
 import (
 	"context"
-	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/riemann"
 	"carronade/load"
-	"carronade/target"
 	"carronade/target/targettest"
 )
 
@@ -21,13 +19,8 @@ import (
 func startStandin(t testing.TB, o standinriemann.Options) *standinriemann.Server {
 	t.Helper()
 	o.Listen, o.UDP, o.Web = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
-	s, err := standinriemann.Start(o)
-	assert.OK(t, err)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := assert.Value(standinriemann.Start(o))(t)
+	t.Cleanup(func() { assert.OK(t, s.Close()) })
 	return s
 }
 
@@ -36,23 +29,16 @@ func startStandin(t testing.TB, o standinriemann.Options) *standinriemann.Server
 func startOnOnePort(t testing.TB, o standinriemann.Options) *standinriemann.Server {
 	t.Helper()
 	for tries := 0; ; tries++ {
-		free, err := net.ListenPacket("udp", "127.0.0.1:0")
-		assert.OK(t, err)
+		free := assert.Value(net.ListenPacket("udp", "127.0.0.1:0"))(t)
 		o.Listen = free.LocalAddr().String()
 		o.UDP = o.Listen
 		free.Close()
 		s, err := standinriemann.Start(o)
 		if err == nil {
-			t.Cleanup(func() {
-				if err := s.Close(); err != nil {
-					t.Error(err)
-				}
-			})
+			t.Cleanup(func() { assert.OK(t, s.Close()) })
 			return s
 		}
-		if tries == 20 { // other tests may take the port meanwhile
-			t.Fatal(err)
-		}
+		assert.Must(t, tries != 20, "%v", err) // other tests may take the port meanwhile
 	}
 }
 
@@ -73,8 +59,7 @@ func TestUDPSuite(t *testing.T) {
 // it counts a later one, which is not Riemann's, as lost.
 func processed(t testing.TB, srv *standinriemann.Server) {
 	t.Helper()
-	nc, err := net.Dial("udp", srv.AddrOf("udp"))
-	assert.OK(t, err)
+	nc := assert.Value(net.Dial("udp", srv.AddrOf("udp")))(t)
 	defer nc.Close()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -82,9 +67,7 @@ func processed(t testing.TB, srv *standinriemann.Server) {
 	for n := 0; srv.Counts().Lost == lost; n++ {
 		assert.Must(t, n != 20*200, "the server does not read its datagrams")
 		if n%200 == 0 { // one is enough, unless the socket's buffer is full
-			if _, err := nc.Write([]byte("\xff")); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(nc.Write([]byte("\xff")))(t)
 		}
 		<-tick.C
 	}
@@ -94,10 +77,9 @@ func processed(t testing.TB, srv *standinriemann.Server) {
 func runChecked(t testing.TB, s *session, p load.Plan) *load.Result {
 	t.Helper()
 	p.Unanswered = s.Unanswered()
-	r, err := load.Fire(t.Context(), p, s.Target())
-	assert.OK(t, err)
+	r := assert.Value(load.Fire(t.Context(), p, s.Target()))(t)
 	c := r.Measurement.Counts
-	assert.Equal(t, c.Sent, c.Acked+c.Failed+c.Unknown, "sent, but %d acked, %d failed, %d unknown", c.Acked, c.Failed, c.Unknown)
+	assert.Equal(t, c.Sent, c.Acked+c.Failed+c.Unknown, "events sent, of %d acked, %d failed, %d unknown", c.Acked, c.Failed, c.Unknown)
 	return r
 }
 
@@ -113,9 +95,8 @@ func TestUDPIsNeverAcked(t *testing.T) {
 			s := openSession(t, specOf(t, "riemann+udp://"+srv.AddrOf("udp")))
 			assert.True(t, s.Unanswered(), "UDP reports that it is answered")
 			r := runChecked(t, s, p)
-			if r.Measurement.Unknown != r.Measurement.Sent || r.Measurement.Sent == 0 || r.Measurement.Acked != 0 {
-				t.Errorf("sent %d: %d unknown, %d acked; want all unknown", r.Measurement.Sent, r.Measurement.Unknown, r.Measurement.Acked)
-			}
+			assert.True(t, r.Measurement.Unknown == r.Measurement.Sent && r.Measurement.Sent > 0 && r.Measurement.Acked == 0,
+				"sent %d: %d unknown, %d acked; want all unknown", r.Measurement.Sent, r.Measurement.Unknown, r.Measurement.Acked)
 			assert.Equal(t, r.Measurement.Service.Count(), 0, "service times without an answer")
 			w, _ := s.Wire()
 			assert.True(t, w > r.Measurement.Bytes, "%d bytes on the wire for events of %d", w, r.Measurement.Bytes)
@@ -128,71 +109,55 @@ func TestUDPIsNeverAcked(t *testing.T) {
 
 func TestUDPClosedPort(t *testing.T) {
 	t.Parallel()
-	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	assert.OK(t, err)
+	pc := assert.Value(net.ListenPacket("udp", "127.0.0.1:0"))(t)
 	addr := pc.LocalAddr().String()
 	s := openSession(t, specOf(t, "riemann+udp://"+addr))
 	pc.Close()
 
 	// Before the run it is an error ...
-	_, err = Kind{}.Open(t.Context(), specOf(t, "riemann+udp://"+addr))
-	var targetErr *target.Error
-	if !errors.As(err, &targetErr) || !strings.Contains(err.Error(), "nothing listens there") || targetErr.Hint == "" {
-		t.Errorf("open a closed port: %v, want that nothing listens there", err)
-	}
+	_, err := Kind{}.Open(t.Context(), specOf(t, "riemann+udp://"+addr))
+	targettest.Explained(t, err, "nothing listens there", "")
 	// ... and during it the events that are not sent have failed.
 	r := runChecked(t, s, load.Plan{BatchEvents: 1, Schedule: load.Constant(2000), Measurement: load.Limits{Time: 200 * time.Millisecond}})
-	if r.Measurement.Failed == 0 || r.Classes[load.Refused.String()] != r.Measurement.Failed {
-		t.Errorf("of %d events %d failed, classes %v; want refused ones", r.Measurement.Sent, r.Measurement.Failed, r.Classes)
-	}
-	if len(r.Failures) == 0 || !strings.Contains(r.Failures[0].Text, "port unreachable") {
-		t.Errorf("failures: %+v, want port unreachable", r.Failures)
-	}
+	assert.True(t, r.Measurement.Failed > 0 && r.Classes[load.Refused.String()] == r.Measurement.Failed,
+		"of %d events %d failed, classes %v; want refused ones", r.Measurement.Sent, r.Measurement.Failed, r.Classes)
+	assert.True(t, len(r.Failures) > 0 && strings.Contains(r.Failures[0].Text, "port unreachable"),
+		"failures: %+v, want port unreachable", r.Failures)
 	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, addr) || !strings.Contains(w, "lost") {
 		t.Errorf("warnings: %q, want that datagrams were lost", w)
 	}
 	// Events to an open port do not fail.
 	r = runChecked(t, openSession(t, specOf(t, "riemann+udp://"+silentSocket(t))), load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 100}})
-	assert.Equal(t, r.Measurement.Failed, 0, "failed at an open port")
+	assert.Equal(t, r.Measurement.Failed, 0, "events that failed at an open port")
 }
 
 // A lane that was started and never used ends with its session.
 func TestUDPClosesUnused(t *testing.T) {
 	t.Parallel()
-	s, err := Kind{}.Open(t.Context(), specOf(t, "riemann+udp://"+silentSocket(t)))
-	assert.OK(t, err)
+	s := assert.Value(Kind{}.Open(t.Context(), specOf(t, "riemann+udp://"+silentSocket(t))))(t)
 	sess := s.(*session)
 	sess.Start(&recordingSink{})
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	select {
-	case <-sess.lanes[0].(*udpLane).flusherDone:
-	case <-time.After(10 * time.Second):
-		t.Error("its goroutine did not end")
-	}
+	assert.OK(t, s.Close())
+	testkit.Wait(t, "the end of its goroutine", sess.lanes[0].(*udpLane).flusherDone)
 }
 
 // silentSocket opens a UDP socket that is never read, and returns its address.
 func silentSocket(t testing.TB) string {
 	t.Helper()
-	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	assert.OK(t, err)
+	pc := assert.Value(net.ListenPacket("udp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { pc.Close() })
 	return pc.LocalAddr().String()
 }
 
 func TestUDPClosedPortInBatchGroups(t *testing.T) {
 	t.Parallel()
-	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	assert.OK(t, err)
+	pc := assert.Value(net.ListenPacket("udp", "127.0.0.1:0"))(t)
 	s := openSession(t, specOf(t, "riemann+udp://"+pc.LocalAddr().String()))
 	pc.Close()
 	r := runChecked(t, s, load.Plan{BatchEvents: 1, MaxInFlight: 1000, Measurement: load.Limits{Events: 5000}})
 	// On the loopback interface each datagram that is sent makes the next one fail.
-	if r.Measurement.Failed < 1000 || r.Measurement.Unknown < 1000 {
-		t.Errorf("%d failed and %d unknown of 5000, want about half of each", r.Measurement.Failed, r.Measurement.Unknown)
-	}
+	assert.True(t, r.Measurement.Failed >= 1000 && r.Measurement.Unknown >= 1000,
+		"%d failed and %d unknown of 5000, want about half of each", r.Measurement.Failed, r.Measurement.Unknown)
 }
 
 func TestUDPDatagramsAreBounded(t *testing.T) {
@@ -211,10 +176,7 @@ func TestUDPDatagramsAreBounded(t *testing.T) {
 			spec := specOf(t, "riemann+udp://"+addr, tt.given...)
 			spec.BatchEvents = tt.events
 			_, err := Kind{}.Open(t.Context(), spec)
-			var targetErr *target.Error
-			if !errors.As(err, &targetErr) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(targetErr.Hint, tt.hint) {
-				t.Errorf("open: %v, want %q and a hint with %q", err, tt.want, tt.hint)
-			}
+			targettest.Explained(t, err, tt.want, tt.hint)
 		})
 	}
 	spec := specOf(t, "riemann+udp://"+addr)
@@ -233,22 +195,19 @@ func TestUDPCloseCompletesUnwritten(t *testing.T) {
 	sink := &recordingSink{}
 	l.start(sink)
 	batches := []load.Batch{{Events: 1}, {Seq: 1, First: 1, Events: 4, Batches: 2}}
-	if n := l.Fire(batches); n != 2 {
-		t.Fatalf("took %d of 2", n)
-	}
+	n := l.Fire(batches)
+	assert.Must(t, n == 2, "took %d of 2", n)
 	if batches[1].Bytes == 0 || batches[1].Bytes <= batches[0].Bytes {
 		t.Errorf("bytes %d and %d", batches[0].Bytes, batches[1].Bytes)
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, l.Close())
 	events := int32(0)
 	for _, o := range sink.got {
 		events += o.Failed
 		assert.True(t, o.Class == load.Canceled && o.Sent < 0, "outcome %+v, want a canceled one", o)
 	}
-	assert.Equal(t, events, 5, "events are completed")
-	assert.Equal(t, l.Fire(batches[:1]), 0, "a closed lane accepts batches")
+	assert.Equal(t, events, 5, "events completed")
+	assert.Equal(t, l.Fire(batches[:1]), 0, "batches that a closed lane takes")
 }
 
 // A recordingSink keeps the outcomes.
@@ -273,31 +232,22 @@ func TestUDPFullSocket(t *testing.T) {
 	batch := load.Batch{Events: 1}
 	l.addBatch(&batch, time.Now())
 	l.mu.Unlock()
-	assert.Equal(t, l.Fire([]load.Batch{{Seq: 1, First: 1, Events: 1}}), 0, "a lane whose socket is full accepts batches")
+	assert.Equal(t, l.Fire([]load.Batch{{Seq: 1, First: 1, Events: 1}}), 0, "batches that a lane with a full socket takes")
 	l.work <- struct{}{}
-	deadline := time.Now().Add(5 * time.Second)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for ready := false; !ready; {
-		assert.Must(t, !time.Now().After(deadline), "the lane did not call Ready")
-		<-tick.C
+	testkit.Until(t, "the lane calls Ready", func() bool {
 		l.mu.Lock()
-		ready = sink.ready == 1
-		l.mu.Unlock()
-	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
-	if len(sink.got) != 1 || sink.got[0].Unknown != 1 || sink.got[0].Free != time.Second {
-		t.Errorf("completed %+v, want one unknown, free when the socket accepted it", sink.got)
-	}
+		defer l.mu.Unlock()
+		return sink.ready == 1
+	})
+	assert.OK(t, l.Close())
+	assert.True(t, len(sink.got) == 1 && sink.got[0].Unknown == 1 && sink.got[0].Free == time.Second,
+		"completed %+v, want one unknown, free when the socket accepted it", sink.got)
 }
 
 // The events of a datagram are those of the shape.
 func TestUDPSendsTheShapesEvents(t *testing.T) {
 	t.Parallel()
-	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	assert.OK(t, err)
+	pc := assert.Value(net.ListenPacket("udp", "127.0.0.1:0"))(t)
 	defer pc.Close()
 	s := openSession(t, specOf(t, "riemann+udp://"+pc.LocalAddr().String()))
 	runChecked(t, s, load.Plan{BatchEvents: 5, Measurement: load.Limits{Events: 20}})
@@ -307,13 +257,11 @@ func TestUDPSendsTheShapesEvents(t *testing.T) {
 	for index < 20 {
 		n, _, err := pc.ReadFrom(buf)
 		assert.OK(t, err)
-		m, err := riemann.DecodeMsg(buf[:n])
-		assert.OK(t, err)
+		m := assert.Value(riemann.DecodeMsg(buf[:n]))(t)
 		for i := range m.Events { // the probe's has none
 			want := s.cfg.shape.event(0, index)
-			if m.Events[i].Service != want.Service || m.Events[i].Metric != want.Metric {
-				t.Errorf("event %d: %+v, want %+v", index, m.Events[i], want)
-			}
+			assert.True(t, m.Events[i].Service == want.Service && m.Events[i].Metric == want.Metric,
+				"event %d: %+v, want %+v", index, m.Events[i], want)
 			index++
 		}
 	}
@@ -324,10 +272,7 @@ func BenchmarkUDP(b *testing.B) {
 		name := map[bool]string{false: "batch groups", true: "single"}[scheduled]
 		b.Run(name, func(b *testing.B) {
 			spec := specOf(b, "riemann+udp://"+silentSocket(b))
-			s, err := Kind{}.Open(context.Background(), spec)
-			if err != nil {
-				b.Fatal(err)
-			}
+			s := assert.Value(Kind{}.Open(context.Background(), spec))(b)
 			defer s.Close()
 			l := s.(*session).lanes[0].(*udpLane)
 			sink := &discardingSink{}

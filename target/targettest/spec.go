@@ -3,6 +3,7 @@ package targettest
 import (
 	"errors"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,4 +38,13 @@ func HintOf(err error) string {
 		return e.Hint
 	}
 	return ""
+}
+
+// Explained checks an error for users: a part of its text, and of its hint, which must not
+// be empty.
+func Explained(t testing.TB, err error, text, hint string) {
+	if h := HintOf(err); h == "" || !strings.Contains(err.Error(), text) || !strings.Contains(h, hint) {
+		t.Helper()
+		t.Errorf("got %v with the hint %q, want %q and a hint with %q", err, h, text, hint)
+	}
 }

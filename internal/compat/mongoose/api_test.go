@@ -36,8 +36,7 @@ type testAPI struct {
 func newTestAPI(t *testing.T, args ...string) *testAPI {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
-	v, err := parse(args, t.Logf)
-	assert.OK(t, err)
+	v := assert.Value(parse(args, t.Logf))(t)
 	a := &testAPI{t: t, seen: make(chan struct{}, 8)}
 	var out bytes.Buffer
 	p := &compat.Program{Called: "mongoose", Out: &out, Err: &out}
@@ -63,9 +62,7 @@ func (a *testAPI) ask(method, path string, headers map[string]string, body ...st
 		if err == nil {
 			_, err = io.WriteString(w, part)
 		}
-		if err != nil {
-			a.t.Fatal(err)
-		}
+		assert.OK(a.t, err)
 	}
 	m.Close()
 	r := httptest.NewRequestWithContext(a.t.Context(), method, path, &text)
@@ -120,9 +117,8 @@ func TestAPI(t *testing.T) {
 
 	w := a.ask("POST", "/run", nil, "load:\n  step:\n    id: one\n  op:\n    limit:\n      count: 9000\nitem:\n  data:\n    size: 1KB\n")
 	id := etagOf(w)
-	if w.Code != http.StatusAccepted || !regexp.MustCompile(`^[0-9]{13}$`).MatchString(id) {
-		t.Fatalf("POST /run: %d, ETag %q: %s", w.Code, id, w.Body)
-	}
+	assert.Must(t, w.Code == http.StatusAccepted && regexp.MustCompile(`^[0-9]{13}$`).MatchString(id),
+		"POST /run: %d, ETag %q: %s", w.Code, id, w.Body)
 	<-a.seen
 	golden(t, "api_metrics.txt", a.ask("GET", "/metrics", nil))
 	golden(t, "api_busy.txt", a.ask("POST", "/run", nil, "{}"))
@@ -147,9 +143,7 @@ func TestAPI(t *testing.T) {
 		}
 	}
 	a.running.Wait()
-	if w := a.ask("GET", "/run", same); w.Code != http.StatusNoContent {
-		t.Errorf("GET /run after its end: %d", w.Code)
-	}
+	assert.Equal(t, a.ask("GET", "/run", same).Code, http.StatusNoContent, "GET /run after its end")
 
 	golden(t, "api_log_messages.txt", a.ask("GET", "/logs/one/Messages", map[string]string{"Range": "bytes=0-120"}))
 	golden(t, "api_log_last.txt", a.ask("GET", "/logs/one/metrics.FileTotal", map[string]string{"Range": "bytes=-5"}))
@@ -158,16 +152,12 @@ func TestAPI(t *testing.T) {
 	golden(t, "api_log_unknown.txt", a.ask("GET", "/logs/one/passwd", nil))
 	for _, path := range []string{"/logs/one/Config", "/logs/one/Config"} { // the second is gone
 		w := a.ask("DELETE", path, nil)
-		if again := path == "/logs/one/Config" && w.Code == http.StatusNotFound; w.Code != http.StatusOK && !again {
-			t.Errorf("DELETE %s: %d", path, w.Code)
-		}
+		again := path == "/logs/one/Config" && w.Code == http.StatusNotFound
+		assert.True(t, w.Code == http.StatusOK || again, "DELETE %s: %d", path, w.Code)
 	}
-	if w := a.ask("GET", "/logs/one/Config", nil); w.Code != http.StatusNotFound {
-		t.Errorf("a removed log: %d", w.Code)
-	}
-	if w := a.ask("GET", "/logs/..%2f..%2f..%2fx/Config", nil); w.Code != http.StatusNotFound {
-		t.Errorf("a step outside of the folder: %d", w.Code)
-	}
+	assert.Equal(t, a.ask("GET", "/logs/one/Config", nil).Code, http.StatusNotFound, "a removed log")
+	assert.Equal(t, a.ask("GET", "/logs/..%2f..%2f..%2fx/Config", nil).Code, http.StatusNotFound,
+		"a step outside of the folder")
 }
 
 // TestAPIRefuses: what a run over the API may not be.
@@ -220,19 +210,16 @@ func TestAPIRefuses(t *testing.T) {
 			}
 		})
 	}
-	release, err := a.claim("7")
-	assert.OK(t, err)
+	release := assert.Value(a.claim("7"))(t)
 	if w := a.ask("POST", "/run", nil, "{}"); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "busy with run 7 of another machine") {
 		t.Errorf("in a run of another machine: %d, %s", w.Code, w.Body)
 	}
 	release()
-	if w := a.ask("POST", "/run", nil, "{}"); w.Code != http.StatusAccepted {
-		t.Errorf("after it: %d, %s", w.Code, w.Body)
-	}
+	w := a.ask("POST", "/run", nil, "{}")
+	assert.True(t, w.Code == http.StatusAccepted, "after it: %d, %s", w.Code, w.Body)
 	<-a.seen
-	if _, err := a.claim("8"); err == nil || !strings.Contains(err.Error(), "busy with run ") {
-		t.Errorf("another machine in a run of the API: %v", err)
-	}
+	_, err := a.claim("8")
+	assert.ErrorHas(t, err, "busy with run ", "another machine in a run of the API")
 }
 
 // TestAPIIDs: an id that is wanted is that of one run; others get new ones.
@@ -243,9 +230,8 @@ func TestAPIIDs(t *testing.T) {
 		w := a.ask("POST", "/run", nil, "{}")
 		<-a.seen
 		id := etagOf(w)
-		if metrics := a.ask("GET", "/metrics", nil).Body.String(); !strings.Contains(metrics, `run_id="`+id+`"`) {
-			t.Errorf("no run %s in\n%s", id, metrics)
-		}
+		metrics := a.ask("GET", "/metrics", nil).Body.String()
+		assert.True(t, strings.Contains(metrics, `run_id="`+id+`"`), "no run %s in\n%s", id, metrics)
 		ids = append(ids, id)
 		a.ask("DELETE", "/run", map[string]string{"If-Match": id})
 		a.running.Wait()
@@ -257,35 +243,29 @@ func TestAPIIDs(t *testing.T) {
 func TestAPIEnd(t *testing.T) {
 	a := newTestAPI(t)
 	a.end()
-	if w := a.ask("POST", "/run", nil, "{}"); w.Code != http.StatusServiceUnavailable || a.active() != 0 {
-		t.Errorf("got %d, %s", w.Code, w.Body)
-	}
+	w := a.ask("POST", "/run", nil, "{}")
+	assert.True(t, w.Code == http.StatusServiceUnavailable && a.active() == 0, "got %d, %s", w.Code, w.Body)
 }
 
 // TestAPINames: which names of a machine requests may have.
 func TestAPINames(t *testing.T) {
 	a := newTestAPI(t)
-	own, err := os.Hostname()
-	assert.OK(t, err)
+	own := assert.Value(os.Hostname())(t)
 	handler := guarded(a.handler, "0.0.0.0:9999", []string{"load-1"})
 	for host, status := range map[string]int{"load-1:9999": 200, own: 200, "localhost": 200, "0.0.0.0:9999": 421, "evil.example": 421} {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/logs", http.NoBody)
 		r.Host = host
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
-		if w.Code != status || status == 421 && !strings.Contains(w.Body.String(), "--api-name=HOST") {
-			t.Errorf("%s: got %d, %s, want %d", host, w.Code, w.Body, status)
-		}
+		assert.True(t, w.Code == status && (status != 421 || strings.Contains(w.Body.String(), "--api-name=HOST")),
+			"%s: got %d, %s, want %d", host, w.Code, w.Body, status)
 	}
-	if _, f, err := splitNode([]string{"--api-name=a", "--api-name=b"}); err != nil || strings.Join(f.apiNames, " ") != "a b" {
-		t.Errorf("got %q, %v", f.apiNames, err)
-	}
-	if _, _, err := splitNode([]string{"--api-name=a:1"}); err == nil {
-		t.Error("a port is taken as a part of a name")
-	}
-	if got := runTool(t, compat.Program{}, "--api-name=a"); got.err == nil || !strings.Contains(got.err.Error(), "--api-listen") {
-		t.Errorf("without the API: %v", got.err)
-	}
+	_, f, err := splitNode([]string{"--api-name=a", "--api-name=b"})
+	assert.True(t, err == nil && strings.Join(f.apiNames, " ") == "a b", "got %q, %v", f.apiNames, err)
+	_, _, err = splitNode([]string{"--api-name=a:1"})
+	assert.True(t, err != nil, "a port is taken as a part of a name")
+	got := runTool(t, compat.Program{}, "--api-name=a")
+	assert.True(t, got.err != nil && strings.Contains(got.err.Error(), "--api-listen"), "without the API: %v", got.err)
 }
 
 // TestAPISecrets: secrets of the node's command line are not in answers.
@@ -296,9 +276,8 @@ func TestAPISecrets(t *testing.T) {
 	for _, path := range []string{"/config", "/logs/one/Config"} {
 		for _, accept := range []string{"application/yaml", "application/json"} {
 			text := a.ask("GET", path, map[string]string{"Accept": accept}).Body.String()
-			if strings.Contains(text, "abcdef") || !strings.Contains(text, "***") || !strings.Contains(text, "eu-1") {
-				t.Errorf("%s as %s:\n%s", path, accept, text)
-			}
+			assert.True(t, !strings.Contains(text, "abcdef") && strings.Contains(text, "***") && strings.Contains(text, "eu-1"),
+				"%s as %s:\n%s", path, accept, text)
 		}
 	}
 	if got := runTool(t, compat.Program{}, "--run-node", "--storage-auth-secret=abcdef"); got.err == nil || !strings.Contains(got.err.Error(), "--storage-auth-secret") {
@@ -358,11 +337,9 @@ func TestAPIMetrics(t *testing.T) {
 				return &compat.TopicResult{Done: 1, Elapsed: time.Second}, nil
 			}
 			ctx := context.WithValue(t.Context(), apiKey{}, a.api)
-			run, err := newRunner(ctx, &p, a.defaults, nil).Start(1, &c.step)
-			assert.OK(t, err)
-			if ended := run(ctx); (ended.Fault != nil) != c.fail {
-				t.Errorf("it ended with %v", ended.Fault)
-			}
+			run := assert.Value(newRunner(ctx, &p, a.defaults, nil).Start(1, &c.step))(t)
+			ended := run(ctx)
+			assert.True(t, (ended.Fault != nil) == c.fail, "it ended with %v", ended.Fault)
 			assert.Equal(t, ops(), c.want, "at the end")
 			for _, m := range a.measured {
 				assert.True(t, m.over, "%s is not over", m.s.op)
@@ -378,9 +355,8 @@ func TestByteRange(t *testing.T) {
 		"bytes=10-": {}, "bytes=5-4": {}, "bytes=-0": {}, "bytes=-": {}, "bytes=1-2,4-5": {}, "lines=1-2": {}, "bytes=a-b": {}, "bytes=": {},
 	} {
 		from, to, ok := byteRange(text, 10)
-		if ok != (want != [2]int64{}) || ok && [2]int64{from, to} != want {
-			t.Errorf("%s: %d to %d, %v, want %v", text, from, to, ok, want)
-		}
+		assert.True(t, ok == (want != [2]int64{}) && (!ok || [2]int64{from, to} == want),
+			"%s: %d to %d, %v, want %v", text, from, to, ok, want)
 	}
 }
 
@@ -399,8 +375,7 @@ func TestNodesOf(t *testing.T) {
 		{"a trace", "--load-step-node-addrs=a --output-metrics-trace-persist", "nodes keep no trace"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v, err := parse(strings.Fields(c.args), t.Logf)
-			assert.OK(t, err)
+			v := assert.Value(parse(strings.Fields(c.args), t.Logf))(t)
 			s, err := newStep(v, false, "", time.Now(), t.Logf)
 			if err != nil {
 				assert.True(t, strings.Contains(err.Error(), c.want), "got %v, want %s", err, c.want)
@@ -412,9 +387,8 @@ func TestNodesOf(t *testing.T) {
 			}
 			all = append(all, fmt.Sprintf("nodes=%v", s.nodes))
 			for want := range strings.SplitSeq(strings.Replace(c.want, " b:7", "|b:7", 1), " ") {
-				if want = strings.Replace(want, "|", " ", 1); !strings.Contains(strings.Join(all, "\n"), want) {
-					t.Errorf("got %q, want %s", all, want)
-				}
+				want = strings.Replace(want, "|", " ", 1)
+				assert.True(t, strings.Contains(strings.Join(all, "\n"), want), "got %q, want %s", all, want)
 			}
 		})
 	}

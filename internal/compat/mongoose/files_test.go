@@ -23,9 +23,7 @@ func TestFullDisk(t *testing.T) {
 	for range 1000 {
 		m.done(compat.TopicDone{Name: "a-topic-of-a-name", At: 1, InFlight: 1})
 	}
-	if m.err == nil || m.err.Error() != "no space" {
-		t.Errorf("got %v", m.err)
-	}
+	assert.True(t, m.err != nil && m.err.Error() == "no space", "got %v", m.err)
 }
 
 // full is a disk without space.
@@ -93,9 +91,7 @@ func TestUnwritable(t *testing.T) {
 				started = true
 				l.Started(time.Now())
 				assert.OK(t, os.Remove(filepath.Join(dir, "metrics.csv")))
-				if err := os.Mkdir(filepath.Join(dir, "metrics.total.csv"), 0o755); err != nil { // its trace is open already
-					t.Fatal(err)
-				}
+				assert.OK(t, os.Mkdir(filepath.Join(dir, "metrics.total.csv"), 0o755)) // its trace is open already
 				return &compat.TopicResult{Done: 3, Elapsed: time.Second}, nil
 			}
 			want := tt.code
@@ -103,12 +99,10 @@ func TestUnwritable(t *testing.T) {
 				want = tt.strict
 			}
 			code, err := Tool.Main(t.Context(), p)
-			if code != want || started == (want == 2 && tt.before) || (err != nil) != (want == 2 && tt.before) {
-				t.Errorf("%s is a folder, %v, strict %v: exit %d, %v, started %v: %s", tt.file, tt.args, strict, code, err, started, errs.String())
-			}
-			if !tt.before && !strings.Contains(errs.String(), "not all files of the step could be written") {
-				t.Errorf("%s: %s", tt.file, errs.String())
-			}
+			assert.True(t, code == want && started != (want == 2 && tt.before) && (err != nil) == (want == 2 && tt.before),
+				"%s is a folder, %v, strict %v: exit %d, %v, started %v: %s", tt.file, tt.args, strict, code, err, started, errs.String())
+			assert.True(t, tt.before || strings.Contains(errs.String(), "not all files of the step could be written"),
+				"%s: %s", tt.file, errs.String())
 		}
 	}
 }

@@ -96,9 +96,8 @@ func TestGrammar(t *testing.T) {
 				for column := range strings.SplitSeq(strings.TrimSuffix(line, "\n"), "|") {
 					widths = append(widths, len(column))
 				}
-				if len(widths) > 9 && !slices.Equal(widths, []int{10, 12, 6, 10, 10, 12, 6, 7, 8, 7, 10, 11}) {
-					t.Errorf("%s: columns of %d in %q", name, widths, line)
-				}
+				assert.True(t, len(widths) <= 9 || slices.Equal(widths, []int{10, 12, 6, 10, 10, 12, 6, 7, 8, 7, 10, 11}),
+					"%s: columns of %d in %q", name, widths, line)
 			}
 		}
 	}
@@ -150,12 +149,10 @@ func TestNumbersOfLines(t *testing.T) {
 		assert.Equal(t, value(t, right.out, tt.section, tt.label), tt.right, "%s %s", tt.section, tt.label)
 		assert.Equal(t, value(t, strict.out, tt.section, tt.label), tt.strict, "with --strict %s %s", tt.section, tt.label)
 	}
-	if right.code != system.ExitBroken || strict.code != system.ExitOK {
-		t.Errorf("twelve failed: exit %d, with --strict %d", right.code, strict.code)
-	}
-	if got := runTool(t, compat.Program{}, "--load-op-limit-fail-count=20"); got.code != system.ExitOK {
-		t.Errorf("twelve failures of twenty allowed: exit %d", got.code)
-	}
+	assert.True(t, right.code == system.ExitBroken && strict.code == system.ExitOK,
+		"twelve failed: exit %d, with --strict %d", right.code, strict.code)
+	assert.Equal(t, runTool(t, compat.Program{}, "--load-op-limit-fail-count=20").code, system.ExitOK,
+		"twelve failures of twenty allowed: exit")
 
 	s := &step{strict: true, quantiles: []float64{0.5}}
 	m := &metrics{succ: 2_000_000, elapsed: 93_913 * time.Millisecond}
@@ -189,20 +186,17 @@ func TestBytesAndSums(t *testing.T) {
 	if row := total(runTool(t, compat.Program{})); row["BWAvg[MB/s]"] != "7.32421875" || row["BWLast[MB/s]"] != "7.32421875" || row["Size"] != "92160000" {
 		t.Errorf("got %v", row)
 	}
-	if row := total(runTool(t, compat.Program{Strict: true})); row["BWAvg[MB/s]"] != "7.68" {
-		t.Errorf("with --strict %v", row)
-	}
-	if row := total(runTool(t, compat.Program{}, "--storage-driver-record-headers=ab:cde", "--storage-driver-record-key-enabled", "--item-data-size=1KB")); row["Size"] != "92160000" {
-		t.Errorf("with headers and keys, the values are %v", row)
-	}
+	row := total(runTool(t, compat.Program{Strict: true}))
+	assert.True(t, row["BWAvg[MB/s]"] == "7.68", "with --strict %v", row)
+	row = total(runTool(t, compat.Program{}, "--storage-driver-record-headers=ab:cde", "--storage-driver-record-key-enabled", "--item-data-size=1KB"))
+	assert.True(t, row["Size"] == "92160000", "with headers and keys, the values are %v", row)
 	m := newMeter(&step{work: writeRecords})
 	iv := interval(0, false, false)
 	iv.Interval.Service = measure.NewHistogram()
 	iv.Interval.Service.RecordN(2*time.Millisecond, 75) // of a hundred records each
 	m.interval(iv)
-	if got := m.metrics(time.Now()).duration; got.sum < 14.999 || got.sum > 15.001 || got.mean != 2000 {
-		t.Errorf("7,500 records of 2 ms took %v s", got.sum)
-	}
+	got := m.metrics(time.Now()).duration
+	assert.True(t, got.sum >= 14.999 && got.sum <= 15.001 && got.mean == 2000, "7,500 records of 2 ms took %v s", got.sum)
 }
 
 // Times are those of records: a batch's time counts once for each of its records,
@@ -230,9 +224,7 @@ func TestTimesOfRecords(t *testing.T) {
 			}
 			return document(), nil
 		}
-		if _, err := Tool.Main(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
+		assert.Value(Tool.Main(t.Context(), p))(t)
 		return out.String()
 	}
 	out := run(t) // 1,500 records of 2 ms and 6,000 of 12
@@ -244,11 +236,10 @@ func TestTimesOfRecords(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, value(t, out, "Duration", "Sum"), "75.0", "the sum of durations s")
+	assert.Equal(t, value(t, out, "Duration", "Sum"), "75.0", "sum of durations")
 	out = run(t, "--load-op-limit-rate=7500")
-	if l, d := value(t, out, "Operations Latency", "Avg"), value(t, out, "Operations Duration", "Avg"); l != "10000.0" || d != "4333.333333333333" {
-		t.Errorf("at a rate the latency is %s and the duration %s", l, d)
-	}
+	l, d := value(t, out, "Operations Latency", "Avg"), value(t, out, "Operations Duration", "Avg")
+	assert.True(t, l == "10000.0" && d == "4333.333333333333", "at a rate the latency is %s and the duration %s", l, d)
 }
 
 // The header line and the rows of the CSV files have the same columns, except in
@@ -269,26 +260,23 @@ func TestCSV(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runTool(t, tt.p, append(tt.args, "--load-step-id=s")...)
-			assert.Equal(t, got.dir, tt.folder+"s", "the files are in")
+			assert.Equal(t, got.dir, tt.folder+"s", "folder of the files")
 			read := func(name string, head, row, rows int) []string {
 				r := csv.NewReader(strings.NewReader(got.files[name]))
 				r.FieldsPerRecord = -1
 				all, err := r.ReadAll()
-				if err != nil || len(all) != rows+1 || len(all[0]) != head || len(all[1]) != row {
-					t.Fatalf("%s: %v, %d lines:\n%s", name, err, len(all), got.files[name])
-				}
+				assert.Must(t, err == nil && len(all) == rows+1 && len(all[0]) == head && len(all[1]) == row,
+					"%s: %v, %d lines:\n%s", name, err, len(all), got.files[name])
 				if !matches(`^"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{3}",CREATE,1,1,4,\d`, strings.Split(got.files[name], "\n")[1]) {
 					t.Errorf("%s: %s", name, got.files[name])
 				}
 				return all[0]
 			}
 			read("metrics.csv", tt.head, tt.row, 1)
-			if head := read("metrics.total.csv", tt.total, tt.total, 1); !slices.Contains(head, tt.label) {
-				t.Errorf("no %s in %v", tt.label, head)
-			}
-			if got.files["cli.args.log"] == "" || !strings.Contains(got.files["config.yaml"], "\n    limit:\n") {
-				t.Errorf("arguments %q and configuration:\n%s", got.files["cli.args.log"], got.files["config.yaml"])
-			}
+			head := read("metrics.total.csv", tt.total, tt.total, 1)
+			assert.True(t, slices.Contains(head, tt.label), "no %s in %v", tt.label, head)
+			assert.True(t, got.files["cli.args.log"] != "" && strings.Contains(got.files["config.yaml"], "\n    limit:\n"),
+				"arguments %q and configuration:\n%s", got.files["cli.args.log"], got.files["config.yaml"])
 		})
 	}
 }
@@ -299,8 +287,7 @@ func TestThreshold(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	v, err := parse([]string{"--output-metrics-threshold=0.5", "--storage-driver-limit-concurrency=8", "--output-metrics-average-period=2s", "--load-step-id=s"}, t.Logf)
 	assert.OK(t, err)
-	s, err := newStep(v, false, "", time.Now(), t.Logf)
-	assert.OK(t, err)
+	s := assert.Value(newStep(v, false, "", time.Now(), t.Logf))(t)
 	f, _, err := openFiles(s, nil)
 	assert.OK(t, err)
 	var out strings.Builder
@@ -319,9 +306,8 @@ func TestThreshold(t *testing.T) {
 		"metrics.threshold.csv":       `^DateTime.*\n"[^"]+",CREATE,8,1,8,6\.0,15000,2,15360000,2\.0,.*\n$`,
 		"metrics.threshold.total.csv": `^DateTime.*\n"[^"]+",CREATE,8,1,4,5\.33\d+,22500,3,23040000,3\.0,.*\n$`,
 	} {
-		if data, err := os.ReadFile(f.path(name)); err != nil || !matches(want, string(data)) {
-			t.Errorf("%s: %v\n%s", name, err, data)
-		}
+		data, err := os.ReadFile(f.path(name))
+		assert.True(t, err == nil && matches(want, string(data)), "%s: %v\n%s", name, err, data)
 	}
 }
 
@@ -330,10 +316,8 @@ func TestAgain(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	for i := range 2 {
-		v, err := parse([]string{"--load-step-id=s"}, t.Logf)
-		assert.OK(t, err)
-		s, err := newStep(v, false, "", time.Now(), t.Logf)
-		assert.OK(t, err)
+		v := assert.Value(parse([]string{"--load-step-id=s"}, t.Logf))(t)
+		s := assert.Value(newStep(v, false, "", time.Now(), t.Logf))(t)
 		f, again, err := openFiles(s, nil)
 		assert.Must(t, err == nil && again == (i == 1), "%v, again: %v", err, again)
 		m := newMeter(s)
@@ -416,14 +400,11 @@ func TestReadTimes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runTool(t, compat.Program{}, append([]string{"--read", "--item-input-path=t"}, tt.args...)...)
 			for _, want := range tt.want {
-				if n := strings.Count(got.out, "    "+want+"\n"); n == 0 || n == 1 && !strings.HasPrefix(want, "Sum") {
-					t.Errorf("%d times %q in\n%s", n, want, got.out)
-				}
+				n := strings.Count(got.out, "    "+want+"\n")
+				assert.True(t, n != 0 && (n != 1 || strings.HasPrefix(want, "Sum")), "%d times %q in\n%s", n, want, got.out)
 			}
 			assert.Equal(t, got.errs, "", "stderr")
-			if !strings.Contains(got.files["metrics.total.csv"], "3000") {
-				t.Errorf("no times in metrics.total.csv: %s", got.files["metrics.total.csv"])
-			}
+			assert.Has(t, got.files["metrics.total.csv"], "3000")
 		})
 	}
 }
@@ -436,16 +417,14 @@ func TestPolls(t *testing.T) {
 	p.arrived(1, []load.Arrival{{Events: 2, At: 40 * time.Millisecond}, {Events: 1, At: 60 * time.Millisecond}})
 	p.arrived(0, []load.Arrival{{Events: 0, At: 150 * time.Millisecond}})
 	h := p.take()
-	if h.Count() != 7 || h.Max() < 100*time.Millisecond || h.Min() > 61*time.Millisecond {
-		t.Errorf("got %d times from %v to %v, want 7 from 60ms to 100ms", h.Count(), h.Min(), h.Max())
-	}
+	assert.True(t, h.Count() == 7 && h.Max() >= 100*time.Millisecond && h.Min() <= 61*time.Millisecond,
+		"got %d times from %v to %v, want 7 from 60ms to 100ms", h.Count(), h.Min(), h.Max())
 	p.arrived(0, []load.Arrival{{Events: 100, At: 170 * time.Millisecond}}) // more than the limit
 	if h = p.take(); h.Count() != 3 || h.Max() > 21*time.Millisecond {
 		t.Errorf("got %d times up to %v, want 3 of 20ms", h.Count(), h.Max())
 	}
-	if h = p.take(); h.Count() != 0 {
-		t.Errorf("%d times were taken twice", h.Count())
-	}
+	h = p.take()
+	assert.True(t, h.Count() == 0, "%d times were taken twice", h.Count())
 }
 
 // TestGeneration checks which options select the lines of 4.3.
@@ -455,8 +434,7 @@ func TestGeneration(t *testing.T) {
 		"--load-op-recycle=false": false, "--load-op-limit-count=5": false,
 	} {
 		got := runTool(t, compat.Program{}, arg)
-		if is43 := strings.Contains(got.out, "    Quantile 0.25:") && strings.HasPrefix(got.dir, "/.mongoose/4.3.3/log/"); is43 != want {
-			t.Errorf("%s: lines of 4.3: %v, want %v:\n%s", arg, is43, want, got.out)
-		}
+		is43 := strings.Contains(got.out, "    Quantile 0.25:") && strings.HasPrefix(got.dir, "/.mongoose/4.3.3/log/")
+		assert.True(t, is43 == want, "%s: lines of 4.3: %v, want %v:\n%s", arg, is43, want, got.out)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/report"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/trace"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -176,9 +177,7 @@ func sendRows(o compat.Observer) {
 // warning or ends the program.
 func TestEveryOption(t *testing.T) {
 	items := filepath.Join(t.TempDir(), "items.csv")
-	if err := os.WriteFile(items, []byte("t/one,0,1,0/0\n/t/two,1,1,0/0\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(items, []byte("t/one,0,1,0/0\n/t/two,1,1,0/0\n"), 0o644))
 	read, topics := []string{"--read", "--item-input-path=t"}, []string{"--item-type=path", "--load-op-limit-count=3"}
 	for _, tt := range []struct {
 		option, value string
@@ -403,9 +402,7 @@ func TestEveryOption(t *testing.T) {
 			strict := slices.Contains(args, strictly)
 			got := runTool(t, compat.Program{Strict: strict}, slices.DeleteFunc(args, func(arg string) bool { return arg == strictly })...)
 			kind, text, _ := strings.Cut(tt.want, " ")
-			if kind != "refused" && got.err != nil {
-				t.Fatalf("got %v", got.err)
-			}
+			assert.Must(t, kind == "refused" || got.err == nil, "got %v", got.err)
 			var ok bool
 			switch kind {
 			case "warns":
@@ -430,16 +427,13 @@ func TestEveryOption(t *testing.T) {
 				name, value, _ := strings.Cut(tt.want, "=")
 				ok = strings.Contains(got.settings[name], value) && (value != "" || got.settings[name] == "")
 			}
-			if !ok {
-				t.Errorf("want %s; got %v, exit %d, settings %v, stderr %q, stdout:\n%s", tt.want, got.err, got.code, got.settings, got.errs, got.out)
-			}
+			assert.True(t, ok,
+				"want %s; got %v, exit %d, settings %v, stderr %q, stdout:\n%s", tt.want, got.err, got.code, got.settings, got.errs, got.out)
 			tested[tt.option] = true
 		})
 	}
 	for _, o := range options {
-		if !tested[o.name] {
-			t.Errorf("--%s is not tested", o.name)
-		}
+		assert.True(t, tested[o.name], "--%s is not tested", o.name)
 	}
 }
 
@@ -451,9 +445,7 @@ const strictly = "strictly"
 // Old names of options select their new ones.
 func TestAliases(t *testing.T) {
 	for name, a := range aliases {
-		if a.to != "" && find(a.to) == nil {
-			t.Errorf("--%s is --%s, which does not exist", name, a.to)
-		}
+		assert.True(t, a.to == "" || find(a.to) != nil, "--%s is --%s, which does not exist", name, a.to)
 	}
 	got := runTool(t, compat.Program{}, "--test-step-limit-count=5", "--load-limit-concurrency=3", "--storage-driver-remote", "--create")
 	if got.settings["count"] != "5" || got.settings["concurrency"] != "3" || strings.Count(got.errs, "\n") != 3 ||
@@ -484,7 +476,6 @@ func TestUsage(t *testing.T) {
 	if got := runTool(t, compat.Program{}, "--help"); got.code != 0 || !strings.Contains(got.out, "--load-op-limit-rate=<double> (0)") || !strings.Contains(got.out, "--strict ") {
 		t.Errorf("help: exit %d:\n%s", got.code, got.out)
 	}
-	if got := runTool(t, compat.Program{Generation: "5"}); got.err == nil || !strings.Contains(got.err.Error(), "4.2 and 4.3") {
-		t.Errorf("another generation: %v", got.err)
-	}
+	got := runTool(t, compat.Program{Generation: "5"})
+	assert.True(t, got.err != nil && strings.Contains(got.err.Error(), "4.2 and 4.3"), "another generation: %v", got.err)
 }

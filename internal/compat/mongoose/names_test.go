@@ -11,10 +11,8 @@ import (
 // stepOf is a step with these options that creates records.
 func stepOf(t *testing.T, args ...string) *step {
 	t.Helper()
-	v, err := parse(args, t.Logf)
-	assert.OK(t, err)
-	s, err := newStep(v, false, "", began, t.Logf)
-	assert.OK(t, err)
+	v := assert.Value(parse(args, t.Logf))(t)
+	s := assert.Value(newStep(v, false, "", began, t.Logf))(t)
 	return s
 }
 
@@ -62,9 +60,8 @@ func TestNames(t *testing.T) {
 	a, _ := stepOf(t).namer().next()
 	b := stepOf(t)
 	b.namingSeed++
-	if c, _ := b.namer().next(); a == c || !matches(`^[0-9a-z]{1,12}$`, a) {
-		t.Errorf("got %s and %s", a, c)
-	}
+	c, _ := b.namer().next()
+	assert.True(t, a != c && matches(`^[0-9a-z]{1,12}$`, a), "got %s and %s", a, c)
 }
 
 // Records of several streams are items in the order of the run.
@@ -77,9 +74,8 @@ func TestNamesOfStreams(t *testing.T) {
 		event  uint64
 		want   int64
 	}{{0, 0, 0}, {2, 0, 2}, {0, 1, 3}, {1, 4, 13}} {
-		if _, id := n.appendOf(nil, tt.stream, tt.event); id != tt.want {
-			t.Errorf("event %d of stream %d is item %d, want %d", tt.event, tt.stream, id, tt.want)
-		}
+		_, id := n.appendOf(nil, tt.stream, tt.event)
+		assert.Equal(t, id, tt.want, "item of event %d of stream %d", tt.event, tt.stream)
 	}
 }
 
@@ -107,10 +103,8 @@ func TestNamesErrors(t *testing.T) {
 		"--item-naming-prefix=${foo()}":        "--item-naming-prefix: at",
 		"--item-naming-prefix=${time:nanos()}": "current time",
 	} {
-		v, err := parse([]string{arg, "--storage-driver-record-key-enabled"}, t.Logf)
-		assert.OK(t, err)
-		if _, err := newStep(v, false, "", began, t.Logf); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", arg, err, want)
-		}
+		v := assert.Value(parse([]string{arg, "--storage-driver-record-key-enabled"}, t.Logf))(t)
+		_, err := newStep(v, false, "", began, t.Logf)
+		assert.ErrorHas(t, err, want, "%s", arg)
 	}
 }

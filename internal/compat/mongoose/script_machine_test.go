@@ -44,8 +44,7 @@ func play(t *testing.T, p compat.Program, script string, args ...string) (got pl
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv(childEnv, "1")
-	exe, err := os.Executable()
-	assert.OK(t, err)
+	exe := assert.Value(os.Executable())(t)
 	p.Args = append([]string{"--run-scenario=" + script}, args...)
 	p.Scenario = func(ctx context.Context, o scenario.Options) (scenario.Reason, *scenario.Fault, error) {
 		o.Command = []string{exe}
@@ -196,8 +195,7 @@ var examples = []example{
 // Each example is checked: which steps it has, which of them cannot run and why, and the exit
 // code. Nothing is sent.
 func TestExamples(t *testing.T) {
-	testdata, err := filepath.Abs("testdata")
-	assert.OK(t, err)
+	testdata := assert.Value(filepath.Abs("testdata"))(t)
 	tested := make(map[string]bool)
 	for _, e := range examples {
 		if testing.Short() && tested[e.file] {
@@ -213,12 +211,10 @@ func TestExamples(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			got := play(t, compat.Program{}, filepath.Join(testdata, e.file), append(strings.Fields(e.args), "--check")...)
-			if got.err != nil || got.code != e.exit || len(got.runs) > 0 {
-				t.Errorf("exit %d, want %d; %v, %d runs", got.code, e.exit, got.err, len(got.runs))
-			}
-			if seen := steps(got.out); e.steps != "" && seen != e.steps {
-				t.Errorf("steps %s\nwant  %s", seen, e.steps)
-			}
+			assert.True(t, got.err == nil && got.code == e.exit && len(got.runs) == 0,
+				"exit %d, want %d; %v, %d runs", got.code, e.exit, got.err, len(got.runs))
+			seen := steps(got.out)
+			assert.True(t, e.steps == "" || seen == e.steps, "steps %s\nwant  %s", seen, e.steps)
 			for _, text := range e.says {
 				assert.True(t, strings.Contains(got.out+got.errs, text), "it does not say %q", text)
 			}
@@ -228,10 +224,9 @@ func TestExamples(t *testing.T) {
 		})
 		tested[e.file] = true
 	}
-	err = filepath.WalkDir("testdata", func(path string, _ os.DirEntry, err error) error {
-		if name, _ := filepath.Rel("testdata", path); filepath.Ext(path) == ".js" && !tested[filepath.ToSlash(name)] {
-			t.Errorf("%s is not tested", path)
-		}
+	err := filepath.WalkDir("testdata", func(path string, _ os.DirEntry, err error) error {
+		name, _ := filepath.Rel("testdata", path)
+		assert.True(t, filepath.Ext(path) != ".js" || tested[filepath.ToSlash(name)], "%s is not tested", path)
 		return err
 	})
 	assert.True(t, err == nil && len(tested) == 36, "%d scenarios, want 36 (%v)", len(tested), err)

@@ -45,9 +45,7 @@ func TestParseScript(t *testing.T) {
 			for i, end := range tt.warnings {
 				ok = ok && strings.HasSuffix(got.warnings[i], end)
 			}
-			if !ok {
-				t.Errorf("%v\ngot  %s\nwant %s\nwarnings %q", err, got.text, want, got.warnings)
-			}
+			assert.True(t, ok, "%v\ngot  %s\nwant %s\nwarnings %q", err, got.text, want, got.warnings)
 		})
 	}
 }
@@ -70,9 +68,8 @@ func FuzzScript(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src string, commas bool) {
 		s := &scenario.Script{Path: "s.js", Source: src}
 		_, got, err := parseScript(s, false, commas)
-		if err == nil && len(got.warnings) == 0 && got.text != src {
-			t.Errorf("%q was changed to %q without a warning", src, got.text)
-		}
+		assert.True(t, err != nil || len(got.warnings) > 0 || got.text == src,
+			"%q was changed to %q without a warning", src, got.text)
 		words(src, make(map[string]bool))
 	})
 }

@@ -21,15 +21,14 @@ import (
 func TestElasticAgent(t *testing.T) {
 	t.Parallel()
 	files, _ := certificate(t)
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		o      Options
 		scheme string
 	}{
 		{"plain", Options{}, "http"},
 		{"token over TLS", Options{SecretToken: "canary", NoRUM: true, TLS: files}, "https"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := start(t, tt.o)
 			base, _ := url.Parse(tt.scheme + "://" + s.Addr())
@@ -69,9 +68,8 @@ func TestElasticAgent(t *testing.T) {
 				c := s.Counts()
 				return c.Transactions == transactions && c.Spans == transactions*spans && c.Errors == transactions && c.Metricsets > 0
 			})
-			if c := s.Counts(); c.Invalid+c.TooLarge+c.Unauthorized > 0 {
-				t.Errorf("it refused some: %v", c)
-			}
+			c := s.Counts()
+			assert.True(t, c.Invalid+c.TooLarge+c.Unauthorized == 0, "it refused some: %v", c)
 		})
 	}
 }

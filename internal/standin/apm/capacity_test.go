@@ -29,13 +29,10 @@ func requestOf(events int) string {
 // pipeline sends requests at once, and returns the reader of their answers.
 func pipeline(t *testing.T, s *Server, requests ...string) *bufio.Reader {
 	t.Helper()
-	nc, err := net.Dial("tcp", s.Addr())
-	assert.OK(t, err)
+	nc := assert.Value(net.Dial("tcp", s.Addr()))(t)
 	t.Cleanup(func() { nc.Close() })
-	assert.OK(t, nc.SetDeadline(time.Now().Add(30*time.Second)))
-	if _, err := nc.Write([]byte(strings.Join(requests, ""))); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, nc.SetDeadline(time.Now().Add(time.Minute)))
+	assert.Value(nc.Write([]byte(strings.Join(requests, ""))))(t)
 	return bufio.NewReader(nc)
 }
 
@@ -59,12 +56,10 @@ func TestServerAnswersWhenServed(t *testing.T) {
 		in := pipeline(t, s, requestOf(1), requestOf(5), requestOf(1000))
 		testkit.Until(t, "all are accepted", func() bool { return s.Counts().Accepted == 1006 })
 		for i, want := range []time.Duration{100 * time.Millisecond, 600 * time.Millisecond} {
-			if status, a := receive(t, in); status != 202 || a.Accepted == 0 {
-				t.Fatalf("got %d %+v", status, a)
-			}
-			if got := time.Since(begin); got < want {
-				t.Errorf("answer %d came after %v, want %v at least", i, got, want)
-			}
+			status, a := receive(t, in)
+			assert.Must(t, status == 202 && a.Accepted != 0, "got %d %+v", status, a)
+			got := time.Since(begin)
+			assert.True(t, got >= want, "answer %d came after %v, want %v at least", i, got, want)
 		}
 		// The third would come after 100 s; the connection's deadline is earlier.
 	})
@@ -107,12 +102,10 @@ func TestServerRefuses(t *testing.T) {
 	}
 	status, a := receive(t, in)
 	// Two more find room, or some more if the test is slow.
-	if status != 503 || a.Accepted < 2 || len(a.Errors) != 1 || a.Errors[0].Message != "queue is full" {
-		t.Errorf("got %d %+v, want 503 after 2", status, a)
-	}
-	if got, want := time.Since(begin), time.Duration(2+a.Accepted)*time.Second/2; got < want {
-		t.Errorf("answered after %v, want %v at least: %d events are served", got, want, 2+a.Accepted)
-	}
+	assert.True(t, status == 503 && a.Accepted >= 2 && len(a.Errors) == 1 && a.Errors[0].Message == "queue is full",
+		"got %d %+v, want 503 after 2", status, a)
+	got, want := time.Since(begin), time.Duration(2+a.Accepted)*time.Second/2
+	assert.True(t, got >= want, "answered after %v, want %v at least: %d events are served", got, want, 2+a.Accepted)
 	if c := s.Counts(); c.Full != 1 || c.Accepted != uint64(2+a.Accepted) || c.Waiting != 0 {
 		t.Errorf("got %+v, want one refusal and %d events", c, 2+a.Accepted)
 	}
@@ -124,8 +117,7 @@ func TestServerRefuses(t *testing.T) {
 // that wait.
 func TestServerAndErrors(t *testing.T) {
 	t.Parallel()
-	rule, err := ParseErrorRule("internal@50%")
-	assert.OK(t, err)
+	rule := assert.Value(ParseErrorRule("internal@50%"))(t)
 	s := start(t, Options{Capacity: limited(4, 100), Errors: []ErrorRule{rule}})
 	var in *bufio.Reader
 	for status := 0; status != 500; { // until the second of two gets the error
@@ -144,9 +136,7 @@ func TestServerEnds(t *testing.T) {
 	pipeline(t, s, requestOf(1))
 	pipeline(t, s, strings.Replace(requestOf(1), "Host: h", "Host: h\r\nConnection: close", 1))
 	testkit.Until(t, "both are accepted", func() bool { return s.Counts().Accepted == 2 })
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, s.Close())
 }
 
 func v1Errors(t *testing.T, n int) []byte {

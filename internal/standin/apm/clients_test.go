@@ -28,7 +28,7 @@ func TestProtocolsOfHTTP(t *testing.T) {
 	plain, secure := start(t, Options{}), start(t, Options{TLS: files})
 	h2c := new(http.Protocols)
 	h2c.SetUnencryptedHTTP2(true)
-	tests := []struct {
+	for _, tt := range []struct {
 		name, url string
 		tr        *http.Transport
 		major     int
@@ -37,17 +37,15 @@ func TestProtocolsOfHTTP(t *testing.T) {
 		{"2 without TLS", "http://" + plain.Addr(), &http.Transport{Protocols: h2c}, 2},
 		{"1.1 over TLS", "https://" + secure.Addr(), &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}, 1},
 		{"2", "https://" + secure.Addr(), &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}, 2},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			defer tt.tr.CloseIdleConnections()
 			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, tt.url+"/intake/v2/events", strings.NewReader(meta+goodSpan))
 			resp, err := (&http.Client{Transport: tt.tr}).Do(r)
 			assert.OK(t, err)
 			resp.Body.Close()
-			if resp.StatusCode != http.StatusAccepted || resp.ProtoMajor != tt.major {
-				t.Errorf("got %d by HTTP/%d, want 202 by %d", resp.StatusCode, resp.ProtoMajor, tt.major)
-			}
+			assert.True(t, resp.StatusCode == http.StatusAccepted && resp.ProtoMajor == tt.major,
+				"got %d by HTTP/%d, want 202 by %d", resp.StatusCode, resp.ProtoMajor, tt.major)
 		})
 	}
 }

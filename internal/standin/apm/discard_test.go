@@ -42,9 +42,8 @@ func TestDiscard(t *testing.T) { testBothWays(t, testDiscard) }
 func testDiscard(t *testing.T, s *Server) {
 	url := "http://" + s.Addr() + "/intake/v2/events?verbose"
 	for range 3 {
-		if code, text := post(t, url, bytes.Repeat([]byte("x"), 300000)); code != 202 || text != "" {
-			t.Fatalf("got %d %q, want 202 and nothing", code, text)
-		}
+		code, text := post(t, url, bytes.Repeat([]byte("x"), 300000))
+		assert.Must(t, code == 202 && text == "", "got %d %q, want 202 and nothing", code, text)
 	}
 	// In chunks, with Expect: 100-continue.
 	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, url, io.MultiReader(strings.NewReader("abc"), strings.NewReader(strings.Repeat("y", 100000))))
@@ -82,9 +81,8 @@ func testDiscardPipelined(t *testing.T, s *Server) {
 		}()
 		got, err := io.ReadAll(bufio.NewReader(c))
 		c.Close()
-		if n := bytes.Count(got, []byte("HTTP/1.1 202 ")); n != 101 || err != nil {
-			t.Errorf("in pieces of %d: %d answers, %v, want 101", piece, n, err)
-		}
+		n := bytes.Count(got, []byte("HTTP/1.1 202 "))
+		assert.True(t, n == 101 && err == nil, "in pieces of %d: %d answers, %v, want 101", piece, n, err)
 	}
 }
 
@@ -93,18 +91,16 @@ func TestDiscardRefuses(t *testing.T) {
 		"PUT / HTTP/1.1\r\n\r\n", "POST / HTTP/3\r\n\r\n", "POST / HTTP/1.1\r\nContent-Length: -5\r\n\r\n",
 		"POST / HTTP/1.1\r\nx\r\n\r\n", "POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", "\r\n\r\n",
 	} {
-		if _, err := parseHead([]byte(in)); err == nil {
-			t.Errorf("%q is accepted", in)
-		}
+		_, err := parseHead([]byte(in))
+		assert.True(t, err != nil, "%q is accepted", in)
 	}
 	testBothWays(t, func(t *testing.T, s *Server) {
 		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
 		assert.OK(t, err)
 		defer c.Close()
 		_, _ = io.WriteString(c, "BREW / HTTP/1.1\r\n\r\n")
-		if got, _ := io.ReadAll(c); !strings.HasPrefix(string(got), "HTTP/1.1 400 ") {
-			t.Errorf("got %q, want 400 and a closed connection", got)
-		}
+		got, _ := io.ReadAll(c)
+		assert.True(t, strings.HasPrefix(string(got), "HTTP/1.1 400 "), "got %q, want 400 and a closed connection", got)
 	})
 }
 
@@ -135,9 +131,8 @@ func TestDiscardBackpressure(t *testing.T) {
 			}
 			last = got
 		}
-		if got := s.Counts().Requests; got >= n {
-			t.Errorf("%d requests were read, want fewer", got)
-		}
+		got := s.Counts().Requests
+		assert.True(t, got < n, "%d requests were read, want fewer", got)
 		answers, err := io.Copy(io.Discard, io.LimitReader(c, int64(n*len(answer202))))
 		assert.True(t, err == nil && answers == int64(n*len(answer202)), "got %d bytes, %v; want %d", answers, err, n*len(answer202))
 		if err := <-wrote; err != nil || s.Counts().Requests != n {
@@ -156,26 +151,21 @@ func TestDiscardCloses(t *testing.T) {
 			assert.OK(t, err)
 			defer c.Close()
 			_, _ = io.WriteString(c, "POST / HTTP/1.1\r\n\r\nPOST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n...")
-			if _, err := io.ReadFull(c, make([]byte, len(answer202))); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(io.ReadFull(c, make([]byte, len(answer202))))(t)
 			if i%2 == 0 {
 				c.Close()
 			} else {
 				conns = append(conns, c)
 			}
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		err := s.Close()
+		assert.True(t, err == nil, "%v", err)
 		for _, c := range conns {
-			if n, err := c.Read(make([]byte, 1)); n > 0 || err == nil {
-				t.Error("a connection is still open")
-			}
+			n, err := c.Read(make([]byte, 1))
+			assert.True(t, n <= 0 && err != nil, "a connection is still open")
 		}
-		if c := s.Counts(); c.Connections != 100 || c.Requests != 100 {
-			t.Errorf("%+v, want 100 connections and requests", c)
-		}
+		c := s.Counts()
+		assert.True(t, c.Connections == 100 && c.Requests == 100, "%+v, want 100 connections and requests", c)
 	})
 }
 
@@ -209,9 +199,8 @@ func FuzzSkim(f *testing.F) {
 		}
 		out, n, err := skim(len(in) + 1)
 		pieceOut, pieceN, pieceErr := skim(int(piece) + 1)
-		if out != pieceOut || n != pieceN || fmt.Sprint(err) != fmt.Sprint(pieceErr) {
-			t.Errorf("at once %q, %d bytes, %v; in pieces %q, %d bytes, %v", out, n, err, pieceOut, pieceN, pieceErr)
-		}
+		assert.True(t, out == pieceOut && n == pieceN && fmt.Sprint(err) == fmt.Sprint(pieceErr),
+			"at once %q, %d bytes, %v; in pieces %q, %d bytes, %v", out, n, err, pieceOut, pieceN, pieceErr)
 	})
 }
 
@@ -219,9 +208,8 @@ func FuzzDiscardHead(f *testing.F) {
 	f.Add([]byte("POST / HTTP/1.1\r\nContent-Length: 5\r\nConnection: close\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		if i := bytes.Index(in, headEnd); i >= 0 {
-			if q, err := parseHead(in[:i+4]); err == nil && q.length < 0 {
-				t.Error("a negative length")
-			}
+			q, err := parseHead(in[:i+4])
+			assert.True(t, err != nil || q.length >= 0, "a negative length")
 		}
 	})
 }
@@ -234,21 +222,15 @@ func BenchmarkDiscard(b *testing.B) {
 		b.Run(fmt.Sprintf("%d in flight", depth), func(b *testing.B) {
 			s := start(b, Options{Discard: true})
 			c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
-			if err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, err)
 			defer c.Close()
 			many := bytes.Repeat(request, depth)
 			answers := make([]byte, depth*len(answer202))
 			b.SetBytes(int64(len(request)))
 			b.ReportAllocs()
 			for i := 0; i < b.N; i += depth {
-				if _, err := c.Write(many); err != nil {
-					b.Fatal(err)
-				}
-				if _, err := io.ReadFull(c, answers); err != nil {
-					b.Fatal(err)
-				}
+				assert.Value(c.Write(many))(b)
+				assert.Value(io.ReadFull(c, answers))(b)
 			}
 		})
 	}
@@ -262,9 +244,7 @@ func BenchmarkDiscardLarge(b *testing.B) {
 	b.Run("discard", func(b *testing.B) {
 		s := start(b, Options{Discard: true})
 		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
-		if err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, err)
 		defer c.Close()
 		b.SetBytes(int64(len(request)))
 		answered := make(chan error)
@@ -273,28 +253,17 @@ func BenchmarkDiscardLarge(b *testing.B) {
 			answered <- err
 		}()
 		for range b.N {
-			if _, err := c.Write(request); err != nil {
-				b.Fatal(err)
-			}
+			assert.Value(c.Write(request))(b)
 		}
-		if err := <-answered; err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, <-answered)
 	})
 	b.Run("bare", func(b *testing.B) {
 		ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
-		if err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, err)
 		defer ln.Close()
 		c, err := net.Dial("tcp", ln.Addr().String()) //nolint:noctx // a test
-		if err != nil {
-			b.Fatal(err)
-		}
-		in, err := ln.Accept()
-		if err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, err)
+		in := assert.Value(ln.Accept())(b)
 		defer in.Close()
 		b.SetBytes(int64(len(request)))
 		read := make(chan struct{})
@@ -308,9 +277,7 @@ func BenchmarkDiscardLarge(b *testing.B) {
 			}
 		}()
 		for range b.N {
-			if _, err := c.Write(request); err != nil {
-				b.Fatal(err)
-			}
+			assert.Value(c.Write(request))(b)
 		}
 		c.Close()
 		<-read

@@ -3,6 +3,8 @@ package apm
 import (
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestDocumentsOfV1Refused(t *testing.T) {
@@ -22,9 +24,8 @@ func TestDocumentsOfV1Refused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var j validator
 			err := j.document(allRules().transactions, []byte(tt.in))
-			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want %q", err, tt.want)
-			}
+			assert.True(t, (err == nil) == (tt.want == "") && (err == nil || strings.Contains(err.Error(), tt.want)),
+				"got %v, want %q", err, tt.want)
 		})
 	}
 }

@@ -113,19 +113,16 @@ func TestIndexesDespiteTextAfterObjects(t *testing.T) {
 		"/intake/v2/events": strings.ReplaceAll(meta+goodSpan, "\n", "`\n"),
 		"/v1/transactions":  string(v1.Bytes) + "}",
 	} {
-		if code, text := post(t, "http://"+s.Addr()+path, []byte(body)); code != 202 {
-			t.Errorf("%s: got %d %s", path, code, text)
-		}
+		code, text := post(t, "http://"+s.Addr()+path, []byte(body))
+		assert.True(t, code == 202, "%s: got %d %s", path, code, text)
 	}
 	s.Close()
-	if c := s.Counts(); c.Indexed != uint64(1+v1.Events()) || c.Failed != 0 {
-		t.Errorf("got %+v, want %d indexed", c, 1+v1.Events())
-	}
+	c := s.Counts()
+	assert.True(t, c.Indexed == uint64(1+v1.Events()) && c.Failed == 0, "got %+v, want %d indexed", c, 1+v1.Events())
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if docs := f.docs["traces-apm-default"]; len(docs) != 1 || at(docs[0], "service.name") != "a" {
-		t.Errorf("got %v, want a span of service a", docs)
-	}
+	docs := f.docs["traces-apm-default"]
+	assert.True(t, len(docs) == 1 && at(docs[0], "service.name") == "a", "got %v, want a span of service a", docs)
 }
 
 // Every event makes one document, in the stream of its kind, with the ids that
@@ -145,14 +142,12 @@ func TestIndexes(t *testing.T) {
 			}
 			b := bodyOf(t, m, 0)
 			before := time.Now()
-			if code, text := post(t, "http://"+s.Addr()+p.Path(false), b.Bytes); code != 202 {
-				t.Fatalf("got %d %s", code, text)
-			}
+			code, text := post(t, "http://"+s.Addr()+p.Path(false), b.Bytes)
+			assert.Must(t, code == 202, "got %d %s", code, text)
 			s.Close()
 			c := s.Counts()
-			if c.Indexed != uint64(b.Events()) || c.Waiting != 0 || c.Failed != 0 {
-				t.Errorf("got %+v, want %d indexed", c, b.Events())
-			}
+			assert.True(t, c.Indexed == uint64(b.Events()) && c.Waiting == 0 && c.Failed == 0,
+				"got %+v, want %d indexed", c, b.Events())
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			got := wire.Counts{}
@@ -171,32 +166,28 @@ func TestIndexes(t *testing.T) {
 					if at(d, "data_stream.dataset") == "apm.app."+fmt.Sprint(at(d, "service.name")) && event == "" {
 						event = "log"
 						for _, name := range []string{"message", "log.level", "log.origin.file.name", "trace.id", "transaction.id", "process.thread.name"} {
-							if v, _ := at(d, name).(string); v == "" {
-								t.Errorf("a log without %s: %v", name, d)
-							}
+							v, _ := at(d, name).(string)
+							assert.True(t, v != "", "a log without %s: %v", name, d)
 						}
 					}
 					kind, ok := kinds[event]
 					assert.True(t, ok, "a document of no kind: %v", d)
 					got[kind]++
 					when, err := time.Parse(time.RFC3339Nano, at(d, "@timestamp").(string))
-					if err != nil || when.After(before.Add(time.Hour)) || when.Before(before.Add(-2*time.Hour)) {
-						t.Errorf("a %s at %v", event, when)
-					}
+					assert.True(t, err == nil && !when.After(before.Add(time.Hour)) && !when.Before(before.Add(-2*time.Hour)),
+						"a %s at %v", event, when)
 					for _, name := range []string{"service.name", "agent.name"} {
-						if v, _ := at(d, name).(string); v == "" {
-							t.Errorf("a %s without %s: %v", event, name, d)
-						}
+						v, _ := at(d, name).(string)
+						assert.True(t, v != "", "a %s without %s: %v", event, name, d)
 					}
 					if event == "transaction" {
 						spanOf[at(d, "transaction.id").(string)] = true
-						if v, _ := at(d, "transaction.duration.us").(float64); v <= 0 {
-							t.Errorf("a transaction without duration: %v", d)
-						}
+						v, _ := at(d, "transaction.duration.us").(float64)
+						assert.True(t, v > 0, "a transaction without duration: %v", d)
 					}
 				}
 			}
-			assert.Equal(t, got, b.Counts, "got documents")
+			assert.Equal(t, got, b.Counts, "documents")
 			for _, d := range f.docs["traces-apm-default"] {
 				if at(d, "processor.event") == "span" && m.Mix[wire.Span] == 0 && !spanOf[fmt.Sprint(at(d, "transaction.id"))] {
 					t.Errorf("a span without a transaction: %v", d)
@@ -225,9 +216,8 @@ func TestLogDocuments(t *testing.T) {
 			assert.Must(t, len(docs) == 1, "%d documents, want 1", len(docs))
 			var d map[string]any
 			assert.OK(t, json.Unmarshal(docs[0].source, &d))
-			if docs[0].index != tt.index || at(d, "log.level") != tt.level || at(d, "@timestamp") != tt.at {
-				t.Errorf("got %s in %s", docs[0].source, docs[0].index)
-			}
+			assert.True(t, docs[0].index == tt.index && at(d, "log.level") == tt.level && at(d, "@timestamp") == tt.at,
+				"got %s in %s", docs[0].source, docs[0].index)
 		})
 	}
 }
@@ -247,14 +237,12 @@ func TestIndexAccountsForAll(t *testing.T) {
 	}}
 	s, words := indexAt(t, f, Options{Lose: 5})
 	b := bodyOf(t, wire.Makeup{Events: wire.Range{Min: 105, Max: 105}}, 0)
-	if code, text := post(t, "http://"+s.Addr()+"/intake/v2/events", b.Bytes); code != 202 {
-		t.Fatalf("got %d %s", code, text)
-	}
+	code, text := post(t, "http://"+s.Addr()+"/intake/v2/events", b.Bytes)
+	assert.Must(t, code == 202, "got %d %s", code, text)
 	s.Close()
 	c := s.Counts()
-	if c.Lost != 5 || c.Failed != 11 || c.Indexed != 89 || c.Waiting != 0 || c.Accepted != 105 {
-		t.Errorf("got %+v, want 5 lost, 11 failed, 89 indexed", c)
-	}
+	assert.True(t, c.Lost == 5 && c.Failed == 11 && c.Indexed == 89 && c.Waiting == 0 && c.Accepted == 105,
+		"got %+v, want 5 lost, 11 failed, 89 indexed", c)
 	assert.True(t, strings.Contains(words.String(), "because"), "the log does not say why: %s", words)
 }
 
@@ -264,9 +252,8 @@ func TestIndexHasNoDuplicates(t *testing.T) {
 	f := &fakeIndex{loseAnswers: 3}
 	s, _ := indexAt(t, f, Options{})
 	b := bodyOf(t, wire.Makeup{Events: wire.Range{Min: 50, Max: 50}}, 0)
-	if code, text := post(t, "http://"+s.Addr()+"/intake/v2/events", b.Bytes); code != 202 {
-		t.Fatalf("got %d %s", code, text)
-	}
+	code, text := post(t, "http://"+s.Addr()+"/intake/v2/events", b.Bytes)
+	assert.Must(t, code == 202, "got %d %s", code, text)
 	s.Close()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -295,15 +282,13 @@ func TestIndexAway(t *testing.T) {
 	assert.True(t, code == 503 && strings.Contains(text, `"accepted":10`), "got %d %s, want 503 after 10", code, text)
 	frozen.Unlock()
 	testkit.Until(t, "all are indexed", func() bool { return s.Counts().Indexed == 10 })
-	if code, _ := post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+goodSpan)); code != 202 {
-		t.Errorf("got %d afterwards, want 202", code)
-	}
+	code, _ = post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+goodSpan))
+	assert.Equal(t, code, 202, "afterwards")
 }
 
 func TestIndexRefusesToStart(t *testing.T) {
 	t.Parallel()
-	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) }))
-	defer ts.Close()
+	ts := testkit.HTTP(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) })
 	for name, url := range map[string]string{"unauthorized": ts.URL, "no server": "http://127.0.0.1:1"} {
 		s, err := Start(Options{Listen: "127.0.0.1:0", Index: url, IndexAuth: "elastic:canary"})
 		if err == nil {
@@ -370,12 +355,9 @@ func TestIndexEndsUnderLoad(t *testing.T) {
 	assert.True(t, c.Waiting == 0 && c.Failed == 0 && c.Accepted == c.Indexed, "got %+v at the end, want all accepted events indexed", c)
 	failed := c.Failed
 	late := []byte(strings.TrimSpace(goodSpan))
-	if _, err := s.accept(wire.Counts{wire.Span: 1}, readMetadata([]byte(meta)), "span", late); err != nil {
-		t.Error(err)
-	}
-	if got := s.Counts().Failed; got <= failed {
-		t.Errorf("got %d failed after a late event, want more than %d", got, failed)
-	}
+	assert.Value(s.accept(wire.Counts{wire.Span: 1}, readMetadata([]byte(meta)), "span", late))(t)
+	got := s.Counts().Failed
+	assert.True(t, got > failed, "got %d failed after a late event, want more than %d", got, failed)
 	testkit.Until(t, "each event is indexed or failed", func() bool {
 		c := s.Counts()
 		return c.Waiting == 0 && c.Accepted == c.Indexed+c.Failed

@@ -196,9 +196,8 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 					_, object := w.(map[string]any)
 					return nested && strings.Contains(name, ".") || !nested && object && name != "faas" && name != "labels"
 				})
-				if line, err = json.Marshal(map[string]any{kind: v}); err != nil {
-					t.Fatal(err)
-				}
+				line, err = json.Marshal(map[string]any{kind: v})
+				assert.OK(t, err)
 				all[fmt.Sprintf("whole log, nested %t", nested)] = [2][]byte{meta, line}
 			}
 		}
@@ -210,8 +209,7 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 			assert.OK(t, json.Unmarshal(s[1], &v))
 			differ := map[string]int{}
 			try := func(path []any, by, v any) (err error) {
-				line, err := json.Marshal(v)
-				assert.OK(t, err)
+				line := assert.Value(json.Marshal(v))(t)
 				lines := [][]byte{s[0], line}
 				if strings.Contains(name, "metadata") || strings.HasSuffix(name, " m") {
 					lines = lines[1:]
@@ -228,9 +226,7 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 				}
 				return want
 			}
-			if err := try(nil, "as it is", v); err != nil {
-				t.Errorf("the unchanged event is refused: %v", err)
-			}
+			assert.OK(t, try(nil, "as it is", v), "the unchanged event")
 			for _, path := range pathsOf(v, nil) {
 				if len(path) == 1 {
 					continue
@@ -318,9 +314,8 @@ func TestJudgeAgreesOnOddLines(t *testing.T) {
 			var j validator
 			_, got := j.line(bytes.TrimSpace([]byte(tt.line)))
 			if strings.HasPrefix(tt.name, stricter) {
-				if got == nil || want != nil {
-					t.Errorf("the validator says %v, the decoder %v: want only the validator to refuse it", got, want)
-				}
+				assert.True(t, got != nil && want == nil,
+					"the validator says %v, the decoder %v: want only the validator to refuse it", got, want)
 			} else if (got == nil) != (want == nil) {
 				t.Errorf("the validator says %v, the decoder %v", got, want)
 			}
@@ -343,9 +338,8 @@ func FuzzJudge(f *testing.F) {
 			if kind == "metadata" || kind == "m" {
 				lines = lines[1:]
 			}
-			if _, err := decode(lines...); err != nil && !bytes.ContainsAny(in, "\r\n") {
-				t.Errorf("%q is accepted, and Elastic's decoder says %v", in, err)
-			}
+			_, err := decode(lines...)
+			assert.True(t, err == nil || bytes.ContainsAny(in, "\r\n"), "%q is accepted, and Elastic's decoder says %v", in, err)
 		}
 		_ = j.document(allRules().transactions, in)
 	})
@@ -353,9 +347,7 @@ func FuzzJudge(f *testing.F) {
 
 func BenchmarkJudge(b *testing.B) {
 	mk, err := wire.NewMaker(wire.Makeup{Events: wire.Range{Min: 10, Max: 10}, Spans: wire.Range{Min: 10, Max: 10}, Frames: wire.Range{Min: 10, Max: 10}}, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.OK(b, err)
 	body := mk.Make(0)
 	lines := bytes.Split(bytes.TrimSpace(body.Bytes), []byte("\n"))
 	b.Run("ours", func(b *testing.B) {
@@ -364,9 +356,7 @@ func BenchmarkJudge(b *testing.B) {
 		var j validator
 		for range b.N {
 			for _, l := range lines {
-				if _, err := j.line(l); err != nil {
-					b.Fatal(err)
-				}
+				assert.Value(j.line(l))(b)
 			}
 		}
 	})

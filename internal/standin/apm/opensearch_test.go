@@ -35,18 +35,15 @@ func TestIndexesIntoOpenSearch(t *testing.T) {
 		}
 		for n := range uint64(5) {
 			b := bodyOf(t, m, n)
-			z, err := b.Gzip(9)
-			assert.OK(t, err)
-			if code, text := post(t, "http://"+s.Addr()+p.Path(false), z.Bytes, "Content-Encoding", "gzip"); code != 202 {
-				t.Fatalf("%v: got %d %s", p, code, text)
-			}
+			z := assert.Value(b.Gzip(9))(t)
+			code, text := post(t, "http://"+s.Addr()+p.Path(false), z.Bytes, "Content-Encoding", "gzip")
+			assert.Must(t, code == 202, "%v: got %d %s", p, code, text)
 			want += b.Events()
 		}
 	}
 	s.Close()
-	if c := s.Counts(); int(c.Indexed) != want || c.Failed != 0 || c.Lost != 7 {
-		t.Errorf("got %v, want %d indexed", c, want)
-	}
+	c := s.Counts()
+	assert.True(t, int(c.Indexed) == want && c.Failed == 0 && c.Lost == 7, "got %v, want %d indexed", c, want)
 	get := func(path string) string {
 		resp, err := http.Get(node.URL + path) //nolint:noctx // a test
 		assert.OK(t, err)
@@ -56,16 +53,14 @@ func TestIndexesIntoOpenSearch(t *testing.T) {
 	}
 	get("/_refresh")
 	var count struct{ Count int }
-	if err := json.Unmarshal([]byte(get("/traces-apm*,logs-apm*,metrics-apm*,apm-*/_count")), &count); err != nil || count.Count != want {
-		t.Errorf("OpenSearch counts %d (%v), want %d", count.Count, err, want)
-	}
+	err := json.Unmarshal([]byte(get("/traces-apm*,logs-apm*,metrics-apm*,apm-*/_count")), &count)
+	assert.True(t, err == nil && count.Count == want, "OpenSearch counts %d (%v), want %d", count.Count, err, want)
 	if text := get("/_data_stream"); !strings.Contains(text, `"traces-apm-default"`) || !strings.Contains(text, templateName) {
 		t.Errorf("no data streams: %.300s", text)
 	}
 	var found struct {
 		Hits struct{ Total struct{ Value int } }
 	}
-	if err := json.Unmarshal([]byte(get("/traces-apm*/_search?q=processor.event:transaction+AND+event.outcome:success&track_total_hits=true")), &found); err != nil || found.Hits.Total.Value == 0 {
-		t.Errorf("no transaction is found by its outcome: %v", err)
-	}
+	err = json.Unmarshal([]byte(get("/traces-apm*/_search?q=processor.event:transaction+AND+event.outcome:success&track_total_hits=true")), &found)
+	assert.True(t, err == nil && found.Hits.Total.Value != 0, "no transaction is found by its outcome: %v", err)
 }

@@ -23,17 +23,15 @@ func TestRecord(t *testing.T) {
 			s := start(t, Options{Discard: tt.discard, Record: path})
 			body := bodyOf(t, wire.Makeup{Events: wire.Range{Min: 2, Max: 2}, Mix: [wire.Kinds]int{1}}, 0)
 			for range 3 {
-				if status, text := post(t, "http://"+s.Addr()+"/intake/v2/events", body.Bytes, "Content-Type", "application/x-ndjson"); status != http.StatusAccepted {
-					t.Fatalf("got %d %s", status, text)
-				}
+				status, text := post(t, "http://"+s.Addr()+"/intake/v2/events", body.Bytes, "Content-Type", "application/x-ndjson")
+				assert.Must(t, status == http.StatusAccepted, "got %d %s", status, text)
 			}
 			assert.OK(t, s.Close())
 			rows := testkit.CSV(t, path)
 			assert.Must(t, len(rows) == 4, "%q, want 3 requests", rows)
 			for _, r := range rows[1:] {
-				if r[2] != "request" || r[6] != tt.events || r[7] == "" || r[8] == "" || r[9] == "" {
-					t.Errorf("got %q, want a request of %q events, and its answer", r, tt.events)
-				}
+				assert.True(t, r[2] == "request" && r[6] == tt.events && r[7] != "" && r[8] != "" && r[9] != "",
+					"got %q, want a request of %q events, and its answer", r, tt.events)
 			}
 		})
 	}

@@ -23,12 +23,11 @@ import (
 func publishedSchemas(t testing.TB) map[string][]byte {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/elastic/apm-data").Output()
-	assert.OK(t, err, "asking where Elastic's schemas are")
+	assert.OK(t, err, "find Elastic's schemas")
 	all := map[string][]byte{}
 	for _, name := range []string{"v2/metadata", "v2/transaction", "v2/span", "v2/error", "v2/metricset", "rumv3/metadata", "rumv3/transaction", "rumv3/error"} {
-		if all[name], err = os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "input/elasticapm/docs/spec", filepath.FromSlash(name)+".json")); err != nil {
-			t.Fatal(err)
-		}
+		all[name], err = os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "input/elasticapm/docs/spec", filepath.FromSlash(name)+".json"))
+		assert.OK(t, err)
 	}
 	return all
 }
@@ -79,9 +78,8 @@ func (f facts) ofSchema(t *testing.T, path string, s map[string]any) {
 	together := func(v any) string {
 		c := v.(map[string]any)
 		names := strs(c["required"])
-		if len(c) != 2 || len(names) != 1 || len(c["properties"].(map[string]any)) != 1 {
-			t.Fatalf("%s: a condition of another form: %v", path, c)
-		}
+		assert.Must(t, len(c) == 2 && len(names) == 1 && len(c["properties"].(map[string]any)) == 1,
+			"%s: a condition of another form: %v", path, c)
 		of := c["properties"].(map[string]any)[names[0]].(map[string]any)["type"]
 		if is := strs(members[names[0]].(map[string]any)["type"]); !slices.Equal(slices.DeleteFunc(is, func(s string) bool { return s == "null" }), strs(of)) {
 			t.Fatalf("%s: a condition on %s that depends on its type", path, names[0])
@@ -235,7 +233,7 @@ func TestRulesMatchSchemas(t *testing.T) {
 			}
 			got.sort()
 			want.sort()
-			assert.Same(t, got, want, "not what the schema says (-schema +rule)")
+			assert.Same(t, got, want, "rules and the schema")
 			compared += len(want)
 		})
 	}
@@ -283,9 +281,8 @@ func TestLoad(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := load(tt.in, "a")
 			if tt.want == "" {
-				if err != nil || got["a"] == nil || got["a"].members["y"].items.members["z"].minimum == nil {
-					t.Errorf("got %+v, %v", got["a"], err)
-				}
+				assert.True(t, err == nil && got["a"] != nil && got["a"].members["y"].items.members["z"].minimum != nil,
+					"got %+v, %v", got["a"], err)
 			} else if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
@@ -306,17 +303,15 @@ func TestMadeEventsAreAccepted(t *testing.T) {
 		assert.OK(t, err)
 		c := jsonschema.NewCompiler()
 		assert.OK(t, c.AddResource(name, doc))
-		if compiled[name], err = c.Compile(name); err != nil {
-			t.Fatal(err)
-		}
+		compiled[name], err = c.Compile(name)
+		assert.OK(t, err)
 	}
 	rum := map[string]string{"m": "rumv3/metadata", "x": "rumv3/transaction", "e": "rumv3/error"}
 	ranges := []wire.Range{{}, {Min: 1, Max: 1}, {Min: 0, Max: 3}}
 	tried := 0
 	try := func(t *testing.T, m wire.Makeup) {
 		t.Helper()
-		mk, err := wire.NewMaker(m, 9)
-		assert.OK(t, err)
+		mk := assert.Value(wire.NewMaker(m, 9))(t)
 		for n := range uint64(4) {
 			b := mk.Make(n)
 			if m.Protocol == wire.V1 && b.Events() == 0 {
@@ -330,33 +325,27 @@ func TestMadeEventsAreAccepted(t *testing.T) {
 				if m.Spans.Max == 0 {
 					rule = allRules().errors
 				}
-				if err := j.document(rule, b.Bytes); err != nil {
-					t.Error(err)
-				}
+				err := j.document(rule, b.Bytes)
+				assert.True(t, err == nil, "%v", err)
 				got = j.counts
 			} else {
 				for i, line := range bytes.Split(bytes.TrimSpace(b.Bytes), []byte("\n")) {
 					var v map[string]json.RawMessage
-					if err := json.Unmarshal(line, &v); err != nil || len(v) != 1 {
-						t.Fatalf("%d members: %v", len(v), err)
-					}
+					err := json.Unmarshal(line, &v)
+					assert.Must(t, err == nil && len(v) == 1, "%d members: %v", len(v), err)
 					kind := slices.Collect(maps.Keys(v))[0]
 					schema := compiled["v2/"+kind]
 					if m.Protocol == wire.RUMV3 {
 						schema = compiled[rum[kind]]
 					}
 					value, _ := jsonschema.UnmarshalJSON(bytes.NewReader(v[kind]))
-					if testkit.Conformance && schema == nil && kind != "log" { // Elastic publishes none for logs
-						t.Fatalf("no schema of %s", kind)
-					}
+					assert.Must(t, !testkit.Conformance || schema != nil || kind == "log", "no schema of %s", kind) // Elastic publishes none for logs
 					if schema != nil {
-						if err := schema.Validate(value); err != nil {
-							t.Errorf("%s: %v", kind, err)
-						}
+						err := schema.Validate(value)
+						assert.True(t, err == nil, "%s: %v", kind, err)
 					}
-					if _, err := j.line(line); err != nil {
-						t.Error(err)
-					}
+					_, err = j.line(line)
+					assert.True(t, err == nil, "%v", err)
 					if k, ok := wire.KindOfLine(line); ok {
 						j.counts[k]++
 					} else if i > 0 {

@@ -14,6 +14,7 @@ import (
 	"carronade/internal/standin/kafka"
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // TestMain makes the test's binary the stand-in that a benchmark spawns.
@@ -31,9 +32,7 @@ func BenchmarkSink(b *testing.B) {
 	}{{1, 5, 1000}, {1, 16, 1000}, {2, 5, 1000}, {2, 16, 1000}, {1, 16, 152}, {1, 64, 1}} {
 		b.Run(fmt.Sprintf("conns=%d/inflight=%d/records=%d", c.conns, c.inflight, c.records), func(b *testing.B) {
 			child, err := standin.Spawn(b.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "t:4")
-			if err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, err)
 			defer func() {
 				if err := child.Stop(); err != nil {
 					b.Fatal(err, child.Output())
@@ -52,9 +51,7 @@ func BenchmarkSink(b *testing.B) {
 				}()
 			}
 			for range c.conns {
-				if err := <-done; err != nil {
-					b.Fatal(err)
-				}
+				assert.OK(b, <-done)
 			}
 			elapsed := b.Elapsed()
 			b.StopTimer()
@@ -71,18 +68,13 @@ func BenchmarkSink(b *testing.B) {
 // costs.
 func BenchmarkServe(b *testing.B) {
 	child, err := standin.Spawn(b.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "t:1")
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.OK(b, err)
 	defer func() {
 		if err := child.Stop(); err != nil {
 			b.Fatal(err, child.Output())
 		}
 	}()
-	nc, err := net.Dial("tcp", child.Addr())
-	if err != nil {
-		b.Fatal(err)
-	}
+	nc := assert.Value(net.Dial("tcp", child.Addr()))(b)
 	defer nc.Close()
 	req := kmsg.NewPtrFetchRequest()
 	req.SetVersion(12)
@@ -98,17 +90,10 @@ func BenchmarkServe(b *testing.B) {
 	before, own := system.CPUOf(child.Pid()), system.CPUOf(os.Getpid())
 	buf := make([]byte, 256<<10)
 	for b.Loop() {
-		if _, err := nc.Write(frame); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := io.ReadFull(nc, buf[:4]); err != nil {
-			b.Fatal(err)
-		}
+		assert.Value(nc.Write(frame))(b)
+		assert.Value(io.ReadFull(nc, buf[:4]))(b)
 		for left := int(binary.BigEndian.Uint32(buf)); left > 0; {
-			n, err := nc.Read(buf[:min(left, len(buf))])
-			if err != nil {
-				b.Fatal(err)
-			}
+			n := assert.Value(nc.Read(buf[:min(left, len(buf))]))(b)
 			left -= n
 		}
 	}

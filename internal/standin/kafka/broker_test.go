@@ -29,7 +29,7 @@ func TestSecurity(t *testing.T) {
 		return kgo.SASL(scram.Auth{User: user, Pass: pass}.AsSha256Mechanism())
 	}
 	alice := []Login{{"SCRAM-SHA-256", "alice", "secret"}, {"PLAIN", "bob", "open"}}
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		opts Options
 		with []kgo.Opt
@@ -46,13 +46,12 @@ func TestSecurity(t *testing.T) {
 		{"SCRAM over TLS", Options{SASL: alice, TLS: standin.TLS{Cert: cert, Key: key}}, []kgo.Opt{tlsOpt, login("alice", "secret")}, true},
 		{"wrong password", Options{SASL: alice}, []kgo.Opt{login("alice", "guess")}, false},
 		{"no login", Options{SASL: alice}, nil, false},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.opts.Listen, test.opts.InMemory = "127.0.0.1:0", true
 			test.opts.Topics = []Topic{{"t", 1}}
 			s := start(t, test.opts)
-			ctx, timeout := deadline(t), 20*time.Second
+			ctx, timeout := testkit.Minute(t), time.Minute
 			if !test.ok {
 				timeout = 500 * time.Millisecond
 			}
@@ -72,7 +71,7 @@ func TestSecurity(t *testing.T) {
 func TestStartFails(t *testing.T) {
 	t.Parallel()
 	cert, key := testkit.NewAuthority("test").Files(t)
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		opts Options
 	}{
@@ -80,8 +79,7 @@ func TestStartFails(t *testing.T) {
 		{"an invalid authority", Options{TLS: standin.TLS{Cert: cert, Key: key, ClientCA: key}}},
 		{"no such address", Options{Listen: "256.0.0.1:0"}},
 		{"a folder that is a file", Options{Listen: "127.0.0.1:0", DataDir: filepath.Join(cert, "data")}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			if s, err := Start(test.opts); err == nil {
 				s.Close()
@@ -95,14 +93,11 @@ func TestStartFails(t *testing.T) {
 func TestDataKept(t *testing.T) {
 	t.Parallel()
 	opts := Options{Listen: "127.0.0.1:0", DataDir: t.TempDir()}
-	s, err := Start(opts)
-	assert.OK(t, err)
-	assert.OK(t, client(t, s).ProduceSync(deadline(t), values(100)...).FirstErr())
+	s := assert.Value(Start(opts))(t)
+	assert.OK(t, client(t, s).ProduceSync(testkit.Minute(t), values(100)...).FirstErr())
 	assert.OK(t, s.Close())
 	cl := client(t, start(t, opts), kgo.ConsumeTopics("t"))
-	if got := consume(deadline(t), t, cl, 100); len(got) != 100 {
-		t.Errorf("got %d records back, want 100", len(got))
-	}
+	assert.Equal(t, len(consume(testkit.Minute(t), t, cl, 100)), 100, "records back")
 }
 
 // TestRetained produces more than may be kept and waits until the data are within
@@ -110,24 +105,14 @@ func TestDataKept(t *testing.T) {
 func TestRetained(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	const retain = 4 << 20
-	s, err := Start(Options{Listen: "127.0.0.1:0", Retain: retain, Topics: []Topic{{"t", 1}}})
-	assert.OK(t, err)
+	s := assert.Value(Start(Options{Listen: "127.0.0.1:0", Retain: retain, Topics: []Topic{{"t", 1}}}))(t)
 	defer s.Close()
 	assert.OK(t, bare(s.Addr(), produceFrame("t", 0, 1000, 500), 5, 64))
-	if got := s.Counts().Bytes; got < 6*retain {
-		t.Fatalf("produced %d bytes, too few for this test", got)
-	}
-	ctx, tick := deadline(t), time.NewTicker(50*time.Millisecond)
-	defer tick.Stop()
-	for used(t) > 2*retain {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%d bytes are kept, want about %d", used(t), retain)
-		case <-tick.C:
-		}
-	}
+	got := s.Counts().Bytes
+	assert.Must(t, got >= 6*retain, "produced %d bytes, too few for this test", got)
+	testkit.Until(t, "no more than about what it retains is on the disk", func() bool { return used(t) <= 2*retain })
 	assert.OK(t, s.Close())
-	assert.Equal(t, used(t), 0, "bytes are left")
+	assert.Equal(t, used(t), 0, "bytes left")
 }
 
 // used is the number of bytes in the temporary folder.
@@ -156,7 +141,6 @@ func TestProduceAllocates(t *testing.T) {
 	const n = 2000
 	assert.OK(t, bare(s.Addr(), frame, 5, n))
 	runtime.ReadMemStats(&after)
-	if got := float64(after.Mallocs-before.Mallocs) / n; got > 0.25 {
-		t.Errorf("a request allocates %.2f times, want 0 (connecting aside)", got)
-	}
+	got := float64(after.Mallocs-before.Mallocs) / n
+	assert.True(t, got <= 0.25, "a request allocates %.2f times, want 0 (connecting aside)", got)
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
@@ -18,7 +17,7 @@ import (
 // kcat runs librdkafka's command line tool, with in on its standard input.
 func kcat(t *testing.T, in string, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(deadline(t), testkit.Program(t, "kcat"), args...)
+	cmd := exec.CommandContext(testkit.Minute(t), testkit.Program(t, "kcat"), args...)
 	cmd.Stdin = strings.NewReader(in)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -42,11 +41,8 @@ func TestKcat(t *testing.T) {
 		for i, args := range [][]string{nil, {"-z", "lz4"}, {"-z", "snappy", "-X", "enable.idempotence=true"}, {"-X", "acks=0"}} {
 			kcat(t, in.String(), append([]string{"-P", "-b", s.Addr(), "-t", "t"}, args...)...)
 			want := uint64((i + 1) * n)
-			tick := time.NewTicker(time.Millisecond)
-			for end := time.Now().Add(20 * time.Second); s.Counts().Events < want && time.Now().Before(end); {
-				<-tick.C // without acks kcat does not wait until they have arrived
-			}
-			tick.Stop()
+			// Without acks kcat does not wait until they have arrived.
+			testkit.Until(t, "the events have arrived", func() bool { return s.Counts().Events >= want })
 			assert.Equal(t, s.Counts().Events, want, "with %v events in all", args)
 		}
 		want := 4 * n
@@ -55,12 +51,11 @@ func TestKcat(t *testing.T) {
 		}
 		got := strings.Split(strings.TrimSpace(kcat(t, "", "-C", "-q", "-e", "-b", s.Addr(), "-t", "t", "-o", "beginning")), "\n")
 		assert.Must(t, len(got) == want, "got %d lines back, want %d", len(got), want)
-		if last := got[len(got)-1]; !opts.Discard && last != "line 999" {
-			t.Errorf("got last line %q", last)
-		}
+		last := got[len(got)-1]
+		assert.True(t, opts.Discard || last == "line 999", "got last line %q", last)
 		// A group, from its start to the end of the partition.
 		group := kcat(t, "", "-q", "-e", "-b", s.Addr(), "-G", "g", "-X", "auto.offset.reset=earliest", "-X", "session.timeout.ms=6000", "t")
-		assert.Equal(t, strings.Count(group, "\n"), want, "a group lines")
+		assert.Equal(t, strings.Count(group, "\n"), want, "lines of a group")
 	})
 }
 
@@ -74,8 +69,7 @@ func number(t *testing.T, pattern *regexp.Regexp, out string) int {
 	t.Helper()
 	m := pattern.FindStringSubmatch(out)
 	assert.Must(t, m != nil, "no %s in:\n%s", pattern, out)
-	n, err := strconv.Atoi(m[1])
-	assert.OK(t, err)
+	n := assert.Value(strconv.Atoi(m[1]))(t)
 	return n
 }
 
@@ -91,14 +85,13 @@ func TestJavaTools(t *testing.T) {
 		const n = 200_000
 		out := kafkatest.Tool(t, "ProducerPerformance", "--topic", "perf", "--num-records", strconv.Itoa(n),
 			"--record-size", "100", "--throughput", "-1", "--bootstrap-server", s.Addr())
-		assert.Equal(t, number(t, sent, out), n, "the producer sent:\n%s", out)
+		assert.Equal(t, number(t, sent, out), n, "records that the producer sent:\n%s", out)
 		assert.Equal(t, s.Counts().Events, n, "counted events")
 		for _, protocol := range []string{"classic", "consumer"} {
 			out := kafkatest.Tool(t, "ConsumerPerformance", "--topic", "perf", "--num-records", strconv.Itoa(n), "--group", "g-"+protocol,
 				"--command-property", "group.protocol="+protocol, "--bootstrap-server", s.Addr())
-			if got := number(t, consumed, out); got < n {
-				t.Errorf("the consumer (%s groups) read %d, want %d:\n%s", protocol, got, n, out)
-			}
+			got := number(t, consumed, out)
+			assert.True(t, got >= n, "the consumer (%s groups) read %d, want %d:\n%s", protocol, got, n, out)
 		}
 	})
 }

@@ -127,8 +127,7 @@ func FuzzProduce(f *testing.F) {
 			want.Parts = append(want.Parts, walkedPart{Topic: rt.Topic, ID: rt.TopicID, Index: -1})
 			for _, rp := range rt.Partitions {
 				st := frameStream(rp.Records)
-				p, err := walkBatches(&st, len(rp.Records))
-				assert.OK(t, err)
+				p := assert.Value(walkBatches(&st, len(rp.Records)))(t)
 				want.Parts = append(want.Parts, walkedPart{rt.Topic, rt.TopicID, rp.Partition, int64(len(rp.Records)), p.bad, p.records})
 			}
 		}

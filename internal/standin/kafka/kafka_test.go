@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -22,13 +22,8 @@ func forBoth(t *testing.T, f func(t *testing.T, opts Options)) {
 
 func start(t *testing.T, opts Options) Server {
 	t.Helper()
-	s, err := Start(opts)
-	assert.OK(t, err)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("closing the stand-in: %v", err)
-		}
-	})
+	s := assert.Value(Start(opts))(t)
+	t.Cleanup(func() { assert.OK(t, s.Close(), "closing the stand-in") })
 	return s
 }
 
@@ -40,13 +35,6 @@ func client(t *testing.T, s Server, opts ...kgo.Opt) *kgo.Client {
 	assert.OK(t, err)
 	t.Cleanup(cl.Close)
 	return cl
-}
-
-func deadline(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 // values makes n records for topic t.
@@ -62,7 +50,7 @@ func consume(ctx context.Context, t *testing.T, cl *kgo.Client, n int) (records 
 	t.Helper()
 	for len(records) < n {
 		fs := cl.PollFetches(ctx)
-		assert.OK(t, fs.Err0(), "after %d of %d records", len(records), n)
+		assert.OK(t, fs.Err0(), "read after %d of %d records", len(records), n)
 		fs.EachError(func(topic string, p int32, err error) { t.Fatalf("fetching %s/%d: %v", topic, p, err) })
 		records = append(records, fs.Records()...)
 	}
@@ -95,13 +83,12 @@ func TestProduce(t *testing.T) {
 				}
 				cl := client(t, s, kopts...)
 				const want = 5000
-				assert.OK(t, cl.ProduceSync(deadline(t), values(want)...).FirstErr())
+				assert.OK(t, cl.ProduceSync(testkit.Minute(t), values(want)...).FirstErr())
 				// Without acks the client is ahead of the stand-in, and the
 				// stand-in counts records before its broker has them.
-				ctx := deadline(t)
+				ctx := testkit.Minute(t)
 				grown := func() (sum int64) {
-					ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, "t")
-					assert.OK(t, err)
+					ends := assert.Value(kadm.NewClient(cl).ListEndOffsets(ctx, "t"))(t)
 					ends.Each(func(o kadm.ListedOffset) { sum += o.Offset })
 					if opts.Discard {
 						sum -= 3 * int64(opts.Events)
@@ -111,7 +98,7 @@ func TestProduce(t *testing.T) {
 				for (s.Counts().Events < want || grown() < want) && ctx.Err() == nil {
 				}
 				assert.Equal(t, s.Counts().Events, want, "events counted")
-				assert.Equal(t, grown(), want, "the end offsets grew by")
+				assert.Equal(t, grown(), want, "growth of the end offsets")
 			})
 		}
 	})
@@ -121,7 +108,7 @@ func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		s := start(t, opts)
-		ctx := deadline(t)
+		ctx := testkit.Minute(t)
 		const n = 2000
 		assert.OK(t, client(t, s).ProduceSync(ctx, values(n)...).FirstErr())
 		want := n
@@ -133,15 +120,12 @@ func TestRoundTrip(t *testing.T) {
 		for _, r := range consume(ctx, t, cl, want) {
 			assert.Must(t, r.Offset == next[r.Partition], "partition %d: got offset %d, want %d", r.Partition, r.Offset, next[r.Partition])
 			next[r.Partition]++
-			if opts.Discard && len(r.Value) != 100 {
-				t.Fatalf("got a synthetic event of %d bytes, want 100", len(r.Value))
-			}
+			assert.Must(t, !opts.Discard || len(r.Value) == 100, "got a synthetic event of %d bytes, want 100", len(r.Value))
 		}
 		// The end is reached: the next record is the one produced now.
 		assert.OK(t, client(t, s).ProduceSync(ctx, values(1)...).FirstErr())
-		if got := consume(ctx, t, cl, 1)[0]; got.Offset != next[got.Partition] {
-			t.Errorf("after the end: got offset %d, want %d", got.Offset, next[got.Partition])
-		}
+		got := consume(ctx, t, cl, 1)[0]
+		assert.Equal(t, got.Offset, next[got.Partition], "offset after the end")
 	})
 }
 
@@ -149,7 +133,7 @@ func TestGroup(t *testing.T) {
 	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		s := start(t, opts)
-		ctx := deadline(t)
+		ctx := testkit.Minute(t)
 		const n = 3000
 		producer := client(t, s)
 		assert.OK(t, producer.ProduceSync(ctx, values(n)...).FirstErr())
@@ -164,11 +148,10 @@ func TestGroup(t *testing.T) {
 		consume(ctx, t, one, want)
 		assert.OK(t, one.CommitUncommittedOffsets(ctx))
 		one.Close()
-		committed, err := kadm.NewClient(producer).FetchOffsets(ctx, "g")
-		assert.OK(t, err)
+		committed := assert.Value(kadm.NewClient(producer).FetchOffsets(ctx, "g"))(t)
 		sum := int64(0)
 		committed.Each(func(o kadm.OffsetResponse) { sum += o.At })
-		assert.Equal(t, sum, int64(want), "got committed offsets in sum", want)
+		assert.Equal(t, sum, int64(want), "sum of committed offsets")
 		// Two members share what follows.
 		two, three := group(), group()
 		got := make(chan int, 2)
@@ -198,7 +181,7 @@ func TestTransactions(t *testing.T) {
 	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		s := start(t, opts)
-		ctx := deadline(t)
+		ctx := testkit.Minute(t)
 		cl := client(t, s, kgo.TransactionalID("tx"))
 		for i, end := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort, kgo.TryCommit} {
 			assert.OK(t, cl.BeginTransaction())
@@ -214,23 +197,18 @@ func TestAdmin(t *testing.T) {
 	forBoth(t, func(t *testing.T, opts Options) {
 		opts.Topics = []Topic{{"seeded", 5}}
 		s := start(t, opts)
-		ctx := deadline(t)
-		cl, err := kgo.NewClient(kgo.SeedBrokers(s.Addr()))
-		assert.OK(t, err)
+		ctx := testkit.Minute(t)
+		cl := assert.Value(kgo.NewClient(kgo.SeedBrokers(s.Addr())))(t)
 		defer cl.Close()
 		adm := kadm.NewClient(cl)
-		if _, err := adm.CreateTopic(ctx, 2, 1, nil, "made"); err != nil {
-			t.Fatal(err)
-		}
-		topics, err := adm.ListTopics(ctx, "seeded", "made", "missing")
-		assert.OK(t, err)
+		assert.Value(adm.CreateTopic(ctx, 2, 1, nil, "made"))(t)
+		topics := assert.Value(adm.ListTopics(ctx, "seeded", "made", "missing"))(t)
 		wantID := "carronade-standin"
 		if opts.Discard {
 			wantID = "carronade-discard"
 		}
-		if meta, err := adm.BrokerMetadata(ctx); err != nil || meta.Cluster != wantID {
-			t.Errorf("got cluster %q, %v; want %q", meta.Cluster, err, wantID)
-		}
+		meta, err := adm.BrokerMetadata(ctx)
+		assert.True(t, err == nil && meta.Cluster == wantID, "got cluster %q, %v; want %q", meta.Cluster, err, wantID)
 		assert.Equal(t, len(topics["seeded"].Partitions), 5, "partitions of the seeded topic")
 		if got := topics["missing"].Err; !errors.Is(got, kerr.UnknownTopicOrPartition) {
 			t.Errorf("got %v for a missing topic, want %v", got, kerr.UnknownTopicOrPartition)
@@ -240,26 +218,17 @@ func TestAdmin(t *testing.T) {
 			return p.ProduceSync(ctx, &kgo.Record{Topic: "made", Partition: partition, Value: []byte("v")}).FirstErr()
 		}
 		assert.OK(t, produce(1))
-		if _, err := adm.CreatePartitions(ctx, 2, "made"); err != nil {
-			t.Fatal(err)
-		}
-		if err := produce(3); err != nil {
-			t.Errorf("producing to an added partition: %v", err)
-		}
-		if _, err := adm.DeleteTopics(ctx, "made"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := adm.CreateTopic(ctx, 1, 1, nil, "made"); err != nil {
-			t.Fatal(err)
-		}
-		ends, err := adm.ListEndOffsets(ctx, "made")
-		assert.OK(t, err)
+		assert.Value(adm.CreatePartitions(ctx, 2, "made"))(t)
+		err = produce(3)
+		assert.True(t, err == nil, "producing to an added partition: %v", err)
+		assert.Value(adm.DeleteTopics(ctx, "made"))(t)
+		assert.Value(adm.CreateTopic(ctx, 1, 1, nil, "made"))(t)
+		ends := assert.Value(adm.ListEndOffsets(ctx, "made"))(t)
 		want := int64(0)
 		if opts.Discard {
 			want = int64(opts.Events)
 		}
-		if o, _ := ends.Lookup("made", 0); o.Offset != want {
-			t.Errorf("got end offset %d of a topic created again, want %d", o.Offset, want)
-		}
+		o, _ := ends.Lookup("made", 0)
+		assert.True(t, o.Offset == want, "got end offset %d of a topic created again, want %d", o.Offset, want)
 	})
 }

@@ -103,37 +103,30 @@ func testKilled(t *testing.T, args []string) {
 			case <-time.After(time.Millisecond):
 			}
 		}
-		process, err := os.FindProcess(child.Pid())
-		assert.OK(t, err)
-		assert.OK(t, process.Kill())
+		assert.OK(t, assert.Value(os.FindProcess(child.Pid()))(t).Kill())
 		<-child.Ended()
 		child = spawn()
-		if want := "was killed; "; !strings.Contains(child.Output(), want) {
-			t.Errorf("got output %q, want it to contain %q", child.Output(), want)
-		}
+		want := "was killed; "
+		assert.True(t, strings.Contains(child.Output(), want), "got output %q, want it to contain %q", child.Output(), want)
 	}
 	close(stop)
 	produced := <-loaded
 	assert.OK(t, producer.Flush(ctx))
-	if got := acked.Load(); got != int64(produced) {
-		t.Fatalf("%d of %d events were acked", got, produced)
-	}
+	got := acked.Load()
+	assert.Must(t, got == int64(produced), "%d of %d events were acked", got, produced)
 
-	ends, err := kadm.NewClient(client()).ListEndOffsets(ctx, "t")
-	assert.OK(t, err)
+	ends := assert.Value(kadm.NewClient(client()).ListEndOffsets(ctx, "t"))(t)
 	stored := int64(0)
 	ends.Each(func(o kadm.ListedOffset) { stored += o.Offset })
-	assert.Equal(t, stored, int64(produced), "events are stored", produced)
+	assert.Equal(t, stored, int64(produced), "events stored")
 	seen := make(map[string]bool)
 	for consumer := client(kgo.ConsumeTopics("t")); len(seen) < produced; {
 		fetches := consumer.PollFetches(ctx)
-		assert.OK(t, fetches.Err(), "%d of %d events are there", len(seen), produced)
+		assert.OK(t, fetches.Err(), "read after %d of %d events", len(seen), produced)
 		fetches.EachRecord(func(r *kgo.Record) { seen[string(r.Value)] = true })
 	}
-	offsets, err := kadm.NewClient(client()).FetchOffsets(ctx, "g")
-	assert.OK(t, err)
-	if o, _ := offsets.Lookup("t", 0); o.At != 7 {
-		t.Errorf("the group's offset is %d, want 7", o.At)
-	}
+	offsets := assert.Value(kadm.NewClient(client()).FetchOffsets(ctx, "g"))(t)
+	o, _ := offsets.Lookup("t", 0)
+	assert.Equal(t, o.At, 7, "the group's offset")
 	assert.OK(t, child.Stop())
 }

@@ -21,13 +21,13 @@ func TestRecord(t *testing.T) {
 		opts.Record, opts.Topics, opts.Events, opts.BatchEvents = path, []Topic{{"t", 1}}, 10, 10
 		s := start(t, opts)
 		cl := client(t, s, kgo.ConsumeTopics("t"), kgo.DefaultProduceTopic("t"))
-		assert.OK(t, cl.ProduceSync(deadline(t), values(events)...).FirstErr())
+		assert.OK(t, cl.ProduceSync(testkit.Minute(t), values(events)...).FirstErr())
 		want := int64(events)
 		if opts.Discard {
 			want += 10 // synthetic records at the start
 		}
 		for got := int64(0); got < want; {
-			f := cl.PollFetches(deadline(t))
+			f := cl.PollFetches(testkit.Minute(t))
 			assert.OK(t, f.Err())
 			got += int64(f.NumRecords())
 		}
@@ -42,12 +42,10 @@ func TestRecord(t *testing.T) {
 			if err1 != nil || err2 != nil || r[4] != "0" || offset != next[r[2]] {
 				t.Fatalf("%q: want the offset %d of partition 0", r, next[r[2]])
 			}
-			if next[r[2]] += n; r[7] == "" || r[8] == "" || r[9] == "" {
-				t.Errorf("%q is not answered", r)
-			}
+			next[r[2]] += n
+			assert.True(t, r[7] != "" && r[8] != "" && r[9] != "", "%q is not answered", r)
 		}
-		if next["produce"] != want || next["fetch"] != want {
-			t.Errorf("produced up to %d, fetched up to %d, want %d", next["produce"], next["fetch"], want)
-		}
+		assert.True(t, next["produce"] == want && next["fetch"] == want,
+			"produced up to %d, fetched up to %d, want %d", next["produce"], next["fetch"], want)
 	})
 }

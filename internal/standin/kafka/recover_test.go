@@ -26,11 +26,9 @@ import (
 func written(t testing.TB) (dir string, batches [][]byte) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "data")
-	s, err := Start(Options{Listen: "127.0.0.1:0", DataDir: dir, Topics: []Topic{{"t", 1}}})
-	assert.OK(t, err)
+	s := assert.Value(Start(Options{Listen: "127.0.0.1:0", DataDir: dir, Topics: []Topic{{"t", 1}}}))(t)
 	defer s.Close()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(s.Addr()), kgo.DefaultProduceTopic("t"))
-	assert.OK(t, err)
+	cl := assert.Value(kgo.NewClient(kgo.SeedBrokers(s.Addr()), kgo.DefaultProduceTopic("t")))(t)
 	for range 3 {
 		assert.OK(t, cl.ProduceSync(t.Context(), values(10)...).FirstErr())
 	}
@@ -39,8 +37,7 @@ func written(t testing.TB) (dir string, batches [][]byte) {
 	assert.OK(t, kadm.NewClient(cl).CommitAllOffsets(t.Context(), "g", offsets))
 	cl.Close()
 	assert.OK(t, s.Close())
-	data, err := os.ReadFile(segmentFile(dir))
-	assert.OK(t, err)
+	data := assert.Value(os.ReadFile(segmentFile(dir)))(t)
 	return dir, split(t, data)
 }
 
@@ -48,9 +45,8 @@ func written(t testing.TB) (dir string, batches [][]byte) {
 func split(t testing.TB, data []byte) (batches [][]byte) {
 	t.Helper()
 	whole, at := 0, 0
-	if n := wholeBatches(data, func(storedBatch) { whole++ }); n != len(data) {
-		t.Fatalf("%d of %d bytes are batches", n, len(data))
-	}
+	n := wholeBatches(data, func(storedBatch) { whole++ })
+	assert.Must(t, n == len(data), "%d of %d bytes are batches", n, len(data))
 	for range whole {
 		size := 12 + int(binary.BigEndian.Uint32(data[at+8:]))
 		batches = append(batches, data[at:at+size])
@@ -72,15 +68,11 @@ func killed(t *testing.T, dir string) {
 func TestOneBrokerPerFolder(t *testing.T) {
 	t.Parallel()
 	opts := Options{DataDir: t.TempDir(), MaxMessage: 1 << 20, Retain: 1 << 20}
-	first, err := startBroker(opts, "127.0.0.1:1")
-	assert.OK(t, err)
-	if _, err := startBroker(opts, "127.0.0.1:2"); err == nil || !strings.Contains(err.Error(), "another stand-in uses the folder") {
-		t.Errorf("a second broker: %v", err)
-	}
+	first := assert.Value(startBroker(opts, "127.0.0.1:1"))(t)
+	_, err := startBroker(opts, "127.0.0.1:2")
+	assert.ErrorHas(t, err, "another stand-in uses the folder", "a second broker")
 	assert.OK(t, first.close())
-	again, err := startBroker(opts, "127.0.0.1:2")
-	assert.OK(t, err)
-	assert.OK(t, again.close())
+	assert.OK(t, assert.Value(startBroker(opts, "127.0.0.1:2"))(t).close())
 }
 
 // TestTornTail cuts the files at each place where a kill can, and checks that all
@@ -88,7 +80,7 @@ func TestOneBrokerPerFolder(t *testing.T) {
 func TestTornTail(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Parallel()
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		tear func(t *testing.T, dir string, batches [][]byte)
 		said string
@@ -110,65 +102,51 @@ func TestTornTail(t *testing.T) {
 		{"a producer", func(t *testing.T, dir string, _ [][]byte) {
 			extend(t, filepath.Join(dir, "pids.log"), []byte{200})
 		}, "pids.log: cut off the last 1 byte of ", 30},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir, batches := written(t)
 			killed(t, dir)
 			test.tear(t, dir, batches)
 			for i := range 2 { // the second start must find nothing to mend
 				var log bytes.Buffer
-				s, err := Start(Options{Listen: "127.0.0.1:0", DataDir: dir, Log: &log})
-				assert.OK(t, err)
-				if i == 0 && !strings.Contains(log.String(), test.said) {
-					t.Errorf("it said %q, want %q", log.String(), test.said)
-				}
+				s := assert.Value(Start(Options{Listen: "127.0.0.1:0", DataDir: dir, Log: &log}))(t)
+				assert.True(t, i != 0 || strings.Contains(log.String(), test.said), "it said %q, want %q", log.String(), test.said)
 				if i == 1 && (strings.Contains(log.String(), "cut off") || !strings.Contains(log.String(), "was killed; ")) {
 					t.Errorf("the second time it said %q", log.String())
 				}
 				cl := client(t, s, kgo.ConsumeTopics("t"))
-				assert.OK(t, cl.ProduceSync(deadline(t), values(5)...).FirstErr())
-				if got := consume(deadline(t), t, cl, test.want+5*(i+1)); len(got) != test.want+5*(i+1) {
-					t.Errorf("got %d events, want %d", len(got), test.want+5*(i+1))
-				}
-				offsets, err := kadm.NewClient(cl).FetchOffsets(deadline(t), "g")
-				if o, ok := offsets.Lookup("t", 0); err != nil || !ok || o.At != 12 {
-					t.Errorf("got offset %d of the group, %v, want 12", o.At, err)
-				}
+				assert.OK(t, cl.ProduceSync(testkit.Minute(t), values(5)...).FirstErr())
+				assert.Equal(t, len(consume(testkit.Minute(t), t, cl, test.want+5*(i+1))), test.want+5*(i+1), "events")
+				offsets, err := kadm.NewClient(cl).FetchOffsets(testkit.Minute(t), "g")
+				o, ok := offsets.Lookup("t", 0)
+				assert.True(t, err == nil && ok && o.At == 12, "got offset %d of the group, %v, want 12", o.At, err)
 				cl.Close()
 				assert.OK(t, s.Close())
 				killed(t, dir)
 			}
-			index, err := os.ReadFile(strings.TrimSuffix(segmentFile(dir), "dat") + "idx")
-			assert.OK(t, err)
-			if want := indexEntrySize * (test.want/10 + 2); len(index) != want {
-				t.Errorf("the index has %d bytes, want %d", len(index), want)
-			}
+			index := assert.Value(os.ReadFile(strings.TrimSuffix(segmentFile(dir), "dat") + "idx"))(t)
+			want := indexEntrySize * (test.want/10 + 2)
+			assert.True(t, len(index) == want, "the index has %d bytes, want %d", len(index), want)
 		})
 	}
 }
 
 func extend(t *testing.T, path string, b []byte) {
 	t.Helper()
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	assert.OK(t, err)
+	f := assert.Value(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(t)
 	defer f.Close()
-	if _, err := f.Write(b); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(f.Write(b))(t)
 }
 
 func shorten(t *testing.T, path string, by int) {
 	t.Helper()
-	info, err := os.Stat(path)
-	assert.OK(t, err)
-	assert.OK(t, os.Truncate(path, info.Size()-int64(by)))
+	assert.OK(t, os.Truncate(path, assert.Value(os.Stat(path))(t).Size()-int64(by)))
 }
 
 // TestSaysWhatSurvives checks what a broker says about its data when it starts.
 func TestSaysWhatSurvives(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	tests := []struct {
+	for _, test := range []struct {
 		opts Options
 		want string // a regular expression
 	}{
@@ -177,16 +155,12 @@ func TestSaysWhatSurvives(t *testing.T) {
 		{Options{}, `until the stand-in stops; --data-dir keeps them`},
 		{Options{InMemory: true}, `in memory, until the end of this process`},
 		{Options{Discard: true}, `discarded`},
-	}
-	for _, test := range tests {
+	} {
 		var log bytes.Buffer
 		test.opts.Listen, test.opts.Log = "127.0.0.1:0", &log
-		s, err := Start(test.opts)
-		assert.OK(t, err)
-		assert.OK(t, s.Close())
-		if !regexp.MustCompile("^the data are .*" + test.want + "\n$").MatchString(log.String()) {
-			t.Errorf("it said %q, want %q", log.String(), test.want)
-		}
+		assert.OK(t, assert.Value(Start(test.opts))(t).Close())
+		assert.True(t, regexp.MustCompile("^the data are .*"+test.want+"\n$").MatchString(log.String()),
+			"it said %q, want %q", log.String(), test.want)
 	}
 	for _, opts := range []Options{{DataDir: "d", InMemory: true}, {DataDir: "d", Discard: true}, {Fsync: true, InMemory: true}, {Fsync: true}} {
 		assert.True(t, opts.Check() != nil, "%+v: got no error, want one", opts)
@@ -198,28 +172,22 @@ func TestLoginsOfOptions(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	for _, password := range []string{"first", "second"} {
-		s, err := Start(Options{Listen: "127.0.0.1:0", DataDir: dir, SASL: []Login{{"PLAIN", "alice", password}}})
-		assert.OK(t, err)
+		s := assert.Value(Start(Options{Listen: "127.0.0.1:0", DataDir: dir, SASL: []Login{{"PLAIN", "alice", password}}}))(t)
 		cl := client(t, s, kgo.SASL(plain.Auth{User: "alice", Pass: password}.AsMechanism()))
-		if err := cl.Ping(deadline(t)); err != nil {
-			t.Errorf("with the %s password: %v", password, err)
-		}
+		assert.OK(t, cl.Ping(testkit.Minute(t)), "with the %s password", password)
 		cl.Close()
 		assert.OK(t, s.Close())
 	}
-	info, err := os.Stat(dir)
-	assert.OK(t, err)
-	if got := info.Mode().Perm() & 0o077; os.PathSeparator == '/' && got != 0 {
-		t.Errorf("others may read the data and the logins: %v", info.Mode())
-	}
+	info := assert.Value(os.Stat(dir))(t)
+	got := info.Mode().Perm() & 0o077
+	assert.True(t, os.PathSeparator != '/' || got == 0, "others may read the data and the logins: %v", info.Mode())
 }
 
 // TestTopicsOfOptions starts a broker on the data of one with other topics.
 func TestTopicsOfOptions(t *testing.T) {
 	t.Parallel()
 	dir, _ := written(t)
-	s, err := Start(Options{Listen: "127.0.0.1:0", DataDir: dir, Topics: []Topic{{"t", 1}, {"u", 4}}})
-	assert.OK(t, err)
+	s := assert.Value(Start(Options{Listen: "127.0.0.1:0", DataDir: dir, Topics: []Topic{{"t", 1}, {"u", 4}}}))(t)
 	assert.Equal(t, len(s.(*front).broker.cluster.PartitionInfos("u")), 4, "partitions of the new topic")
 	assert.OK(t, s.Close())
 	want := "topic t exists with 1 partitions, not 3"
@@ -237,18 +205,16 @@ func TestTopicsOfOptions(t *testing.T) {
 func FuzzRecover(f *testing.F) {
 	dir, batches := written(f)
 	var files []string
-	if err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			files = append(files, path)
 		}
 		return err
-	}); err != nil {
-		f.Fatal(err)
-	}
+	})
+	assert.OK(f, err)
 	contents := make(map[string][]byte)
 	for i, path := range files {
-		data, err := os.ReadFile(path)
-		assert.OK(f, err)
+		data := assert.Value(os.ReadFile(path))(f)
 		contents[path] = data
 		for _, at := range []int{0, len(data) / 3, len(data) - 1} {
 			f.Add(uint8(i), uint32(at), byte(0x55), false, true)
@@ -280,11 +246,7 @@ func FuzzRecover(f *testing.F) {
 		if err != nil {
 			return
 		}
-		defer func() {
-			if err := b.close(); err != nil {
-				t.Error(err)
-			}
-		}()
+		defer func() { assert.OK(t, b.close()) }()
 		got := stored(t, b)
 		assert.Must(t, len(got) <= len(batches), "got %d batches, want at most %d", len(got), len(batches))
 		for i := range got {
@@ -308,8 +270,7 @@ func stored(t *testing.T, b *broker) [][]byte {
 	if info == nil {
 		return nil
 	}
-	conn, err := b.dial(pipeAddr("127.0.0.1:1"))
-	assert.OK(t, err)
+	conn := assert.Value(b.dial(pipeAddr("127.0.0.1:1")))(t)
 	defer conn.Close()
 	req := kmsg.NewPtrFetchRequest()
 	req.SetVersion(12)

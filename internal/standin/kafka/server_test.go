@@ -42,13 +42,10 @@ func TestServerAnswersWhenServed(t *testing.T) {
 		cl := dial(t, s)
 		begin := time.Now()
 		first, second, third := produceOf(t, 1, 1), produceOf(t, 5, 1), produceOf(t, 1000, 1)
-		if _, err := cl.nc.Write(append(append(frameOf(first), frameOf(second)...), frameOf(third)...)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Value(cl.nc.Write(append(append(frameOf(first), frameOf(second)...), frameOf(third)...)))(t)
 		for i, want := range []time.Duration{100 * time.Millisecond, 600 * time.Millisecond} {
-			if got := code(cl.receive(first)); got != 0 {
-				t.Fatalf("answer %d is error %d", i, got)
-			}
+			got := code(cl.receive(first))
+			assert.Must(t, got == 0, "answer %d is error %d", i, got)
 			if got := time.Since(begin); got < want {
 				t.Errorf("answer %d came after %v, want %v at least", i, got, want)
 			}
@@ -69,14 +66,12 @@ func TestServerRefuses(t *testing.T) {
 		if err := kerr.ErrorForCode(code(raw.ask(produceOf(t, 10, 1)))); !errors.Is(err, kerr.ThrottlingQuotaExceeded) {
 			t.Fatalf("got %v from a batch that does not fit, want that the quota is exceeded", err)
 		}
-		if got := s.Counts(); got.Refused != 10 || got.Events != 0 {
-			t.Errorf("counted %+v, want 10 refused", got)
-		}
+		got := s.Counts()
+		assert.True(t, got.Refused == 10 && got.Events == 0, "counted %+v, want 10 refused", got)
 		raw.send(produceOf(t, 10, 0))
-		assert.Equal(t, code(raw.ask(produceOf(t, 3, 1))), 0, "got error from a batch for which there is room")
-		if got := s.Counts(); got.Refused != 20 || got.Events != 3 {
-			t.Errorf("counted %+v, want 20 refused and 3 taken", got)
-		}
+		assert.Equal(t, code(raw.ask(produceOf(t, 3, 1))), 0, "error from a batch for which there is room")
+		got = s.Counts()
+		assert.True(t, got.Refused == 20 && got.Events == 3, "counted %+v, want 20 refused and 3 taken", got)
 		// What was refused is not in the log.
 		want := int64(3)
 		if opts.Discard {
@@ -89,7 +84,7 @@ func TestServerRefuses(t *testing.T) {
 		rt.Topic, rp.Timestamp = "t", -1
 		rt.Partitions = append(rt.Partitions, rp)
 		req.Topics = append(req.Topics, rt)
-		assert.Equal(t, raw.ask(req).(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0].Offset, want, "the log ends at")
+		assert.Equal(t, raw.ask(req).(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0].Offset, want, "end of the log")
 	})
 }
 
@@ -102,9 +97,8 @@ func TestServerAndAcksNone(t *testing.T) {
 		raw := dial(t, s)
 		begin := time.Now()
 		raw.send(produceOf(t, 4, 0))
-		if got := code(raw.ask(produceOf(t, 1, 1))); got != 0 {
-			t.Fatalf("got error %d", got)
-		}
+		got := code(raw.ask(produceOf(t, 1, 1)))
+		assert.Must(t, got == 0, "got error %d", got)
 		if got := time.Since(begin); got < 500*time.Millisecond {
 			t.Errorf("answered after %v, want 500ms at least: four others are served before", got)
 		}
@@ -128,9 +122,7 @@ func TestServerInRecord(t *testing.T) {
 		for range n {
 			all = append(all, frameOf(produceOf(t, 1, 1))...)
 		}
-		if _, err := raw.nc.Write(all); err != nil {
-			t.Fatal(err)
-		}
+		assert.Value(raw.nc.Write(all))(t)
 		for range n {
 			raw.receive(produceOf(t, 1, 1))
 		}
@@ -142,9 +134,8 @@ func TestServerInRecord(t *testing.T) {
 			arrived, err1 := strconv.ParseInt(r[7], 10, 64)
 			writing, err2 := strconv.ParseInt(r[8], 10, 64)
 			assert.Must(t, err1 == nil && err2 == nil, "%q is not answered", r)
-			if served = max(served, arrived) + int64(time.Millisecond); writing < served {
-				t.Errorf("an answer left %d ns before its event was served", served-writing)
-			}
+			served = max(served, arrived) + int64(time.Millisecond)
+			assert.True(t, writing >= served, "an answer left %d ns before its event was served", served-writing)
 		}
 	})
 }

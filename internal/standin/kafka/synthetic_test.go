@@ -21,12 +21,9 @@ func checkBatches(t testing.TB, data []byte) (batches []kmsg.RecordBatch) {
 		assert.Must(t, size <= len(data), "a batch of %d bytes in %d", size, len(data))
 		var b kmsg.RecordBatch
 		assert.OK(t, b.ReadFrom(data[:size]))
-		if got, want := uint32(b.CRC), crc32.Checksum(data[21:size], crc32.MakeTable(crc32.Castagnoli)); got != want {
-			t.Errorf("checksum %x, want %x", got, want)
-		}
-		if b.Magic != 2 || b.NumRecords != b.LastOffsetDelta+1 {
-			t.Errorf("got %d records of format %d up to %d", b.NumRecords, b.Magic, b.LastOffsetDelta)
-		}
+		assert.Equal(t, uint32(b.CRC), crc32.Checksum(data[21:size], crc32.MakeTable(crc32.Castagnoli)), "checksum")
+		assert.True(t, b.Magic == 2 && b.NumRecords == b.LastOffsetDelta+1,
+			"got %d records of format %d up to %d", b.NumRecords, b.Magic, b.LastOffsetDelta)
 		rest := b.Records
 		for i := range b.NumRecords {
 			n, used := binary.Varint(rest)
@@ -35,7 +32,7 @@ func checkBatches(t testing.TB, data []byte) (batches []kmsg.RecordBatch) {
 			assert.True(t, r.OffsetDelta == i && r.Key == nil, "record %d has delta %d, key %q", i, r.OffsetDelta, r.Key)
 			rest = rest[used+int(n):]
 		}
-		assert.True(t, len(rest) <= 0, "%d bytes after the last record", len(rest))
+		assert.True(t, len(rest) == 0, "%d bytes after the last record", len(rest))
 		batches = append(batches, b)
 		data = data[size:]
 	}
@@ -54,10 +51,9 @@ func TestSynthetic(t *testing.T) {
 				data := append([]byte(nil), b.data[:b.size(k)]...)
 				b.head(data[:batchHead], 12345, k)
 				got := checkBatches(t, data)
-				if len(got) != 1 || got[0].FirstOffset != 12345 || int(got[0].NumRecords) != k {
-					t.Errorf("got %d batches, want one of %d records at 12345", len(got), k)
-				}
-				assert.Equal(t, got[0].MaxTimestamp, 1700000000000, "got time")
+				assert.True(t, len(got) == 1 && got[0].FirstOffset == 12345 && int(got[0].NumRecords) == k,
+					"got %d batches, want one of %d records at 12345", len(got), k)
+				assert.Equal(t, got[0].MaxTimestamp, 1700000000000, "time")
 			}
 		})
 	}

@@ -25,43 +25,33 @@ type rawClient struct {
 
 func dial(t *testing.T, s Server) rawClient {
 	t.Helper()
-	nc, err := net.Dial("tcp", s.Addr())
-	assert.OK(t, err)
+	nc := assert.Value(net.Dial("tcp", s.Addr()))(t)
 	t.Cleanup(func() { nc.Close() })
-	assert.OK(t, nc.SetDeadline(time.Now().Add(30*time.Second)))
+	assert.OK(t, nc.SetDeadline(time.Now().Add(time.Minute)))
 	return rawClient{t, nc}
 }
 
 func (r rawClient) send(req kmsg.Request) {
 	r.t.Helper()
-	if _, err := r.nc.Write(frameOf(req)); err != nil {
-		r.t.Fatal(err)
-	}
+	assert.Value(r.nc.Write(frameOf(req)))(r.t)
 }
 
 // receive reads the answer to a request of the given kind.
 func (r rawClient) receive(req kmsg.Request) kmsg.Response {
 	r.t.Helper()
 	var size [4]byte
-	if _, err := io.ReadFull(r.nc, size[:]); err != nil {
-		r.t.Fatal(err)
-	}
+	assert.Value(io.ReadFull(r.nc, size[:]))(r.t)
 	b := make([]byte, binary.BigEndian.Uint32(size[:]))
-	if _, err := io.ReadFull(r.nc, b); err != nil {
-		r.t.Fatal(err)
-	}
+	assert.Value(io.ReadFull(r.nc, b))(r.t)
 	resp := req.ResponseKind()
 	skip := 4
 	if resp.IsFlexible() {
 		skip++
 	}
-	if err := resp.ReadFrom(b[skip:]); err != nil {
-		r.t.Fatal(err)
-	}
+	assert.OK(r.t, resp.ReadFrom(b[skip:]))
 	// kmsg must have decoded all of the answer.
-	if got := len(resp.AppendTo(nil)); got != len(b)-skip {
-		r.t.Errorf("an answer of %d bytes, of which %d are decoded", len(b)-skip, got)
-	}
+	got := len(resp.AppendTo(nil))
+	assert.True(r.t, got == len(b)-skip, "an answer of %d bytes, of which %d are decoded", len(b)-skip, got)
 	return resp
 }
 
@@ -157,12 +147,11 @@ func TestProduceVersions(t *testing.T) {
 				add("missing", 0, unknown, 5)
 				add("two", 0, 0, 2000)
 				before := s.Counts()
-				got := cl.ask(req)
-				assert.NoDiff(t, cmp.Diff(want, got, cmp.Comparer(sameTags)), "answer")
+				assert.NoDiff(t, cmp.Diff(want, cl.ask(req), cmp.Comparer(sameTags)), "answer")
 				after := s.Counts()
 				assert.Equal(t, after.Events-before.Events, 2704, "counted events")
 				assert.Equal(t, after.Batches-before.Batches, 4, "counted batches")
-				assert.Equal(t, after.Refused-before.Refused, 10, "counted events refused")
+				assert.Equal(t, after.Refused-before.Refused, 10, "refused events counted")
 			})
 		}
 	})
@@ -227,7 +216,7 @@ func TestNotBatches(t *testing.T) {
 		copy(data[at:], b)
 		return data
 	}
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		data []byte
 	}{
@@ -238,8 +227,7 @@ func TestNotBatches(t *testing.T) {
 		{"a negative length", change(8, 255)},
 		{"a length of nothing", change(8, 0, 0, 0, 0)},
 		{"a good one first", append(bytes.Clone(good), 1, 2, 3)},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := start(t, opts)
 			cl := dial(t, s)
@@ -254,7 +242,7 @@ func TestNotBatches(t *testing.T) {
 			rt.Partitions = append(rt.Partitions, rp)
 			req.Topics = append(req.Topics, rt)
 			resp := cl.ask(req).(*kmsg.ProduceResponse)
-			assert.Equal(t, resp.Topics[0].Partitions[0].ErrorCode, codeCorruptMessage, "got code")
+			assert.Equal(t, resp.Topics[0].Partitions[0].ErrorCode, codeCorruptMessage, "code")
 			assert.Equal(t, s.Counts().Events, 0, "counted events")
 		})
 	}
@@ -276,9 +264,7 @@ func TestNotKafka(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				cl := dial(t, s)
-				if _, err := cl.nc.Write([]byte(bytes)); err != nil {
-					t.Fatal(err)
-				}
+				assert.Value(cl.nc.Write([]byte(bytes)))(t)
 				if n, err := cl.nc.Read(make([]byte, 1)); n != 0 || err == nil {
 					t.Errorf("got %d bytes, %v; want the connection closed", n, err)
 				} else if errors.Is(err, os.ErrDeadlineExceeded) {

@@ -11,6 +11,7 @@ import (
 	"carronade/internal/standin/riemann"
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	wire "carronade/internal/wire/riemann"
 )
 
@@ -48,10 +49,7 @@ func BenchmarkSink(b *testing.B) {
 				if how == "discard" {
 					args = append(args, "--discard")
 				}
-				child, err := standin.Spawn(b.Context(), "", args...)
-				if err != nil {
-					b.Fatal(err)
-				}
+				child := assert.Value(standin.Spawn(b.Context(), "", args...))(b)
 				defer func() {
 					if err := child.Stop(); err != nil {
 						b.Fatal(err, child.Output())
@@ -64,9 +62,7 @@ func BenchmarkSink(b *testing.B) {
 				frame := wire.AppendFramed(nil, &msg)
 				before, own := system.CPUOf(child.Pid()), system.CPUOf(os.Getpid())
 				b.ResetTimer()
-				if err := pour(child.Addr(), frame, b.N); err != nil {
-					b.Fatal(err)
-				}
+				assert.OK(b, pour(child.Addr(), frame, b.N))
 				elapsed := b.Elapsed()
 				b.StopTimer()
 				n := float64(b.N)

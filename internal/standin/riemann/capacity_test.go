@@ -2,7 +2,6 @@ package riemann
 
 import (
 	"bufio"
-	"context"
 	"io"
 	"net"
 	"net/http"
@@ -36,19 +35,16 @@ func TestServerAnswersWhenServed(t *testing.T) {
 		begin := time.Now()
 		p.send(events(1), events(5), events(1000))
 		for i, want := range []time.Duration{100 * time.Millisecond, 600 * time.Millisecond} {
-			if m := p.answer(); !m.OK {
-				t.Fatalf("answer %d is %+v", i, m)
-			}
-			if got := time.Since(begin); got < want {
-				t.Errorf("answer %d came after %v, want %v at least", i, got, want)
-			}
+			m := p.answer()
+			assert.Must(t, m.OK, "answer %d is %+v", i, m)
+			got := time.Since(begin)
+			assert.True(t, got >= want, "answer %d came after %v, want %v at least", i, got, want)
 		}
 		// The third would come after 100 s; the connection's deadline is earlier.
 	})
 	t.Run("WebSocket", func(t *testing.T) {
 		s := start(t, Options{Capacity: limited(1, 100), Web: "127.0.0.1:0"})
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		defer cancel()
+		ctx := testkit.Minute(t)
 		c, _, err := websocket.Dial(ctx, "ws://"+s.AddrOf("ws")+"/events", nil) //nolint:bodyclose // there is none
 		assert.OK(t, err)
 		defer c.CloseNow()
@@ -56,12 +52,10 @@ func TestServerAnswersWhenServed(t *testing.T) {
 		for range 100 { // the last is served after 100 s
 			assert.OK(t, c.Write(ctx, websocket.MessageText, []byte(`{"service":"c"}`)))
 		}
-		if _, answer, err := c.Read(ctx); err != nil || string(answer) != "{}" {
-			t.Fatalf("got %s, %v", answer, err)
-		}
-		if got := time.Since(begin); got < time.Second {
-			t.Errorf("answered after %v, want 1 s at least", got)
-		}
+		_, answer, err := c.Read(ctx)
+		assert.Must(t, err == nil && string(answer) == "{}", "got %s, %v", answer, err)
+		got := time.Since(begin)
+		assert.True(t, got >= time.Second, "answered after %v, want 1 s at least", got)
 	})
 	t.Run("HTTP", func(t *testing.T) {
 		s := start(t, Options{Capacity: limited(10, 10), Web: "127.0.0.1:0"})
@@ -75,9 +69,8 @@ func TestServerAnswersWhenServed(t *testing.T) {
 			all, err := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			assert.True(t, err == nil && string(all) == strings.Repeat("{}\n", 8), "got %q, %v", all, err)
-			if got := time.Since(begin); got < 800*time.Millisecond {
-				t.Errorf("answered after %v, want 800ms at least", got)
-			}
+			got := time.Since(begin)
+			assert.True(t, got >= 800*time.Millisecond, "answered after %v, want 800ms at least", got)
 		}
 	})
 }
@@ -92,20 +85,15 @@ func TestServerRefuses(t *testing.T) {
 	if m := p.answer(); m.OK || m.Error != "queue is full" {
 		t.Errorf("got %+v, want that the queue is full", m)
 	}
-	if kept, _ := p.find("true"); len(kept) != 0 {
-		t.Errorf("kept %q", kept)
-	}
-	nc, err := net.Dial("udp", s.AddrOf("udp"))
-	assert.OK(t, err)
+	kept, _ := p.find("true")
+	assert.True(t, len(kept) == 0, "kept %q", kept)
+	nc := assert.Value(net.Dial("udp", s.AddrOf("udp")))(t)
 	defer nc.Close()
 	m := events(5)
-	if _, err := nc.Write(wire.AppendMsg(nil, &m)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(nc.Write(wire.AppendMsg(nil, &m)))(t)
 	waitMessages(t, s, 3)
-	if got := s.Counts(); got.Refused != 15 || got.Events != 0 {
-		t.Errorf("counted %+v, want 15 refused", got)
-	}
+	got := s.Counts()
+	assert.True(t, got.Refused == 15 && got.Events == 0, "counted %+v, want 15 refused", got)
 }
 
 // TestServerEnds: an answer that is due in a quarter of an hour does not delay the
@@ -114,14 +102,10 @@ func TestServerEnds(t *testing.T) {
 	t.Parallel()
 	s := start(t, Options{Capacity: limited(0.001, 2), Web: "127.0.0.1:0"})
 	nc := dial(t, s.AddrOf("ws"))
-	if _, err := io.WriteString(nc, "PUT /events HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 16\r\n\r\n{\"service\":\"c\"}\n"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(nc, "PUT /events HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 16\r\n\r\n{\"service\":\"c\"}\n")
+	assert.OK(t, err)
 	waitMessages(t, s, 1)
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	if line, err := bufio.NewReader(nc).ReadString('\n'); err == nil {
-		t.Errorf("got %q, want no answer", line)
-	}
+	assert.OK(t, s.Close())
+	line, err := bufio.NewReader(nc).ReadString('\n')
+	assert.True(t, err != nil, "got %q, want no answer", line)
 }

@@ -26,13 +26,7 @@ func startEverywhere(t *testing.T) (*Server, *testkit.Certificates) {
 // answered.
 func waitMessages(t *testing.T, s *Server, n uint64) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); s.Counts().Messages < n; <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("got %d messages, want %d", s.Counts().Messages, n)
-		}
-	}
+	testkit.Until(t, "the server has the messages", func() bool { return s.Counts().Messages >= n })
 }
 
 // TestRiemannClient sends with the C client, over each transport, and reads
@@ -40,15 +34,14 @@ func waitMessages(t *testing.T, s *Server, n uint64) {
 func TestRiemannClient(t *testing.T) {
 	t.Parallel()
 	s, certs := startEverywhere(t)
-	tests := []struct {
+	for _, test := range []struct {
 		name, addr string
 		how        []string
 	}{
 		{"tcp", s.Addr(), []string{"-T"}},
 		{"udp", s.AddrOf("udp"), []string{"-U"}},
 		{"tls", s.AddrOf("tls"), certs.ClientOptions()},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			before, began := s.Counts().Messages, time.Now().Unix()
 			send := func(args ...string) {
@@ -116,7 +109,7 @@ func TestRubyClient(t *testing.T) {
 	t.Parallel()
 	s, certs := startEverywhere(t)
 	at := time.Now().Unix() - 5
-	tests := []struct {
+	for _, test := range []struct {
 		name, addr string
 		udp        bool
 		certs      *testkit.Certificates
@@ -124,8 +117,7 @@ func TestRubyClient(t *testing.T) {
 		{"tcp", s.Addr(), false, nil},
 		{"udp", s.AddrOf("udp"), true, nil},
 		{"tls", s.AddrOf("tls"), false, certs},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			before := s.Counts().Messages
 			testkit.RiemannRubySend(t, test.addr, test.udp, test.certs,
@@ -134,7 +126,7 @@ func TestRubyClient(t *testing.T) {
 			waitMessages(t, s, before+2)
 			got := testkit.RiemannQuery(t, s.Addr(), fmt.Sprintf(`service =~ "ruby %s%%"`, test.name))
 			for i := range got {
-				assert.Equal(t, got[i].Time, at, "got time")
+				assert.Equal(t, got[i].Time, at, "time")
 			}
 			began := at
 			compare(t, got, []testkit.RiemannEvent{
@@ -162,11 +154,9 @@ rescue Riemann::Client::ServerError => e
   print "error: ", e.message
 end`
 	host, port, _ := strings.Cut(s.Addr(), ":")
-	if out := testkit.RiemannRuby(t, script, host, port); !strings.Contains(out, "error: no room") {
-		t.Errorf("got %q, want the server's error text", out)
-	}
+	out := testkit.RiemannRuby(t, script, host, port)
+	assert.True(t, strings.Contains(out, "error: no room"), "got %q, want the server's error text", out)
 	_, certs := startEverywhere(t)
-	if out, err := testkit.TryRiemannClient(t, s.Addr(), append([]string{"send", "-S", "x"}, certs.ClientOptions()...)...); err == nil {
-		t.Errorf("TLS to a plain port: got %q, want a failure", out)
-	}
+	out, err := testkit.TryRiemannClient(t, s.Addr(), append([]string{"send", "-S", "x"}, certs.ClientOptions()...)...)
+	assert.True(t, err != nil, "TLS to a plain port: got %q, want a failure", out)
 }

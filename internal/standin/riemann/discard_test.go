@@ -60,19 +60,13 @@ func TestDiscardSplit(t *testing.T) {
 				continue // within the long message
 			}
 			cuts = append(cuts, cut)
-			if _, err := p.Write(append(bytes.Clone(first), all[:cut]...)); err != nil {
-				t.Fatal(err)
-			}
-			if m := p.answer(); !m.OK {
-				t.Fatalf("cut at %d: the first answer is %+v", cut, m)
-			}
-			if _, err := p.Write(all[cut:]); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(p.Write(append(bytes.Clone(first), all[:cut]...)))(t)
+			m := p.answer()
+			assert.Must(t, m.OK, "cut at %d: the first answer is %+v", cut, m)
+			assert.Value(p.Write(all[cut:]))(t)
 			for i := range msgs {
-				if m := p.answer(); m.OK != (i != 7) || len(m.Events) != 0 {
-					t.Fatalf("cut at %d: answer %d is %+v", cut, i, m)
-				}
+				m := p.answer()
+				assert.Must(t, m.OK == (i != 7) && len(m.Events) == 0, "cut at %d: answer %d is %+v", cut, i, m)
 			}
 		}
 		n := uint64(len(cuts))
@@ -96,30 +90,22 @@ func TestDiscardRefuses(t *testing.T) {
 		} {
 			p := dial(t, s.Addr())
 			whole := framesOf(message("a"), wire.Msg{Query: "true"}, message("b"))
-			if _, err := p.Write(append(whole, test.bytes...)); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(p.Write(append(whole, test.bytes...)))(t)
 			for i := range 3 {
-				if m := p.answer(); !m.OK {
-					t.Errorf("%s: answer %d is %+v", test.name, i, m)
-				}
+				m := p.answer()
+				assert.True(t, m.OK, "%s: answer %d is %+v", test.name, i, m)
 			}
-			if n, err := p.Read(make([]byte, 1)); n != 0 || err == nil {
-				t.Errorf("%s: got %d bytes, %v; want a closed connection", test.name, n, err)
-			}
+			n, err := p.Read(make([]byte, 1))
+			assert.True(t, n == 0 && err != nil, "%s: got %d bytes, %v; want a closed connection", test.name, n, err)
 			other.send(message("c"))
-			if m := other.answer(); !m.OK {
-				t.Errorf("%s: another connection got %+v", test.name, m)
-			}
+			m := other.answer()
+			assert.True(t, m.OK, "%s: another connection got %+v", test.name, m)
 			wants = append(wants, "connection from "+p.LocalAddr().String(), test.want)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		err := s.Close()
+		assert.True(t, err == nil, "%v", err)
 		for _, want := range wants {
-			if !strings.Contains(log.String(), want) {
-				t.Errorf("logged %q, want %q", log.String(), want)
-			}
+			assert.True(t, strings.Contains(log.String(), want), "logged %q, want %q", log.String(), want)
 		}
 	})
 }
@@ -182,9 +168,8 @@ func TestDiscardSlowReader(t *testing.T) {
 		assert.True(t, last < messages, "%d messages were read, want fewer", last)
 		found := wire.Msg{HasOK: true, OK: true, Events: []wire.Event{{Service: StandinService, State: "ok"}}}
 		want := int64(rounds * queries * (len(framesOf(found)) + acks*wire.AckSize))
-		if n, err := io.Copy(io.Discard, io.LimitReader(p, want)); n != want || err != nil {
-			t.Errorf("got %d bytes of answers, %v; want %d", n, err, want)
-		}
+		n, err := io.Copy(io.Discard, io.LimitReader(p, want))
+		assert.True(t, n == want && err == nil, "got %d bytes of answers, %v; want %d", n, err, want)
 		if err := <-wrote; err != nil || s.Counts().Messages != messages || s.Counts().Queries != rounds*queries {
 			t.Errorf("wrote: %v; counted %+v", err, s.Counts())
 		}
@@ -198,9 +183,7 @@ func TestDiscardCloses(t *testing.T) {
 		for i := range 60 {
 			p := dial(t, s.Addr())
 			begun := framesOf(message("a"), message("not all of it"))
-			if _, err := p.Write(begun[:len(begun)-i%20]); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(p.Write(begun[:len(begun)-i%20]))(t)
 			p.answer()
 			if i%3 == 0 {
 				p.Close()
@@ -208,16 +191,13 @@ func TestDiscardCloses(t *testing.T) {
 				peers = append(peers, p)
 			}
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		err := s.Close()
+		assert.True(t, err == nil, "%v", err)
 		for _, p := range peers {
-			if _, err := io.Copy(io.Discard, p); err != nil && !standin.Disconnected(err) {
-				t.Errorf("a connection is still open: %v", err)
-			}
+			_, err := io.Copy(io.Discard, p)
+			assert.True(t, err == nil || standin.Disconnected(err), "a connection is still open: %v", err)
 		}
-		if c := s.Counts(); c.Connections != 60 {
-			t.Errorf("counted %+v, want 60 connections", c)
-		}
+		c := s.Counts()
+		assert.True(t, c.Connections == 60, "counted %+v, want 60 connections", c)
 	})
 }

@@ -22,8 +22,7 @@ var epoch = time.Unix(1_700_000_000, 0)
 // foundServices returns the hosts and services in the index, sorted.
 func foundServices(t testing.TB, x *index, now time.Time) []string {
 	t.Helper()
-	q, err := parseQuery("true")
-	assert.OK(t, err)
+	q := assert.Value(parseQuery("true"))(t)
 	services := []string{}
 	x.search(q, now, func(s *subject) bool {
 		if e := s.read(); e.Service != s.service || e.Host != s.host {
@@ -38,9 +37,7 @@ func foundServices(t testing.TB, x *index, now time.Time) []string {
 
 func put(t testing.TB, x *index, e wire.Event) {
 	t.Helper()
-	if _, err := x.put(&e, nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(x.put(&e, nil))(t)
 }
 
 func TestIndexKeepsOneEachPlace(t *testing.T) {
@@ -52,20 +49,19 @@ func TestIndexKeepsOneEachPlace(t *testing.T) {
 	}
 	assert.Same(t, foundServices(t, x, epoch), []string{"/ab", "a/b", "a/c", "ab/"})
 	assert.Equal(t, x.size(), 4, "events")
-	q, err := parseQuery(`host = "a" and service = "b"`)
-	assert.OK(t, err)
+	q := assert.Value(parseQuery(`host = "a" and service = "b"`))(t)
 	x.search(q, epoch, func(s *subject) bool {
-		assert.Equal(t, s.read().Metric.Int, 4, "got metric, want that of the newest, 4")
+		assert.Equal(t, s.read().Metric.Int, 4, "metric of the newest")
 		return true
 	})
 	put(t, x, wire.Event{Host: "a", Service: "b", State: "expired"})
 	put(t, x, wire.Event{Host: "gone", Service: "was here", State: "expired"})
-	assert.Same(t, foundServices(t, x, epoch), []string{"/ab", "a/c", "ab/"}, "after one expired")
+	assert.Same(t, foundServices(t, x, epoch), []string{"/ab", "a/c", "ab/"}, "services after one expired")
 }
 
 func TestIndexExpires(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		e    wire.Event
 		want time.Duration // after the epoch, the last time it is found
@@ -75,14 +71,13 @@ func TestIndexExpires(t *testing.T) {
 		{"sent before", wire.Event{Time: epoch.Unix() - 50, HasTime: true}, 10 * time.Second},
 		{"microseconds count before seconds", wire.Event{Time: 1, HasTime: true, TimeMicros: epoch.UnixMicro() + 250_000, HasTimeMicros: true}, time.Minute + 250*time.Millisecond},
 		{"a negative one", wire.Event{Time: epoch.Unix(), HasTime: true, TTL: -5, HasTTL: true}, 0},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			x := newIndex(1 << 20)
 			put(t, x, test.e)
 			last := epoch.Add(test.want)
-			assert.Equal(t, len(foundServices(t, x, last)), 1, "found events at its last moment")
-			assert.Equal(t, len(foundServices(t, x, last.Add(1))), 0, "found events after its last moment")
+			assert.Equal(t, len(foundServices(t, x, last)), 1, "events at its last moment")
+			assert.Equal(t, len(foundServices(t, x, last.Add(1))), 0, "events after its last moment")
 			expired := 0
 			for part := range 2 * shards {
 				x.expire(part, last.Add(1), func(string, string) { expired++ })
@@ -98,7 +93,7 @@ func TestIndexExpires(t *testing.T) {
 	} {
 		x := newIndex(1 << 20)
 		put(t, x, far)
-		assert.Equal(t, len(foundServices(t, x, epoch)), 1, "found events of the far future")
+		assert.Equal(t, len(foundServices(t, x, epoch)), 1, "events of the far future")
 	}
 }
 
@@ -128,8 +123,7 @@ func TestIndexOrder(t *testing.T) {
 			if rng.IntN(3) == 0 {
 				text = fmt.Sprintf("time > 0 and (true or false) and service = %q", prefix)
 			}
-			q, err := parseQuery(text)
-			assert.OK(t, err)
+			q := assert.Value(parseQuery(text))(t)
 			got, want := []string{}, []string{}
 			x.search(q, epoch, func(s *subject) bool { got = append(got, s.service); return true })
 			for s := range model {
@@ -139,9 +133,8 @@ func TestIndexOrder(t *testing.T) {
 			}
 			slices.Sort(got)
 			slices.Sort(want)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("%s (-want +got):\n%s", text, diff)
-			}
+			diff := cmp.Diff(want, got)
+			assert.Must(t, diff == "", "%s (-want +got):\n%s", text, diff)
 			for i := range x.parts {
 				if s := &x.parts[i]; len(s.ordered) > 0 && s.orderedChanges == s.changes {
 					ordered++
@@ -166,9 +159,7 @@ func TestServicePrefix(t *testing.T) {
 		`service = nil`:                                           "",
 		`"x" = service and state = "ok" and service ~= "riemann"`: "",
 	} {
-		q, err := parseQuery(text)
-		assert.OK(t, err)
-		assert.Equal(t, q.prefix, want, "%s: got prefix", text)
+		assert.Equal(t, assert.Value(parseQuery(text))(t).prefix, want, "%s: prefix", text)
 	}
 }
 
@@ -186,9 +177,8 @@ func TestIndexIsBounded(t *testing.T) {
 	if want := (fullError{limit}); err != want { //nolint:errorlint // put does not wrap it
 		t.Fatalf("got %v, want %v", err, want)
 	}
-	if used := x.used.Load(); used > limit || used < limit-1000 {
-		t.Errorf("full at %d bytes, want nearly %d", used, limit)
-	}
+	used := x.used.Load()
+	assert.True(t, used <= limit && used >= limit-1000, "full at %d bytes, want nearly %d", used, limit)
 	// An event of the same size replaces the one of its key.
 	e.Service = "service 1"
 	put(t, x, e)
@@ -218,9 +208,8 @@ func BenchmarkPut(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		e.Service = names[i%len(names)]
-		if scratch, err = x.put(&e, scratch); err != nil {
-			b.Fatal(err)
-		}
+		scratch, err = x.put(&e, scratch)
+		assert.OK(b, err)
 	}
 }
 
@@ -235,9 +224,8 @@ func BenchmarkSearch(b *testing.B) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for _, e.Service = range services() {
-		if scratch, err = x.put(&e, scratch); err != nil {
-			b.Fatal(err)
-		}
+		scratch, err = x.put(&e, scratch)
+		assert.OK(b, err)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -250,10 +238,7 @@ func BenchmarkSearch(b *testing.B) {
 		{"by metric", `metric < 0`, 0},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			q, err := parseQuery(c.text)
-			if err != nil {
-				b.Fatal(err)
-			}
+			q := assert.Value(parseQuery(c.text))(b)
 			for range 2 { // the second one sorts the keys
 				x.search(q, epoch, func(*subject) bool { return true })
 			}

@@ -17,8 +17,7 @@ var everyField = wire.Event{
 
 func matches(t *testing.T, text string, e *wire.Event) bool {
 	t.Helper()
-	q, err := parseQuery(text)
-	assert.OK(t, err, "%s", text)
+	q := assert.Value(parseQuery(text))(t, "%s", text)
 	return q.matches(&subject{host: e.Host, service: e.Service, raw: string(wire.AppendEvent(nil, e))})
 }
 
@@ -27,7 +26,7 @@ func matches(t *testing.T, text string, e *wire.Event) bool {
 func TestQuery(t *testing.T) {
 	t.Parallel()
 	bare := wire.Event{Metric: wire.Metric{Kind: wire.Sint64, Int: 2}}
-	tests := []struct {
+	for _, test := range []struct {
 		name        string
 		query       string
 		every, bare bool
@@ -107,8 +106,7 @@ func TestQuery(t *testing.T) {
 		{"commas and lines are space", "host\n=\t\"web-1.eu\",and\rtrue", true, false},
 		{"a sign without space is part of a name", `metric>1`, false, false},
 		{"a word begins a name", `nothing = nil and order = nil and truely = nil`, true, true},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			assert.Equal(t, matches(t, test.query, &everyField), test.every, "%s on the event with every field", test.query)
 			assert.Equal(t, matches(t, test.query, &bare), test.bare, "%s on the event with only a metric", test.query)
@@ -118,7 +116,7 @@ func TestQuery(t *testing.T) {
 
 func TestQueryTimes(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		e     wire.Event
 		query string
@@ -126,8 +124,7 @@ func TestQueryTimes(t *testing.T) {
 		{"microseconds", wire.Event{TimeMicros: 1700000000_250000, HasTimeMicros: true, Time: 1, HasTime: true}, `time = 1700000000.25`},
 		{"whole microseconds", wire.Event{TimeMicros: 1700000000_000000, HasTimeMicros: true}, `time = 1700000000`},
 		{"none", wire.Event{}, `time = nil`},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			assert.True(t, matches(t, test.query, &test.e), "%s is false, want it true", test.query)
 		})
@@ -160,13 +157,11 @@ func TestQueryErrors(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := parseQuery(test.query)
-			assert.ErrorHas(t, err, test.want, "in it")
+			assert.ErrorHas(t, err, test.want)
 		})
 	}
 	// A chain is not nesting.
-	if _, err := parseQuery("true" + strings.Repeat(" or true and host", 10000)); err != nil {
-		t.Errorf("a long chain: %v", err)
-	}
+	assert.Value(parseQuery("true"+strings.Repeat(" or true and host", 10000)))(t, "a long chain")
 }
 
 func FuzzQuery(f *testing.F) {
@@ -202,10 +197,7 @@ func BenchmarkQuery(b *testing.B) {
 		{"fields", `service =~ "api%" and state = "ok" and metric > 0 and tagged "b c"`},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			q, err := parseQuery(c.text)
-			if err != nil {
-				b.Fatal(err)
-			}
+			q := assert.Value(parseQuery(c.text))(b)
 			raw := string(wire.AppendEvent(nil, &everyField))
 			b.ReportAllocs()
 			for b.Loop() {

@@ -36,9 +36,8 @@ func TestRecord(t *testing.T) {
 		assert.OK(t, err)
 		defer c.CloseNow()
 		assert.OK(t, c.Write(t.Context(), websocket.MessageText, []byte(`{"service":"c"}`)))
-		if _, _, err := c.Read(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err = c.Read(t.Context())
+		assert.OK(t, err)
 		assert.OK(t, s.Close())
 		rows := testkit.CSV(t, path)
 		each := "2"
@@ -50,8 +49,7 @@ func TestRecord(t *testing.T) {
 			got[r[2]+" of "+r[6]]++
 			assert.True(t, r[7] != "" && r[8] != "" && r[9] != "", "%q is not answered", r)
 		}
-		if len(rows) != 5 || got["message of "+each] != 3 || got["message of 1"] != 1 {
-			t.Errorf("got %q, want 3 messages of %q events and one of 1", rows, each)
-		}
+		assert.True(t, len(rows) == 5 && got["message of "+each] == 3 && got["message of 1"] == 1,
+			"got %q, want 3 messages of %q events and one of 1", rows, each)
 	})
 }

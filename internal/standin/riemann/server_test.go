@@ -30,13 +30,8 @@ func start(t testing.TB, opts Options) *Server {
 	if opts.Listen == "" {
 		opts.Listen = "127.0.0.1:0"
 	}
-	s, err := Start(opts)
-	assert.OK(t, err)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("closing the stand-in: %v", err)
-		}
-	})
+	s := assert.Value(Start(opts))(t)
+	t.Cleanup(func() { assert.OK(t, s.Close(), "closing the stand-in") })
 	return s
 }
 
@@ -55,14 +50,13 @@ type peer struct {
 
 func dial(t testing.TB, addr string) *peer {
 	t.Helper()
-	nc, err := net.Dial("tcp", addr)
-	assert.OK(t, err)
+	nc := assert.Value(net.Dial("tcp", addr))(t)
 	t.Cleanup(func() { nc.Close() })
 	return wrap(t, nc)
 }
 
 func wrap(t testing.TB, nc net.Conn) *peer {
-	assert.OK(t, nc.SetDeadline(time.Now().Add(30*time.Second)))
+	assert.OK(t, nc.SetDeadline(time.Now().Add(time.Minute)))
 	return &peer{Conn: nc, t: t}
 }
 
@@ -72,9 +66,7 @@ func (p *peer) send(msgs ...wire.Msg) {
 	for i := range msgs {
 		out = wire.AppendFramed(out, &msgs[i])
 	}
-	if _, err := p.Write(out); err != nil {
-		p.t.Fatal(err)
-	}
+	assert.Value(p.Write(out))(p.t)
 }
 
 // answer reads one answer.
@@ -82,22 +74,15 @@ func (p *peer) answer() wire.Msg {
 	p.t.Helper()
 	for {
 		msg, rest, err := wire.NextFrame(p.buf, 1<<30)
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		assert.OK(p.t, err)
 		if rest != nil {
-			m, err := wire.DecodeMsg(msg)
-			if err != nil {
-				p.t.Fatal(err)
-			}
+			m := assert.Value(wire.DecodeMsg(msg))(p.t)
 			p.buf = rest
 			return m
 		}
 		more := make([]byte, 64<<10)
 		n, err := p.Read(more)
-		if n == 0 && err != nil {
-			p.t.Fatalf("reading an answer: %v", err)
-		}
+		assert.Must(p.t, n != 0 || err == nil, "reading an answer: %v", err)
 		p.buf = append(p.buf, more[:n]...)
 	}
 }
@@ -107,9 +92,7 @@ func (p *peer) find(query string) (services []string, events []wire.Event) {
 	p.t.Helper()
 	p.send(wire.Msg{Query: query})
 	m := p.answer()
-	if !m.OK {
-		p.t.Fatalf("%s: %s", query, m.Error)
-	}
+	assert.Must(p.t, m.OK, "%s: %s", query, m.Error)
 	slices.SortFunc(m.Events, func(a, b wire.Event) int { return strings.Compare(a.Service, b.Service) })
 	for _, e := range m.Events {
 		services = append(services, e.Service)
@@ -144,18 +127,15 @@ func TestAcks(t *testing.T) {
 			if i == 4 && !opts.Discard {
 				found = 1
 			}
-			if got.OK != want.OK || len(got.Events) != found {
-				t.Errorf("answer %d: got ok=%v with %d events (%s), want ok=%v with %d", i, got.OK, len(got.Events), got.Error, want.OK, found)
-			}
-			if !want.OK && !strings.HasPrefix(got.Error, "parse error: character 10: want a field") {
-				t.Errorf("answer %d: got error %q", i, got.Error)
-			}
+			assert.True(t, got.OK == want.OK && len(got.Events) == found,
+				"answer %d: got ok=%v with %d events (%s), want ok=%v with %d", i, got.OK, len(got.Events), got.Error, want.OK, found)
+			assert.True(t, want.OK || strings.HasPrefix(got.Error, "parse error: character 10: want a field"),
+				"answer %d: got error %q", i, got.Error)
 		}
 		c := s.Counts()
 		assert.True(t, c.Messages == 8 && c.Queries == 3 && c.Connections == 1, "counted %+v, want 8 messages, 3 of them queries", c)
-		if want := uint64(5); !opts.Discard && c.Events != want {
-			t.Errorf("counted %d events, want %d", c.Events, want)
-		}
+		want := uint64(5)
+		assert.True(t, opts.Discard || c.Events == want, "counted %d events, want %d", c.Events, want)
 	})
 }
 
@@ -169,14 +149,11 @@ func TestSplit(t *testing.T) {
 			out = wire.AppendFramed(out, &m)
 		}
 		for i := range out {
-			if _, err := p.Write(out[i : i+1]); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(p.Write(out[i : i+1]))(t)
 		}
 		for range 3 {
-			if m := p.answer(); !m.OK {
-				t.Errorf("got %+v, want ok", m)
-			}
+			m := p.answer()
+			assert.True(t, m.OK, "got %+v, want ok", m)
 		}
 	})
 }
@@ -219,7 +196,7 @@ func TestFields(t *testing.T) {
 	p.answer()
 	_, got := p.find(`service = "api latency" or service = "bare"`)
 	assert.Must(t, len(got) == 2, "got %d events, want 2", len(got))
-	if at, ok := got[1].When(); !ok || time.Since(at) > 20*time.Second || time.Since(at) < 0 {
+	if at, ok := got[1].When(); !ok || time.Since(at) > time.Minute || time.Since(at) < 0 {
 		t.Errorf("an event without time got %v, want the server's time", at)
 	}
 	got[1].Time, got[1].HasTime = 0, false
@@ -231,7 +208,7 @@ func TestFields(t *testing.T) {
 func TestBadFrames(t *testing.T) {
 	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
-		tests := []struct {
+		for _, test := range []struct {
 			name  string
 			bytes string
 			fine  bool // for the discarding server, which does not decode it
@@ -240,19 +217,15 @@ func TestBadFrames(t *testing.T) {
 			{"TLS", "\x16\x03\x01\x02\x00\x01\x00", false},
 			{"not a message", "\x00\x00\x00\x03\xff\xff\xff", true},
 			{"an event that is cut off", "\x00\x00\x00\x02\x32\x05", true},
-		}
-		for _, test := range tests {
+		} {
 			t.Run(test.name, func(t *testing.T) {
 				p := dial(t, start(t, opts).Addr())
 				p.send(message("before"))
 				p.answer()
-				if _, err := p.Write([]byte(test.bytes)); err != nil {
-					t.Fatal(err)
-				}
+				assert.Value(p.Write([]byte(test.bytes)))(t)
 				if test.fine && opts.Discard {
-					if m := p.answer(); !m.OK {
-						t.Errorf("got %+v, want an ack", m)
-					}
+					m := p.answer()
+					assert.True(t, m.OK, "got %+v, want an ack", m)
 					return
 				}
 				if n, err := p.Read(make([]byte, 1)); n != 0 || err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
@@ -288,9 +261,8 @@ func TestErrors(t *testing.T) {
 				t.Errorf("%q was sent %v times of %d, want about %v", text, errorCounts[text], n, mean)
 			}
 		}
-		if got := s.Counts(); got.Refused != uint64(n-len(want)) {
-			t.Errorf("counted %d refused, want %d", got.Refused, n-len(want))
-		}
+		got := s.Counts()
+		assert.True(t, got.Refused == uint64(n-len(want)), "counted %d refused, want %d", got.Refused, n-len(want))
 		if opts.Discard {
 			return
 		}
@@ -308,15 +280,13 @@ func TestDrop(t *testing.T) {
 	const n = 2000
 	for i := range n {
 		p.send(message(fmt.Sprint(i)))
-		if m := p.answer(); !m.OK {
-			t.Fatal(m.Error)
-		}
+		m := p.answer()
+		assert.Must(t, m.OK, "%v", m.Error)
 	}
 	got, _ := p.find("true")
 	c := s.Counts()
-	if c.Events != n || c.Dropped != uint64(n-len(got)) {
-		t.Errorf("counted %d events and %d dropped; want %d and the %d that are missing", c.Events, c.Dropped, n, n-len(got))
-	}
+	assert.True(t, c.Events == n && c.Dropped == uint64(n-len(got)),
+		"counted %d events and %d dropped; want %d and the %d that are missing", c.Events, c.Dropped, n, n-len(got))
 	assert.True(t, math.Abs(float64(c.Dropped)-0.1*n) <= 6*math.Sqrt(n*0.1*0.9), "dropped %d of %d, want about a tenth", c.Dropped, n)
 }
 
@@ -329,14 +299,13 @@ func TestDelayAndStall(t *testing.T) {
 		begin := time.Now()
 		p.send(message("a"))
 		p.answer()
-		if got := time.Since(begin); got < opts.Delay {
-			t.Errorf("answered after %v, want %v at least", got, opts.Delay)
-		}
+		got := time.Since(begin)
+		assert.True(t, got >= opts.Delay, "answered after %v, want %v at least", got, opts.Delay)
 		opts.Delay, opts.Stall = 0, standin.Stall{Every: 400 * time.Millisecond, Length: 300 * time.Millisecond}
 		begin = time.Now()
 		p = dial(t, start(t, opts).Addr())
 		longest := time.Duration(0)
-		for longest < 200*time.Millisecond && time.Since(begin) < 30*time.Second {
+		for longest < 200*time.Millisecond && time.Since(begin) < time.Minute {
 			sent := time.Now()
 			p.send(message("a"))
 			p.answer()
@@ -361,9 +330,8 @@ func TestIndexFull(t *testing.T) {
 	}
 	kept, _ := p.find("true")
 	assert.True(t, refused != 0 && refused+len(kept) == 50, "refused %d and kept %d, want some refused and 50 in sum", refused, len(kept))
-	if got := strings.Count(log.String(), "full"); got != 1 {
-		t.Errorf("it was logged %d times, want once:\n%s", got, log.String())
-	}
+	got := strings.Count(log.String(), "full")
+	assert.True(t, got == 1, "it was logged %d times, want once:\n%s", got, log.String())
 }
 
 // TestUDP loses datagrams that are too long, and those that are not Riemann's.
@@ -372,8 +340,7 @@ func TestUDP(t *testing.T) {
 	forBoth(t, func(t *testing.T, opts Options) {
 		opts.UDP, opts.Interval = "127.0.0.1:0", time.Hour
 		s := start(t, opts)
-		nc, err := net.Dial("udp", s.AddrOf("udp"))
-		assert.OK(t, err)
+		nc := assert.Value(net.Dial("udp", s.AddrOf("udp")))(t)
 		defer nc.Close()
 		sized := func(size int) []byte {
 			m := message(strings.Repeat("x", size-13))
@@ -383,9 +350,7 @@ func TestUDP(t *testing.T) {
 		}
 		want := Counts{Messages: 2, Lost: 1}
 		for _, b := range [][]byte{sized(16384), sized(16385), sized(1000), {0xff, 0xff}} {
-			if _, err := nc.Write(b); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(nc.Write(b))(t)
 		}
 		if opts.Discard {
 			want.Messages++ // it does not decode them
@@ -393,43 +358,29 @@ func TestUDP(t *testing.T) {
 			want.Lost++
 		}
 		waitMessages(t, s, want.Messages)
-		tick := time.NewTicker(time.Millisecond)
-		defer tick.Stop()
-		for end := time.Now().Add(20 * time.Second); s.Counts().Lost < want.Lost && time.Now().Before(end); {
-			<-tick.C
-		}
+		testkit.Until(t, "the lost ones are counted", func() bool { return s.Counts().Lost >= want.Lost })
 		if got := s.Counts(); got.Messages != want.Messages || got.Lost != want.Lost {
 			t.Errorf("accepted %d and lost %d, want %d and %d", got.Messages, got.Lost, want.Messages, want.Lost)
 		}
-		if kept, _ := dial(t, s.Addr()).find("true"); !opts.Discard && len(kept) != 2 {
-			t.Errorf("kept %d events, want 2", len(kept))
-		}
+		kept, _ := dial(t, s.Addr()).find("true")
+		assert.True(t, opts.Discard || len(kept) == 2, "kept %d events, want 2", len(kept))
 	})
 }
 
 // TestUDPStallEnds: serveUDP returns when its context ends, even during a stall.
 func TestUDPStallEnds(t *testing.T) {
 	t.Parallel()
-	pc, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	assert.OK(t, err)
+	pc := assert.Value(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
 	defer pc.Close()
-	client, err := net.Dial("udp", pc.LocalAddr().String())
-	assert.OK(t, err)
+	client := assert.Value(net.Dial("udp", pc.LocalAddr().String()))(t)
 	defer client.Close()
-	if _, err := client.Write([]byte("a message")); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(client.Write([]byte("a message")))(t)
 	c := newCore(Options{Stall: standin.Stall{Every: 2 * time.Hour, Length: time.Hour}}.withDefaults())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- c.serveUDP(ctx, pc, new(meter), time.Now().Add(-2*time.Hour)) }() // the stall has just begun
-	select {
-	case err := <-ended:
-		assert.True(t, err == nil, "%v", err)
-	case <-time.After(30 * time.Second):
-		t.Error("it waits for the end of the stall")
-	}
+	assert.OK(t, testkit.Wait(t, "the end, before that of the stall", ended))
 }
 
 // TestTLS accepts only client certificates of the configured authority.
@@ -440,8 +391,7 @@ func TestTLS(t *testing.T) {
 		TLSListen: "127.0.0.1:0",
 		TLS:       standin.TLS{Cert: certs.ServerCert, Key: certs.ServerKey, ClientCA: certs.CA},
 	})
-	pem, err := os.ReadFile(certs.CA)
-	assert.OK(t, err)
+	pem := assert.Value(os.ReadFile(certs.CA))(t)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
 	tests := []struct {
@@ -459,16 +409,14 @@ func TestTLS(t *testing.T) {
 			t.Run(test.name+", "+tls.VersionName(version), func(t *testing.T) {
 				config := &tls.Config{RootCAs: roots, ServerName: "localhost", MinVersion: version, MaxVersion: version}
 				if test.cert != "" {
-					pair, err := tls.LoadX509KeyPair(test.cert, test.key)
-					assert.OK(t, err)
+					pair := assert.Value(tls.LoadX509KeyPair(test.cert, test.key))(t)
 					config.Certificates = []tls.Certificate{pair}
 				}
-				raw, err := net.Dial("tcp", s.AddrOf("tls"))
-				assert.OK(t, err)
+				raw := assert.Value(net.Dial("tcp", s.AddrOf("tls")))(t)
 				defer raw.Close()
 				p := wrap(t, tls.Client(raw, config))
 				out := wire.AppendFramed(nil, &wire.Msg{Events: message("a").Events})
-				_, err = p.Write(out)
+				_, err := p.Write(out)
 				if err == nil {
 					_, err = p.Read(make([]byte, wire.AckSize))
 				}
@@ -516,15 +464,9 @@ func TestEmitsOwn(t *testing.T) {
 			}
 			return text
 		}
-		tick := time.NewTicker(time.Millisecond)
-		defer tick.Stop()
-		for end := time.Now().Add(20 * time.Second); ; <-tick.C {
-			text := missing()
-			if text == "" {
-				return
-			}
-			assert.Must(t, !time.Now().After(end), "%v", text)
-		}
+		text := ""
+		t.Cleanup(func() { t.Log(text) })
+		testkit.Until(t, "nothing is missing", func() bool { text = missing(); return text == "" })
 	})
 }
 
@@ -538,26 +480,23 @@ func TestMeter(t *testing.T) {
 	assert.Equal(t, r.n, 1000)
 	for q, want := range map[float64]time.Duration{0: time.Microsecond, 0.5: 500 * time.Microsecond, 0.99: 990 * time.Microsecond, 0.999: time.Millisecond} {
 		got, ok := r.quantile(q)
-		if !ok || got > want+time.Microsecond || float64(got) < float64(want)*15/16-1000 {
-			t.Errorf("%v: got %v, want %v or up to a sixteenth less", q, got, want)
-		}
+		assert.True(t, ok && got <= want+time.Microsecond && float64(got) >= float64(want)*15/16-1000,
+			"%v: got %v, want %v or up to a sixteenth less", q, got, want)
 	}
-	if _, ok := m.read().quantile(0.5); ok {
-		t.Error("an empty reading has a median")
-	}
+	_, ok := m.read().quantile(0.5)
+	assert.True(t, !ok, "an empty reading has a median")
 	for d := time.Duration(1); d > 0; d *= 3 {
 		if b := bucket(d); bucketStart(b) > d || float64(d) > float64(bucketStart(b))*17/16 {
 			t.Errorf("%d is in bucket %d, which begins at %d", d, b, bucketStart(b))
 		}
 	}
-	if got := bucket(math.MaxInt64); got >= len(m.times) {
-		t.Errorf("the longest time is in bucket %d of %d", got, len(m.times))
-	}
+	got := bucket(math.MaxInt64)
+	assert.True(t, got < len(m.times), "the longest time is in bucket %d of %d", got, len(m.times))
 }
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		opts Options
 		want string
@@ -574,8 +513,7 @@ func TestCheck(t *testing.T) {
 		{"delay", Options{Delay: -1}, "a delay of"},
 		{"drop", Options{Drop: 2}, "dropping"},
 		{"errors", Options{Errors: []ErrorRule{{Name: "a", Share: 0.6}, {Name: "b", Share: 0.6}}}, "100% in sum"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := test.opts.Check()
 			if test.want == "" {
@@ -621,9 +559,7 @@ func TestFlags(t *testing.T) {
 		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 		new(Options).Bind(fs)
 		fs.SetOutput(io.Discard)
-		if err := fs.Parse(bad); err == nil {
-			t.Errorf("%v is accepted, want an error", bad)
-		}
+		assert.True(t, fs.Parse(bad) != nil, "%v is accepted, want an error", bad)
 	}
 }
 

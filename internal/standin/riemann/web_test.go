@@ -14,6 +14,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	wire "carronade/internal/wire/riemann"
 )
@@ -25,8 +26,7 @@ func webServer(t *testing.T, opts Options) *Server {
 
 func socket(t *testing.T, s *Server, path string) (*websocket.Conn, context.Context) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	t.Cleanup(cancel)
+	ctx := testkit.Minute(t)
 	c, _, err := websocket.Dial(ctx, "ws://"+s.AddrOf("ws")+path, nil) //nolint:bodyclose // none, of a WebSocket
 	assert.OK(t, err)
 	t.Cleanup(func() { c.CloseNow() })
@@ -49,17 +49,15 @@ func TestEventSocket(t *testing.T) {
 		for _, send := range []string{`{"host":"h","service":"a","metric":1,"x":"y","time":"2999-01-01T00:00:00.000Z"}`, `nonsense`, `{"service":"b"}`} {
 			assert.OK(t, c.Write(ctx, websocket.MessageText, []byte(send)))
 			answer := receive(ctx, t, c)
-			if bad := send == "nonsense" && !opts.Discard; (answer != "{}") != bad {
-				t.Errorf("%s: got %s", send, answer)
-			}
+			bad := send == "nonsense" && !opts.Discard
+			assert.True(t, (answer != "{}") == bad, "%s: got %s", send, answer)
 		}
 		if opts.Discard {
 			return
 		}
 		got, events := dial(t, s.Addr()).find("true")
-		if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" {
-			t.Fatalf("(-want +got):\n%s", diff)
-		}
+		diff := cmp.Diff([]string{"a", "b"}, got)
+		assert.Must(t, diff == "", "(-want +got):\n%s", diff)
 		want := wire.Event{
 			Host: "h", Service: "a", Metric: wire.Metric{Kind: wire.Sint64, Int: 1}, Attributes: []wire.Attribute{{Key: "x", Value: "y"}},
 			Time: 32472144000, HasTime: true,
@@ -89,9 +87,7 @@ func TestEventLines(t *testing.T) {
 	}
 	next("{}")
 	next("{}")
-	if _, err := io.WriteString(in, "{\"service\":\"c\"}\n"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(io.WriteString(in, "{\"service\":\"c\"}\n"))(t)
 	next("{}")
 	// A line that is not an event ends it.
 	go io.WriteString(in, "nonsense\n{\"service\":\"d\"}\n")
@@ -100,15 +96,14 @@ func TestEventLines(t *testing.T) {
 		t.Errorf("got %q after an error, want the end", answers.Text())
 	}
 	in.Close()
-	if got, _ := dial(t, s.Addr()).find("true"); cmp.Diff([]string{"a", "b", "c"}, got) != "" {
-		t.Errorf("got %q, want a, b and c", got)
-	}
+	got, _ := dial(t, s.Addr()).find("true")
+	assert.True(t, cmp.Diff([]string{"a", "b", "c"}, got) == "", "got %q, want a, b and c", got)
 }
 
 func TestWebRefusals(t *testing.T) {
 	t.Parallel()
 	s := webServer(t, Options{Errors: []ErrorRule{{Name: `no "room"`, Share: 1}}})
-	tests := []struct {
+	for _, test := range []struct {
 		name, method, path, body string
 		code                     int
 		want                     string
@@ -120,8 +115,7 @@ func TestWebRefusals(t *testing.T) {
 		{"no query", "GET", "/index", "", 400, "parse error: character 1: want"},
 		{"an injected error", "POST", "/events/", `{"service":"a"}`, 200, `{"error":"no \"room\""}`},
 		{"pubsub without a socket", "GET", "/pubsub/index?query=true", "", 426, "WebSocket"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			req, err := http.NewRequestWithContext(t.Context(), test.method, "http://"+s.AddrOf("ws")+test.path, strings.NewReader(test.body))
 			assert.OK(t, err)
@@ -129,9 +123,8 @@ func TestWebRefusals(t *testing.T) {
 			assert.OK(t, err)
 			defer resp.Body.Close()
 			b, err := io.ReadAll(resp.Body)
-			if err != nil || resp.StatusCode != test.code || !strings.Contains(string(b), test.want) {
-				t.Errorf("got %d %q, %v; want %d and %q", resp.StatusCode, b, err, test.code, test.want)
-			}
+			assert.True(t, err == nil && resp.StatusCode == test.code && strings.Contains(string(b), test.want),
+				"got %d %q, %v; want %d and %q", resp.StatusCode, b, err, test.code, test.want)
 		})
 	}
 	c, ctx := socket(t, s, "/index?query=service+%3D")
@@ -171,7 +164,7 @@ func TestSubscribe(t *testing.T) {
 	resp, err := http.DefaultClient.Do(req)
 	assert.OK(t, err)
 	defer resp.Body.Close()
-	assert.Equal(t, resp.Header.Get("Content-Type"), "text/event-stream", "got content type")
+	assert.Equal(t, resp.Header.Get("Content-Type"), "text/event-stream", "content type")
 	lines := bufio.NewScanner(resp.Body)
 	sent := func() string {
 		t.Helper()
@@ -194,17 +187,15 @@ func TestSubscribe(t *testing.T) {
 	assert.Equal(t, service(t, receive(ctx, t, more)), "old")
 	// The server's end closes all connections.
 	assert.OK(t, s.Close())
-	if _, _, err := more.Read(ctx); err == nil || ctx.Err() != nil {
-		t.Errorf("got %v after the server's end, want the connection closed", err)
-	}
+	_, _, err = more.Read(ctx)
+	assert.True(t, err != nil && ctx.Err() == nil, "got %v after the server's end, want the connection closed", err)
 }
 
 // TestSlowSubscriber: a slow subscriber is dropped and does not delay others.
 func TestSlowSubscriber(t *testing.T) {
 	t.Parallel()
 	var h hub
-	q, err := parseQuery("true")
-	assert.OK(t, err)
+	q := assert.Value(parseQuery("true"))(t)
 	slow, quick := h.subscribe(q), h.subscribe(q)
 	for range subscriptionBuffer + 1 {
 		h.publish(&wire.Event{})
@@ -214,8 +205,8 @@ func TestSlowSubscriber(t *testing.T) {
 	for range slow.events {
 		got++
 	}
-	assert.Equal(t, got, subscriptionBuffer, "the slow subscriber events")
-	assert.Equal(t, h.subscribers.Load(), 1, "are subscribed")
+	assert.Equal(t, got, subscriptionBuffer, "events of the slow subscriber")
+	assert.Equal(t, h.subscribers.Load(), 1, "subscribers")
 	h.unsubscribe(slow)
 	h.unsubscribe(quick)
 	h.publish(&wire.Event{})

@@ -2,7 +2,7 @@
 // that must be as wanted, a condition that must hold. Each failure names the line of the
 // test, then what is wrong, then both values.
 //
-// OK and Must end the test; all others let it go on. The last arguments of each function are
+// OK, Value and Must end the test; all others let it go on. The last arguments of each function are
 // a format and its values, as of fmt.Sprintf, which say what was compared; they may be left
 // out where the values say enough.
 package assert
@@ -20,6 +20,19 @@ func OK(t testing.TB, err error, what ...any) {
 	if err != nil {
 		t.Helper()
 		t.Fatalf("%s%v", prefix(what), err)
+	}
+}
+
+// Value ends the test if a call returned an error, and returns its value otherwise:
+//
+//	text := assert.Value(os.ReadFile(path))(t)
+func Value[T any](v T, err error) func(t testing.TB, what ...any) T {
+	return func(t testing.TB, what ...any) T {
+		if err != nil {
+			t.Helper()
+			t.Fatalf("%s%v", prefix(what), err)
+		}
+		return v
 	}
 }
 
@@ -62,6 +75,16 @@ func ErrorHas(t testing.TB, err error, part string, what ...any) {
 	if err == nil || !strings.Contains(err.Error(), part) {
 		t.Helper()
 		t.Errorf("%sgot the error %v, want one with %q", prefix(what), err, part)
+	}
+}
+
+// Has fails the test for each part that a text lacks.
+func Has(t testing.TB, text string, parts ...string) {
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Helper()
+			t.Errorf("no %q in\n%s", part, text)
+		}
 	}
 }
 

@@ -90,8 +90,7 @@ func TestDump(t *testing.T) {
 
 	// The tool must detect a flipped bit, or a dump proves nothing.
 	name := filepath.Join(c.Node(1).DataDir(), topic+"-0", "00000000000000000000.log")
-	data, err := os.ReadFile(name)
-	assert.OK(t, err)
+	data := assert.Value(os.ReadFile(name))(t)
 	i := strings.Index(string(data), "payload: v2")
 	assert.Must(t, i >= 0, "the value is not in the log")
 	data[i] ^= 1
@@ -131,8 +130,7 @@ func TestFaults(t *testing.T) {
 	n.Kill()
 	n.Wipe(t)
 	n.Start(t)
-	all, err := c.Admin(t).ListTopics(t.Context(), topic)
-	assert.OK(t, err)
+	all := assert.Value(c.Admin(t).ListTopics(t.Context(), topic))(t)
 	if got := all[topic].Err; !errors.Is(got, kerr.UnknownTopicOrPartition) {
 		t.Errorf("after wiping everything, the topic's error is %v, want %v", got, kerr.UnknownTopicOrPartition)
 	}
@@ -170,12 +168,10 @@ func TestSecure(t *testing.T) {
 	topic := c.CreateTopic(t, 1, 1)
 	c.Grant(t, Alice, topic, "write", "read", "describe")
 	c.Grant(t, CertUser, topic, "write", "describe")
-	ca, err := os.ReadFile(c.CAFile())
-	assert.OK(t, err)
+	ca := assert.Value(os.ReadFile(c.CAFile()))(t)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca)
-	certificate, err := tls.LoadX509KeyPair(c.ClientCert())
-	assert.OK(t, err)
+	certificate := assert.Value(tls.LoadX509KeyPair(c.ClientCert()))(t)
 	withPassword := func(user, password string) scram.Auth { return scram.Auth{User: user, Pass: password} }
 	tests := []struct {
 		name string
@@ -204,8 +200,7 @@ func TestSecure(t *testing.T) {
 			if tt.auth != nil {
 				opts = append(opts, kgo.SASL(tt.auth))
 			}
-			cl, err := kgo.NewClient(opts...)
-			assert.OK(t, err)
+			cl := assert.Value(kgo.NewClient(opts...))(t)
 			defer cl.Close()
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()

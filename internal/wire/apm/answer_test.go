@@ -51,9 +51,8 @@ func TestAnswers(t *testing.T) {
 				}
 				assert.Must(t, done != tt.end, "in pieces of %d: done %v before the connection's end", piece, done)
 				if tt.end {
-					if rest = nil; !a.End() {
-						t.Fatal("not done at the connection's end")
-					}
+					rest = nil
+					assert.Must(t, a.End(), "not done at the connection's end")
 				}
 				if a.Status != tt.status || string(a.Body) != tt.body || a.Size != int64(len(tt.body)) || a.Close != tt.close || string(rest) != tt.rest {
 					t.Fatalf("in pieces of %d: got %d %q close %v, then %q", piece, a.Status, a.Body, a.Close, rest)
@@ -67,9 +66,8 @@ func TestAnswers(t *testing.T) {
 func TestAnswerAfterAnother(t *testing.T) {
 	read := func(a *Answer, in string) Answer {
 		a.Reset()
-		if _, done, err := a.Feed([]byte(in)); err != nil || !done && !a.End() {
-			t.Fatalf("%q: %v", in, err)
-		}
+		_, done, err := a.Feed([]byte(in))
+		assert.Must(t, err == nil && (done || a.End()), "%q: %v", in, err)
 		got := *a
 		got.head, got.keep, got.seen = nil, nil, nil
 		got.Body = bytes.Clone(got.Body)
@@ -114,9 +112,8 @@ func TestAnswersRefused(t *testing.T) {
 				for at := 0; at < len(tt.in) && err == nil; {
 					var n int
 					var done bool
-					if n, done, err = a.Feed([]byte(tt.in[at:min(len(tt.in), at+piece)])); done {
-						t.Fatalf("in pieces of %d: accepted as an answer", piece)
-					}
+					n, done, err = a.Feed([]byte(tt.in[at:min(len(tt.in), at+piece)]))
+					assert.Must(t, !done, "in pieces of %d: accepted as an answer", piece)
 					at += n
 				}
 				assert.True(t, errors.Is(err, ErrAnswer), "in pieces of %d: got error %v, want ErrAnswer", piece, err)
@@ -152,9 +149,8 @@ func FuzzAnswer(f *testing.F) {
 			k, pdone, perr = pieces.Feed(in[at:min(len(in), at+1+int(piece))])
 			at += k
 		}
-		if done != pdone || (err == nil) != (perr == nil) && len(in) < maxHead {
-			t.Fatalf("whole: %v %v, in pieces: %v %v", done, err, pdone, perr)
-		}
+		assert.Must(t, done == pdone && ((err == nil) == (perr == nil) || len(in) >= maxHead),
+			"whole: %v %v, in pieces: %v %v", done, err, pdone, perr)
 		if !done {
 			return
 		}
@@ -176,9 +172,8 @@ func FuzzAnswer(f *testing.F) {
 			if resp.StatusCode < 200 && err == nil {
 				continue
 			}
-			if resp.StatusCode != whole.Status || err == nil && int64(len(body)) != whole.Size {
-				t.Fatalf("net/http reads %d with %d bytes (%v), want %d with %d", resp.StatusCode, len(body), err, whole.Status, whole.Size)
-			}
+			assert.Must(t, resp.StatusCode == whole.Status && (err != nil || int64(len(body)) == whole.Size),
+				"net/http reads %d with %d bytes (%v), want %d with %d", resp.StatusCode, len(body), err, whole.Status, whole.Size)
 			return
 		}
 	})

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	kgzip "github.com/klauspost/compress/gzip"
+
+	"carronade/internal/testkit/assert"
 )
 
 var benches = []struct {
@@ -36,14 +38,8 @@ func BenchmarkStampGzip(b *testing.B) {
 		b.Run(bb.name, func(b *testing.B) {
 			plain := maker(b, bb.m).Make(0)
 			plain.Stamp(1, 1, timeMin*2)
-			body, err := plain.Gzip(6)
-			if err != nil {
-				b.Fatal(err)
-			}
-			whole, err := plain.GzipFixed(6)
-			if err != nil {
-				b.Fatal(err)
-			}
+			body := assert.Value(plain.Gzip(6))(b)
+			whole := assert.Value(plain.GzipFixed(6))(b)
 			b.SetBytes(int64(body.Plain))
 			b.ReportAllocs()
 			for i := range b.N {

@@ -40,17 +40,14 @@ func testMakeups() map[string]Makeup {
 
 func maker(t testing.TB, m Makeup) *Maker {
 	t.Helper()
-	mk, err := NewMaker(m, 1)
-	assert.OK(t, err)
+	mk := assert.Value(NewMaker(m, 1))(t)
 	return mk
 }
 
 func inflate(t testing.TB, p []byte) []byte {
 	t.Helper()
-	r, err := gzip.NewReader(bytes.NewReader(p))
-	assert.OK(t, err)
-	out, err := io.ReadAll(r)
-	assert.OK(t, err)
+	r := assert.Value(gzip.NewReader(bytes.NewReader(p)))(t)
+	out := assert.Value(io.ReadAll(r))(t)
 	return out
 }
 
@@ -63,19 +60,15 @@ func TestBodies(t *testing.T) {
 			for n := range uint64(testkit.Cases(4, 1)) {
 				b, again := mk.Make(n), mk.Make(n)
 				assert.Must(t, bytes.Equal(b.Bytes, again.Bytes), "the same n makes two bodies")
-				if got, want := b.Counts, mk.Counts(n); got != want {
-					t.Errorf("got %v events, want %v", got, want)
-				}
-				z, err := b.Gzip(6)
-				assert.OK(t, err)
+				assert.Equal(t, b.Counts, mk.Counts(n), "events")
+				z := assert.Value(b.Gzip(6))(t)
 				for batch := n; batch < n+2; batch++ {
 					b.Stamp(run, batch, now)
 					z.Stamp(run, batch, now)
-					if got := inflate(t, z.Bytes); !bytes.Equal(got, b.Bytes) {
-						t.Fatalf("batch %d inflates to\n%s\nwant\n%s", batch, got, b.Bytes)
-					}
+					got := inflate(t, z.Bytes)
+					assert.Must(t, bytes.Equal(got, b.Bytes), "batch %d inflates to\n%s\nwant\n%s", batch, got, b.Bytes)
 				}
-				assert.True(t, len(b.places) <= 0 || !bytes.Equal(b.Bytes, again.Bytes), "stamping changed nothing")
+				assert.True(t, len(b.places) == 0 || !bytes.Equal(b.Bytes, again.Bytes), "stamping changed nothing")
 				for i, line := range bytes.Split(bytes.TrimSuffix(b.Bytes, []byte("\n")), []byte("\n")) {
 					assert.Must(t, json.Valid(line), "line %d is not JSON: %s", i, line)
 				}
@@ -147,20 +140,17 @@ func TestTracesJoin(t *testing.T) {
 				ids[e.ID] = true
 			}
 			here[e.ID] = e
-			if age := now - e.Time; age < 0 || age > time.Hour.Microseconds()+1e6 {
-				t.Errorf("a time %d us before the batch's", age)
-			}
+			age := now - e.Time
+			assert.True(t, age >= 0 && age <= time.Hour.Microseconds()+1e6, "a time %d us before the batch's", age)
 			switch {
 			case e.kind == Span:
 				p, ok := here[e.Parent]
-				if !ok || p.kind != Transaction || p.Trace != e.Trace || e.Tx != e.Parent {
-					t.Fatalf("batch %d: span %+v has the parent %+v", batch, e, p)
-				}
+				assert.Must(t, ok && p.kind == Transaction && p.Trace == e.Trace && e.Tx == e.Parent,
+					"batch %d: span %+v has the parent %+v", batch, e, p)
 			case e.kind == Log:
 				p, ok := here[e.Tx]
-				if ok && (p.kind != Transaction || p.Trace != e.Trace) || e.Trace == "" {
-					t.Fatalf("batch %d: log %+v is of the transaction %+v", batch, e, p)
-				}
+				assert.Must(t, (!ok || p.kind == Transaction && p.Trace == e.Trace) && e.Trace != "",
+					"batch %d: log %+v is of the transaction %+v", batch, e, p)
 				if ok {
 					logs++
 				}
@@ -177,7 +167,7 @@ func TestTracesJoin(t *testing.T) {
 }
 
 func TestPlacesAreWrittenAsTheirForms(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		got  func([]byte)
 		want string
@@ -189,8 +179,7 @@ func TestPlacesAreWrittenAsTheirForms(t *testing.T) {
 		{"micros after", func(b []byte) { putMicros(b, 1<<62) }, "9999999999999999"},
 		{"time", func(b []byte) { putTime(b, 1795265501123456) }, "2026-11-21T12:51:41.123456Z"},
 		{"uuid", func(b []byte) { putUUID(b, 0) }, "00000000-0000-0000-" + "e220-a8397b1dcdaf"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := make([]byte, len(tt.want))
 			tt.got(b)
@@ -203,9 +192,8 @@ func TestPlacesAreWrittenAsTheirForms(t *testing.T) {
 		if putHex(b[:], v); string(b[:]) != fmt.Sprintf("%016x", v) {
 			t.Fatalf("got %s, want %016x", b, v)
 		}
-		if back, ok := parseHex(b[:]); !ok || back != v {
-			t.Fatalf("%s parses as %x, %v", b, back, ok)
-		}
+		back, ok := parseHex(b[:])
+		assert.Must(t, ok && back == v, "%s parses as %x, %v", b, back, ok)
 		us := timeMin + int64(v%(timeMax-timeMin))
 		if putMicros(b[:], us); string(b[:]) != fmt.Sprint(us) {
 			t.Fatalf("got %s, want %d", b, us)
@@ -221,27 +209,23 @@ func TestSumsCombine(t *testing.T) {
 			zeroed := bytes.Clone(p)
 			clear(zeroed[at:end])
 			got := crc32.ChecksumIEEE(zeroed) ^ field.Multiply(field.Shift(len(p)-end), rawSum(p[at:end]))
-			if want := crc32.ChecksumIEEE(p); got != want {
-				t.Errorf("%d bytes at %d: got %08x, want %08x", n, at, got, want)
-			}
+			assert.Equal(t, got, crc32.ChecksumIEEE(p), "%d bytes at %d", n, at)
 		}
 	}
 }
 
 func TestGzipRefuses(t *testing.T) {
 	b := maker(t, Makeup{Events: Range{1, 1}}).Make(0)
-	if _, err := b.Gzip(0); err == nil {
-		t.Error("level 0 is accepted")
-	}
+	_, err := b.Gzip(0)
+	assert.True(t, err != nil, "level 0 is accepted")
 	b.Bytes[4] = 0xf9
-	if _, err := b.Gzip(1); err == nil {
-		t.Error("a body that is not UTF-8 is accepted")
-	}
+	_, err = b.Gzip(1)
+	assert.True(t, err != nil, "a body that is not UTF-8 is accepted")
 }
 
 func TestMakeupChecks(t *testing.T) {
 	one := Range{1, 1}
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		m    Makeup
 		ok   bool
@@ -261,8 +245,7 @@ func TestMakeupChecks(t *testing.T) {
 		{"hops", Makeup{Hops: 17}, false},
 		{"durations upside down", Makeup{Durations: Durations{Low: 2, High: 1}}, false},
 		{"exponential", Makeup{Durations: Durations{Shape: Exponential, Low: time.Second}}, true},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := NewMaker(tt.m, 0)
 			assert.Equal(t, (err == nil), tt.ok, "got %v", err)
@@ -284,17 +267,15 @@ func TestDurationsKeepTheirPercentiles(t *testing.T) {
 			high++
 		}
 	}
-	if below < n*49/100 || below > n*51/100 || high < n*8/1000 || high > n*12/1000 {
-		t.Errorf("%d below the median and %d above the 99th percentile of %d", below, high, n)
-	}
+	assert.True(t, below >= n*49/100 && below <= n*51/100 && high >= n*8/1000 && high <= n*12/1000,
+		"%d below the median and %d above the 99th percentile of %d", below, high, n)
 }
 
 func TestStampAllocatesNothing(t *testing.T) {
 	for _, p := range []Protocol{IntakeV2, V1} {
 		b := maker(t, Makeup{Protocol: p, Events: Range{10, 10}, Spans: Range{3, 3}}).Make(0)
-		z, err := b.Gzip(1)
-		assert.OK(t, err)
+		z := assert.Value(b.Gzip(1))(t)
 		batch := uint64(0)
-		assert.Equal(t, testing.AllocsPerRun(100, func() { z.Stamp(1, batch, timeMin*2); batch++ }), 0, "%v:  allocations a batch", p)
+		assert.Equal(t, testing.AllocsPerRun(100, func() { z.Stamp(1, batch, timeMin*2); batch++ }), 0, "%v: allocations of a batch", p)
 	}
 }

@@ -15,9 +15,7 @@ func TestSumsAreJoined(t *testing.T) {
 	}
 	for _, n := range []int{0, 1, 7, 500, 999, 1000} {
 		got := field.Multiply(field.Shift(len(all)-n), rawSum(all[:n])) ^ rawSum(all[n:])
-		if want := rawSum(all); got != want {
-			t.Errorf("%d bytes and the rest: %#x, want %#x", n, got, want)
-		}
+		assert.Equal(t, got, rawSum(all), "%d bytes and the rest", n)
 	}
 	assert.True(t, rawSum(all) != crc32.ChecksumIEEE(all), "the raw sum has the inversions")
 }

@@ -75,7 +75,7 @@ func TestElasticAcceptsBodies(t *testing.T) {
 			for n := range uint64(3) {
 				b := mk.Make(n)
 				b.Stamp(NewRun(3), n, time.Now().UnixMicro())
-				assert.Equal(t, decode(t, b.Bytes), b.Counts, "body %d: the decoder counts", n)
+				assert.Equal(t, decode(t, b.Bytes), b.Counts, "body %d: counts of the decoder", n)
 			}
 		})
 	}

@@ -47,7 +47,7 @@ func TestReplay(t *testing.T) {
 	recorded, want := corpus(t, Makeup{Events: Range{2, 9}, Spans: Range{0, 4}, Mix: [Kinds]int{5, 0, 2, 1, 2}, Hops: 2}, 20)
 	for _, most := range []int{0, 1, 3} {
 		bodies, got := replay(t, NewCorpus(bytes.NewReader(recorded), most))
-		assert.Equal(t, got, want, "most %d events", most)
+		assert.Equal(t, got, want, "events of %d at most", most)
 		assert.True(t, most != 0 || len(bodies) == 20, "got %d requests, want 20", len(bodies))
 		now := time.Now().UnixMicro()
 		seen := map[string]bool{}
@@ -64,12 +64,10 @@ func TestReplay(t *testing.T) {
 						continue
 					}
 					if e.kind == Log {
-						if bytes.Contains(recorded, []byte(e.Trace)) || bytes.Contains(recorded, []byte(e.Tx)) {
-							t.Fatalf("log %+v has ids that are not fresh", e)
-						}
-						if p := ids[e.Tx]; p.ID != "" && p.Trace != e.Trace {
-							t.Fatalf("log %+v is of the transaction %+v", e, p)
-						}
+						assert.Must(t, !bytes.Contains(recorded, []byte(e.Trace)) && !bytes.Contains(recorded, []byte(e.Tx)),
+							"log %+v has ids that are not fresh", e)
+						p := ids[e.Tx]
+						assert.Must(t, p.ID == "" || p.Trace == e.Trace, "log %+v is of the transaction %+v", e, p)
 						continue
 					}
 					assert.Must(t, !bytes.Contains(recorded, []byte(e.ID)) && !seen[e.ID], "id %s is not fresh", e.ID)
@@ -78,12 +76,11 @@ func TestReplay(t *testing.T) {
 					if e.Parent == "" || e.kind == Error && ids[e.Parent].ID == "" {
 						continue
 					}
-					if p, ok := ids[e.Parent]; !ok || p.Trace != e.Trace {
-						t.Fatalf("%+v has the parent %+v", e, p)
-					}
+					p, ok := ids[e.Parent]
+					assert.Must(t, ok && p.Trace == e.Trace, "%+v has the parent %+v", e, p)
 				}
 				assert.True(t, b.Events() <= 0 || last == now, "the last time is %d, want %d", last, now)
-				assert.Equal(t, elasticCounts(t, b), b.Counts, "the decoder counts")
+				assert.Equal(t, elasticCounts(t, b), b.Counts, "counts of the decoder")
 			}
 		}
 	}
@@ -97,7 +94,7 @@ func TestReplayOfRUM(t *testing.T) {
 		before := bytes.Clone(b.Bytes)
 		b.Stamp(1, 1, timeMin)
 		assert.True(t, b.Events() <= 0 || !bytes.Equal(before, b.Bytes), "stamping changed nothing")
-		assert.Equal(t, elasticCounts(t, b), b.Counts, "the decoder counts")
+		assert.Equal(t, elasticCounts(t, b), b.Counts, "counts of the decoder")
 	}
 }
 
@@ -110,18 +107,16 @@ func TestReplayKnowsItsPlaces(t *testing.T) {
 {"log":{"trace.id":"00000000000000010000000000000002","transaction.id":"0123456789abcdef","span.id":"no hex","@timestamp":1500000000000000,"message":"0123456789abcdef","labels":{"span.id":"0123456789abcdef"}}}
 {"log":{"@timestamp":"2026-11-21T13:00:00.000Z","message":"a time as text"}}
 `
-	b, err := NewCorpus(strings.NewReader(in), 0).Next()
-	assert.OK(t, err)
-	if b.Counts != (Counts{Transaction: 1, Span: 1, Log: 2}) || len(b.places) != 8 {
-		t.Errorf("got %v and %d places, want a transaction, a span, two logs and 8 places", b.Counts, len(b.places))
-	}
+	b := assert.Value(NewCorpus(strings.NewReader(in), 0).Next())(t)
+	assert.True(t, b.Counts == (Counts{Transaction: 1, Span: 1, Log: 2}) && len(b.places) == 8,
+		"got %v and %d places, want a transaction, a span, two logs and 8 places", b.Counts, len(b.places))
 	b.Stamp(5, 1, timeMin)
 	if got := strings.Count(string(b.Bytes), "0123456789abcdef"); got != 4 {
 		t.Errorf("the id occurs %d times, want four, in a link's nested object, in custom data, in a message and in labels", got)
 	}
 	var id [16]byte
 	putHex(id[:], mix(Run(5).key(1)^0x0123456789abcdef))
-	assert.Equal(t, bytes.Count(b.Bytes, id[:]), 4, "the new id occurs times")
+	assert.Equal(t, bytes.Count(b.Bytes, id[:]), 4, "how often the new id occurs")
 }
 
 func TestReplayRefuses(t *testing.T) {
@@ -139,9 +134,8 @@ func TestReplayRefuses(t *testing.T) {
 			assert.ErrorHas(t, err, tt.want)
 		})
 	}
-	if _, err := NewCorpus(strings.NewReader(""), 0).Next(); !errors.Is(err, io.EOF) {
-		t.Errorf("an empty corpus: got %v, want EOF", err)
-	}
+	_, err := NewCorpus(strings.NewReader(""), 0).Next()
+	assert.True(t, errors.Is(err, io.EOF), "an empty corpus: got %v, want EOF", err)
 }
 
 // For any input: no panic, no endless loop, and gzip bodies that inflate to the

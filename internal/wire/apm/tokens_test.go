@@ -43,9 +43,8 @@ func TestTokens(t *testing.T) {
 		})
 	}
 	for _, in := range []string{"", "{", `{"a"}`, `{"a":}`, `{"a":1,}`, `[1,]`, `[1 2]`, `{]`, `[}`, "01", "-", "1.", "1e", `"`, `"\x"`, "\"\n\"", "nul", "{} x", `{1:2}`, strings.Repeat("[", 200)} {
-		if _, err := walk([]byte(in)); !errors.Is(err, ErrJSON) {
-			t.Errorf("%.20q: got %v, want an error", in, err)
-		}
+		_, err := walk([]byte(in))
+		assert.True(t, errors.Is(err, ErrJSON), "%.20q: got %v, want an error", in, err)
 	}
 }
 
@@ -70,9 +69,8 @@ func FuzzTokens(f *testing.F) {
 		if err != nil && strings.Contains(err.Error(), "levels") {
 			return
 		}
-		if got, want := err == nil, json.Valid(in); got != want {
-			t.Errorf("%q: got %v (%v), want %v", in, got, err, want)
-		}
+		got, want := err == nil, json.Valid(in)
+		assert.True(t, got == want, "%q: got %v (%v), want %v", in, got, err, want)
 	})
 }
 
@@ -85,10 +83,7 @@ func BenchmarkTokens(b *testing.B) {
 	for range b.N {
 		t.Reset(line)
 		for {
-			tok, err := t.Next()
-			if err != nil {
-				b.Fatal(err)
-			}
+			tok := assert.Value(t.Next())(b)
 			if tok == EndOfText {
 				break
 			}

@@ -4,6 +4,8 @@ import (
 	"hash/crc32"
 	"math/rand/v2"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 var fields = []struct {
@@ -30,9 +32,8 @@ func TestMultiply(t *testing.T) {
 			if i < 32 {
 				b = 1 << i
 			}
-			if got, want := tt.f.Multiply(a, b), multiplyBits(tt.f.polynomial, a, b); got != want {
-				t.Fatalf("%s: %#x by %#x is %#x, want %#x", tt.name, a, b, got, want)
-			}
+			got, want := tt.f.Multiply(a, b), multiplyBits(tt.f.polynomial, a, b)
+			assert.Must(t, got == want, "%s: %#x by %#x is %#x, want %#x", tt.name, a, b, got, want)
 		}
 	}
 }
@@ -47,9 +48,7 @@ func TestCombineSums(t *testing.T) {
 		table := crc32.MakeTable(tt.f.polynomial)
 		for _, n := range []int{0, 1, 7, 500, 999, 1000} {
 			got := tt.f.Multiply(tt.f.Shift(len(all)-n), crc32.Checksum(all[:n], table)) ^ crc32.Checksum(all[n:], table)
-			if want := crc32.Checksum(all, table); got != want {
-				t.Errorf("%s, %d bytes and the rest: %#x, want %#x", tt.name, n, got, want)
-			}
+			assert.Equal(t, got, crc32.Checksum(all, table), "%s, %d bytes and the rest", tt.name, n)
 		}
 	}
 }
@@ -61,9 +60,8 @@ func TestShift(t *testing.T) {
 		for n := range tabled + 3 {
 			shift, sum := tt.f.ShiftBy(n), rng.Uint32()
 			for range 2 { // also with a table that is there
-				if got, want := shift.Times(sum), tt.f.Multiply(tt.f.Shift(n), sum); got != want {
-					t.Fatalf("%s: %#x by %d bytes is %#x, want %#x", tt.name, sum, n, got, want)
-				}
+				got, want := shift.Times(sum), tt.f.Multiply(tt.f.Shift(n), sum)
+				assert.Must(t, got == want, "%s: %#x by %d bytes is %#x, want %#x", tt.name, sum, n, got, want)
 				shift, sum = tt.f.ShiftBy(n), rng.Uint32()
 			}
 		}

@@ -99,9 +99,7 @@ func TestHeaderMatchesKmsg(t *testing.T) {
 	got := make([]byte, HeaderSize)
 	h.Put(got)
 	assert.Same(t, got, k.AppendTo(nil))
-	back, err := ParseHeader(got)
-	assert.OK(t, err)
-	assert.Same(t, back, h, "read back")
+	assert.Same(t, assert.Value(ParseHeader(got))(t), h, "read back")
 }
 
 func TestSeal(t *testing.T) {
@@ -132,30 +130,24 @@ func TestCodecs(t *testing.T) {
 		"empty": {}, "one": {7}, "text": bytes.Repeat([]byte("a carronade was a short gun "), 9000), "noise": noise,
 	}
 	for c := range codecs {
-		z, err := NewCompressor(c)
-		assert.OK(t, err)
+		z := assert.Value(NewCompressor(c))(t)
 		for name, in := range inputs {
 			t.Run(fmt.Sprintf("%s %s", c, name), func(t *testing.T) {
 				for range 2 { // it keeps its memory between calls
-					packed, err := z.Append([]byte("before"), in)
-					assert.OK(t, err)
+					packed := assert.Value(z.Append([]byte("before"), in))(t)
 					assert.True(t, name != "text" || c == None || len(packed) <= len(in)/4, "%d bytes became %d", len(in), len(packed))
-					got, err := Decompress([]byte("here"), c, packed[len("before"):])
-					assert.OK(t, err)
+					got := assert.Value(Decompress([]byte("here"), c, packed[len("before"):]))(t)
 					assert.True(t, bytes.Equal(got, append([]byte("here"), in...)), "the decompressed bytes differ")
 				}
 			})
 		}
-		if back, err := ParseCodec(c.String()); err != nil || back != c {
-			t.Errorf("ParseCodec(%q) = %v, %v", c.String(), back, err)
-		}
+		back, err := ParseCodec(c.String())
+		assert.True(t, err == nil && back == c, "ParseCodec(%q) = %v, %v", c.String(), back, err)
 	}
-	if _, err := ParseCodec("zip"); err == nil {
-		t.Error("ParseCodec accepted zip")
-	}
-	if _, err := NewCompressor(codecs); err == nil {
-		t.Error("NewCompressor accepted an unknown codec")
-	}
+	_, err := ParseCodec("zip")
+	assert.True(t, err != nil, "ParseCodec accepted zip")
+	_, err = NewCompressor(codecs)
+	assert.True(t, err != nil, "NewCompressor accepted an unknown codec")
 }
 
 func TestDecompressXerial(t *testing.T) {
@@ -173,17 +165,15 @@ func TestDecompressXerial(t *testing.T) {
 		if i == 16 || i == 16+4+int(framed[19]) {
 			continue // between blocks
 		}
-		if _, err := Decompress(nil, Snappy, framed[:i]); err == nil {
-			t.Errorf("a frame cut to %d bytes was accepted", i)
-		}
+		_, err := Decompress(nil, Snappy, framed[:i])
+		assert.True(t, err != nil, "a frame cut to %d bytes was accepted", i)
 	}
 }
 
 func TestDecompressRefusesWrongLength(t *testing.T) {
 	// A Snappy block with a length of 200 MB.
-	if _, err := Decompress(nil, Snappy, []byte{0x80, 0x84, 0xaf, 0x5f, 0}); !errors.Is(err, ErrLength) {
-		t.Errorf("error = %v, want %v", err, ErrLength)
-	}
+	_, err := Decompress(nil, Snappy, []byte{0x80, 0x84, 0xaf, 0x5f, 0})
+	assert.True(t, errors.Is(err, ErrLength), "error = %v, want %v", err, ErrLength)
 }
 
 func FuzzDecompress(f *testing.F) {
@@ -205,9 +195,7 @@ func FuzzForEachRecord(f *testing.F) {
 		size := 0
 		_ = ForEachRecord(b, n, func(r *Record) error {
 			size += r.Size
-			if r.EventBytes() > r.Size {
-				t.Errorf("%d event bytes in a record of %d", r.EventBytes(), r.Size)
-			}
+			assert.True(t, r.EventBytes() <= r.Size, "%d event bytes in a record of %d", r.EventBytes(), r.Size)
 			return nil
 		})
 		assert.True(t, size <= len(b), "records of %d bytes in %d", size, len(b))
@@ -269,9 +257,7 @@ func TestSentCRC(t *testing.T) {
 		sent := Seal(b, SumOf(b[HeaderSize:]))
 		read := func() Batch {
 			var got Batch
-			if _, err := ForEachBatch(b, func(x Batch) error { got = x; return nil }); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(ForEachBatch(b, func(x Batch) error { got = x; return nil }))(t)
 			return got
 		}
 		if x := read(); x.SentCRC() != sent {
@@ -282,16 +268,14 @@ func TestSentCRC(t *testing.T) {
 		binary.BigEndian.PutUint64(b[35:], 2_000_123)
 		Seal(b, SumOf(b[HeaderSize:]))
 		x := read()
-		if err := x.Check(); err != nil || x.CRC == sent {
-			t.Fatalf("%d bytes: the batch is not as a broker makes it: %v", n, err)
-		}
+		err := x.Check()
+		assert.Must(t, err == nil && x.CRC != sent, "%d bytes: the batch is not as a broker makes it: %v", n, err)
 		assert.Equal(t, x.SentCRC(), sent, "%d bytes, with the broker's time", n)
 		if n > 0 {
 			b[HeaderSize] ^= 1 // damaged, with a matching checksum
 			Seal(b, SumOf(b[HeaderSize:]))
-			if x := read(); x.SentCRC() == sent {
-				t.Errorf("%d bytes: damage is not detected", n)
-			}
+			x = read()
+			assert.True(t, x.SentCRC() != sent, "%d bytes: damage is not detected", n)
 		}
 	}
 }

@@ -39,15 +39,12 @@ func TestRatios(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for codec, limit := range map[Codec]float64{Gzip: tt.gzip, Zstd: tt.zstd, Snappy: 2, LZ4: 2, None: 1} {
-				z, err := NewCompressor(codec)
-				assert.OK(t, err)
+				z := assert.Value(NewCompressor(codec))(t)
 				for range 2 { // a compressor is reusable
-					out, err := z.Append([]byte("before"), tt.src)
-					assert.OK(t, err)
+					out := assert.Value(z.Append([]byte("before"), tt.src))(t)
 					out, ok := bytes.CutPrefix(out, []byte("before"))
-					if got := float64(len(out)) / float64(max(len(tt.src), 1)); !ok || len(tt.src) > 0 && got > limit {
-						t.Errorf("%v: ratio %.3f, want at most %.3f", codec, got, limit)
-					}
+					got := float64(len(out)) / float64(max(len(tt.src), 1))
+					assert.True(t, ok && (len(tt.src) == 0 || got <= limit), "%v: ratio %.3f, want at most %.3f", codec, got, limit)
 					back, err := Decompress(nil, codec, out)
 					assert.True(t, err == nil && bytes.Equal(back, tt.src), "%v: decompressed to %d bytes, %v", codec, len(back), err)
 				}
@@ -61,17 +58,14 @@ func BenchmarkCompress(b *testing.B) {
 		for name, set := range map[string]int{"random": 256, "letters": 26} {
 			b.Run(codec.String()+"/"+name, func(b *testing.B) {
 				z, err := NewCompressor(codec)
-				if err != nil {
-					b.Fatal(err)
-				}
+				assert.OK(b, err)
 				src := randomBytes(16_000, set)
 				var out []byte
 				b.SetBytes(int64(len(src)))
 				b.ReportAllocs()
 				for b.Loop() {
-					if out, err = z.Append(out[:0], src); err != nil {
-						b.Fatal(err)
-					}
+					out, err = z.Append(out[:0], src)
+					assert.OK(b, err)
 				}
 			})
 		}

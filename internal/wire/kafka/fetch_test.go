@@ -37,7 +37,7 @@ func TestForEachBatch(t *testing.T) {
 		N          int32
 		Size       int
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		in      []byte
 		want    []seen
@@ -51,14 +51,12 @@ func TestForEachBatch(t *testing.T) {
 		{name: "old format", in: join(one, old), want: []seen{{7, 2, 3, len(one)}}, rest: len(old), wantErr: ErrMagic},
 		{name: "length too small", in: patched(one, atBatchLength, 0, 0, 0, 9), rest: len(one), wantErr: ErrLength},
 		{name: "negative count", in: patched(one, atNumRecords, 0xff, 0xff, 0xff, 0xff), rest: len(one), wantErr: ErrLength},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []seen
 			rest, err := ForEachBatch(tt.in, func(b Batch) error {
-				if err := b.Check(); err != nil {
-					t.Error(err)
-				}
+				err := b.Check()
+				assert.True(t, err == nil, "%v", err)
 				got = append(got, seen{b.BaseOffset, int64(b.LastOffsetDelta), b.NumRecords, b.Size()})
 				return nil
 			})
@@ -140,9 +138,8 @@ func TestWalkFetchMatchesKmsg(t *testing.T) {
 			}
 			assert.Same(t, got, want)
 			for i := range body {
-				if _, err := WalkFetch(body[:i], version, func(*FetchPartition) error { return nil }); err == nil {
-					t.Errorf("an answer cut to %d of %d bytes was accepted", i, len(body))
-				}
+				_, err := WalkFetch(body[:i], version, func(*FetchPartition) error { return nil })
+				assert.True(t, err != nil, "an answer cut to %d of %d bytes was accepted", i, len(body))
 			}
 		})
 	}
@@ -169,7 +166,7 @@ func FuzzWalkFetch(f *testing.F) {
 		_, _ = WalkFetch(body, version, func(p *FetchPartition) error {
 			total += len(p.Records)
 			_, err := ForEachBatch(p.Records, func(b Batch) error {
-				assert.Equal(t, b.Size(), len(b.Raw), "size of a batch bytes")
+				assert.Equal(t, b.Size(), len(b.Raw), "size of a batch")
 				_ = b.Check()
 				if b.Codec() == None {
 					_ = ForEachRecord(b.Records(), b.NumRecords, func(r *Record) error { _ = r.EventBytes(); return nil })

@@ -19,8 +19,7 @@ import (
 func writeItems(t testing.TB, topic string, runs []ListRun) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "list")
-	w, err := CreateList(path, topic)
-	assert.OK(t, err)
+	w := assert.Value(CreateList(path, topic))(t)
 	for _, r := range runs {
 		w.Add(r)
 	}
@@ -67,8 +66,7 @@ func TestItemsRoundTrip(t *testing.T) {
 
 // TestItemsText: the format is the documented one.
 func TestItemsText(t *testing.T) {
-	text, err := os.ReadFile(writeItems(t, "orders", []ListRun{{0, 1000, 4}, {0, 1004, 6}, {3, 17, 1}}))
-	assert.OK(t, err)
+	text := assert.Value(os.ReadFile(writeItems(t, "orders", []ListRun{{0, 1000, 4}, {0, 1004, 6}, {3, 17, 1}})))(t)
 	const want = "# topic: orders\n# partition,offset[,count]\n0,1000,10\n3,17\n"
 	assert.Equal(t, string(text), want, "got %q", text)
 }
@@ -77,8 +75,7 @@ func TestItemsText(t *testing.T) {
 func TestWriteManyItems(t *testing.T) {
 	const writers, each = 4, 50_000
 	path := filepath.Join(t.TempDir(), "list")
-	w, err := CreateList(path, "t")
-	assert.OK(t, err)
+	w := assert.Value(CreateList(path, "t"))(t)
 	var wg sync.WaitGroup
 	for p := range int32(writers) {
 		wg.Go(func() {
@@ -92,12 +89,10 @@ func TestWriteManyItems(t *testing.T) {
 	var n [writers]int64
 	_, runs := readItems(t, path)
 	for _, r := range runs {
-		if r.Offset != 2*n[r.Partition] || r.Count != 1 {
-			t.Fatalf("got %v after %d records", r, n[r.Partition])
-		}
+		assert.Must(t, r.Offset == 2*n[r.Partition] && r.Count == 1, "got %v after %d records", r, n[r.Partition])
 		n[r.Partition]++
 	}
-	assert.Equal(t, n, [writers]int64{each, each, each, each}, "records of each")
+	assert.Equal(t, n, [writers]int64{each, each, each, each}, "records of each writer")
 }
 
 // TestWriteItemsFails: if the disk fails, the writer says so, does not block, and leaves whole
@@ -107,13 +102,11 @@ func TestWriteItemsFails(t *testing.T) {
 		t.Error("got no error for a missing folder")
 	}
 	if _, err := os.Stat("/dev/full"); err == nil {
-		if _, err := CreateList("/dev/full", "t"); err == nil || !strings.Contains(err.Error(), "no space left on device") {
-			t.Errorf("a full disk: %v", err)
-		}
+		_, err := CreateList("/dev/full", "t")
+		assert.ErrorHas(t, err, "no space left on device", "a full disk")
 	}
 	path := filepath.Join(t.TempDir(), "list")
-	w, err := CreateList(path, "t")
-	assert.OK(t, err)
+	w := assert.Value(CreateList(path, "t"))(t)
 	w.Add(ListRun{0, 1, 1})
 	w.Add(ListRun{0, 3, 1})
 	w.mu.Lock()
@@ -126,11 +119,10 @@ func TestWriteItemsFails(t *testing.T) {
 	for i := range int64(1 << 20) {
 		w.Add(ListRun{0, 2 * i, 1})
 	}
-	err = w.Close()
+	err := w.Close()
 	assert.ErrorHas(t, err, "the list "+path+" is not complete: ", "the error")
-	if again := w.Close(); again == nil || again.Error() != err.Error() {
-		t.Errorf("the second time: %v", again)
-	}
+	again := w.Close()
+	assert.True(t, again != nil && again.Error() == err.Error(), "the second time: %v", again)
 }
 
 // TestParseItemsRefuses: an error names the line and what is wrong with it.
@@ -157,13 +149,11 @@ func TestParseItemsRefuses(t *testing.T) {
 			}
 			return nil
 		})
-		if _, ok := errors.AsType[*listError](err); !ok || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%.40q: %v, want %s", text, err, want)
-		}
+		_, ok := errors.AsType[*listError](err)
+		assert.True(t, ok && strings.HasPrefix(err.Error(), want), "%.40q: %v, want %s", text, err, want)
 	}
-	if _, err := parseList(io.MultiReader(strings.NewReader("0,1\n"), failingReader{}), "f", func(ListRun) error { return nil }); err == nil || err.Error() != "read f: broken" {
-		t.Errorf("a disk that fails: %v", err)
-	}
+	_, err := parseList(io.MultiReader(strings.NewReader("0,1\n"), failingReader{}), "f", func(ListRun) error { return nil })
+	assert.True(t, err != nil && err.Error() == "read f: broken", "a disk that fails: %v", err)
 }
 
 type failingReader struct{}

@@ -23,9 +23,8 @@ func TestProduceRequestMatchesKmsg(t *testing.T) {
 				topic.Topic, topic.TopicID = f.Topic, f.TopicID
 
 				got := f.AppendHead(nil, 77, len(batches))
-				if n := len(f.AppendTail(f.AppendHead(nil, 77, 1<<20))); n > f.MaxHead() {
-					t.Errorf("head and tail take %d bytes, MaxHead = %d", n, f.MaxHead())
-				}
+				n := len(f.AppendTail(f.AppendHead(nil, 77, 1<<20)))
+				assert.True(t, n <= f.MaxHead(), "head and tail take %d bytes, MaxHead = %d", n, f.MaxHead())
 				for i, b := range batches {
 					p := kmsg.NewProduceRequestTopicPartition()
 					p.Partition, p.Records = int32(i*300), b
@@ -36,15 +35,13 @@ func TestProduceRequestMatchesKmsg(t *testing.T) {
 					got = append(got, b...)
 					end := len(got)
 					got = f.AppendPartitionEnd(got)
-					if n += len(got) - end; n > MaxPartition {
-						t.Errorf("a partition takes %d bytes, MaxPartition = %d", n, MaxPartition)
-					}
+					n += len(got) - end
+					assert.True(t, n <= MaxPartition, "a partition takes %d bytes, MaxPartition = %d", n, MaxPartition)
 				}
 				got = f.AppendTail(got)
 				PutSize(got, len(got))
 				req.Topics = append(req.Topics, topic)
-				want := kmsg.NewRequestFormatter(kmsg.FormatterClientID("me")).AppendRequest(nil, req, 77)
-				assert.Same(t, got, want)
+				assert.Same(t, got, kmsg.NewRequestFormatter(kmsg.FormatterClientID("me")).AppendRequest(nil, req, 77))
 			})
 		}
 	}
@@ -99,18 +96,16 @@ func TestParseProduceMatchesKmsg(t *testing.T) {
 			assert.Same(t, got, want)
 			assert.Equal(t, throttle, 40, "throttle")
 			for i := range body {
-				if _, _, err := ParseProduce(body[:i], version, nil); err == nil {
-					t.Errorf("an answer cut to %d of %d bytes was accepted", i, len(body))
-				}
+				_, _, err := ParseProduce(body[:i], version, nil)
+				assert.True(t, err != nil, "an answer cut to %d of %d bytes was accepted", i, len(body))
 			}
 			room := make([]ProduceAnswer, 0, 8)
 			assert.Equal(t, testing.AllocsPerRun(10, func() { room, _, _ = ParseProduce(body, version, room[:0]) }), 0, "allocations")
 		})
 	}
 	for _, version := range []int16{MinProduceVersion - 1, MaxProduceVersion + 1} {
-		if _, _, err := ParseProduce(nil, version, nil); err == nil {
-			t.Errorf("version %d was accepted", version)
-		}
+		_, _, err := ParseProduce(nil, version, nil)
+		assert.True(t, err != nil, "version %d was accepted", version)
 	}
 }
 
@@ -127,22 +122,18 @@ func FuzzParseProduce(f *testing.F) {
 func TestNextFrame(t *testing.T) {
 	two := []byte{0, 0, 0, 6, 0, 0, 0, 1, 'a', 'b', 0, 0, 0, 4, 0, 0, 0, 2}
 	f, rest, err := NextFrame(two, 100)
-	if err != nil || f.Correlation != 1 || string(f.Body) != "ab" || len(rest) != 8 {
-		t.Fatalf("first: %+v, rest %d, %v", f, len(rest), err)
-	}
+	assert.Must(t, err == nil && f.Correlation == 1 && string(f.Body) == "ab" && len(rest) == 8,
+		"first: %+v, rest %d, %v", f, len(rest), err)
 	f, rest, err = NextFrame(rest, 100)
-	if err != nil || f.Correlation != 2 || len(f.Body) != 0 || rest == nil || len(rest) != 0 {
-		t.Fatalf("second: %+v, rest %v, %v", f, rest, err)
-	}
+	assert.Must(t, err == nil && f.Correlation == 2 && len(f.Body) == 0 && rest != nil && len(rest) == 0,
+		"second: %+v, rest %v, %v", f, rest, err)
 	for i := range 10 {
-		if _, rest, err := NextFrame(two[:i], 100); rest != nil || err != nil {
-			t.Errorf("%d bytes: rest %v, error %v", i, rest, err)
-		}
+		_, rest, err := NextFrame(two[:i], 100)
+		assert.True(t, rest == nil && err == nil, "%d bytes: rest %v, error %v", i, rest, err)
 	}
 	for _, bad := range [][]byte{{0, 0, 0, 3}, []byte("HTTP/1.1"), {0xff, 0, 0, 0}} {
-		if _, _, err := NextFrame(bad, 100); !errors.Is(err, ErrLength) {
-			t.Errorf("%q: error = %v", bad, err)
-		}
+		_, _, err := NextFrame(bad, 100)
+		assert.True(t, errors.Is(err, ErrLength), "%q: error = %v", bad, err)
 	}
 }
 
@@ -162,7 +153,7 @@ func FuzzNextFrame(f *testing.F) {
 
 // The values are those of Kafka's own UtilsTest.testMurmur2.
 func TestMurmur2(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		key  string
 		want int32
 	}{
@@ -172,8 +163,7 @@ func TestMurmur2(t *testing.T) {
 		{"a-little-bit-longer-string", -1486304829},
 		{"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971},
 		{"abc", 479470107},
-	}
-	for _, tt := range tests {
+	} {
 		assert.Equal(t, int32(Murmur2([]byte(tt.key))), tt.want, "Murmur2(%q)", tt.key)
 		assert.Equal(t, PartitionOf([]byte(tt.key), 7), (tt.want&0x7fffffff)%7, "PartitionOf(%q, 7)", tt.key)
 	}
@@ -214,6 +204,6 @@ func FuzzParseStamp(f *testing.F) {
 		}
 		again := make([]byte, StampSize)
 		s.Put(again)
-		assert.Same(t, again, b[:StampSize], "written again (-was +is)")
+		assert.Same(t, again, b[:StampSize], "written again")
 	})
 }

@@ -15,9 +15,8 @@ import (
 func TestAckIsTheMessage(t *testing.T) {
 	assert.Equal(t, string(AppendFramed(nil, &Msg{OK: true, HasOK: true})), Ack)
 	for n := range 40 {
-		if got, want := AppendAcks([]byte("x"), n), "x"+strings.Repeat(Ack, n); string(got) != want {
-			t.Errorf("%d acks: got % x, want % x", n, got, want)
-		}
+		got, want := AppendAcks([]byte("x"), n), "x"+strings.Repeat(Ack, n)
+		assert.True(t, string(got) == want, "%d acks: got % x, want % x", n, got, want)
 	}
 }
 
@@ -36,7 +35,7 @@ func TestCountAcks(t *testing.T) {
 		for tail := range AckSize {
 			// First a truncated ack follows, then an ack with one wrong byte.
 			b := append(bytes.Clone(whole), Ack[:tail]...)
-			assert.Equal(t, CountAcks(b), n, "acks and %d bytes", tail)
+			assert.Equal(t, CountAcks(b), n, "acks before %d bytes", tail)
 			b = append(bytes.Clone(whole), Ack...)
 			b[len(whole)+tail] ^= 0x10
 			b = AppendAcks(b, 9)
@@ -55,9 +54,7 @@ func FuzzCountAcks(f *testing.F) {
 	f.Add([]byte(strings.Repeat(Ack, 13)))
 	f.Add([]byte(strings.Repeat(Ack, 5) + "\x00\x00\x00\x02\x10\x00" + strings.Repeat(Ack, 5)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if got, want := CountAcks(b), countSlowly(b); got != want {
-			t.Errorf("got %d, want %d", got, want)
-		}
+		assert.Equal(t, CountAcks(b), countSlowly(b))
 	})
 }
 
@@ -105,15 +102,14 @@ func TestNextAnswers(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("pieces of %d: -want +got\n%s", piece, diff)
-		}
-		assert.Must(t, len(buffered) <= 0, "pieces of %d: % x is left", piece, buffered)
+		diff := cmp.Diff(want, got)
+		assert.Must(t, diff == "", "pieces of %d: -want +got\n%s", piece, diff)
+		assert.Must(t, len(buffered) == 0, "pieces of %d: % x is left", piece, buffered)
 	}
 }
 
 func TestFrameErrors(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, in string
 		most     int
 		bad      bool
@@ -124,13 +120,11 @@ func TestFrameErrors(t *testing.T) {
 		{"too long by one", "\x00\x00\x00\x0babcd", 10, true},
 		{"another protocol", "HTTP/1.1 400 Bad Request\r\n", MaxFrame, true},
 		{"longest number", "\xff\xff\xff\xff", MaxFrame, true},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			acks, msg, rest, err := NextAnswers([]byte(test.in), test.most)
-			if acks != 0 || msg != nil || string(rest) != test.in || errors.Is(err, ErrFrame) != test.bad {
-				t.Errorf("got %d acks, message %x, rest %x, error %v", acks, msg, rest, err)
-			}
+			assert.True(t, acks == 0 && msg == nil && string(rest) == test.in && errors.Is(err, ErrFrame) == test.bad,
+				"got %d acks, message %x, rest %x, error %v", acks, msg, rest, err)
 		})
 	}
 	if msg, rest, err := NextFrame([]byte("\x00\x00\x00\x0aabcdefghij"), 10); string(msg) != "abcdefghij" || rest == nil || err != nil {
@@ -169,12 +163,10 @@ func TestCountFrames(t *testing.T) {
 	}
 	long := append(bytes.Clone(b), "\x00\x00\x01\x00"...)
 	long = append(long, make([]byte, 256)...)
-	if frames, _ := CountFrames(long[len(b):], 256); frames != 1 {
-		t.Errorf("of maximum length: got %d frames, want 1", frames)
-	}
-	if frames, _ := CountFrames(long[len(b):], 255); frames != 0 {
-		t.Errorf("longer than the maximum: got %d frames, want 0", frames)
-	}
+	frames, _ := CountFrames(long[len(b):], 256)
+	assert.True(t, frames == 1, "of maximum length: got %d frames, want 1", frames)
+	frames, _ = CountFrames(long[len(b):], 255)
+	assert.True(t, frames == 0, "longer than the maximum: got %d frames, want 0", frames)
 }
 
 // FuzzFrames: CountFrames and repeated calls of NextFrame agree.
@@ -193,9 +185,8 @@ func FuzzFrames(f *testing.F) {
 			}
 			got, rest = got+1, next
 		}
-		if got != frames || len(b)-len(rest) != size {
-			t.Errorf("counted %d frames of %d bytes, NextFrame %d of %d", frames, size, got, len(b)-len(rest))
-		}
+		assert.True(t, got == frames && len(b)-len(rest) == size,
+			"counted %d frames of %d bytes, NextFrame %d of %d", frames, size, got, len(b)-len(rest))
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 func TestAppendJSON(t *testing.T) {
 	seconds := full
 	seconds.HasTimeMicros, seconds.TimeMicros = false, 0
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		e    Event
 		want string
@@ -29,25 +29,21 @@ func TestAppendJSON(t *testing.T) {
 		{"large double", Event{Metric: Metric{Kind: Double, Real: 1e30}}, `{"metric":1e+30}`},
 		{"no number", Event{Metric: Metric{Kind: Double, Real: math.NaN()}, HasTTL: true, TTL: 0.1}, `{"ttl":0.1,"metric":null}`},
 		{"escapes", Event{State: "a\"b\\c\nd\x01\xffé<"}, `{"state":"a\"b\\c\nd\u0001` + "\ufffd" + `é<"}`},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := AppendJSON([]byte("x"), &test.e)
 			assert.Equal(t, string(got), "x"+test.want, "got  %s\nwant x%s", got, test.want)
-			if !json.Valid(got[1:]) {
-				t.Errorf("%s is not JSON", got[1:])
-			}
+			assert.True(t, json.Valid(got[1:]), "%s is not JSON", got[1:])
 		})
 	}
-	back, err := DecodeJSON(AppendJSON(nil, &full))
-	assert.OK(t, err)
+	back := assert.Value(DecodeJSON(AppendJSON(nil, &full)))(t)
 	want := full
 	want.HasTime, want.Time = false, 0 // JSON has only one time
-	assert.Same(t, back, want, "-want +")
+	assert.Same(t, back, want)
 }
 
 func TestDecodeJSON(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, in string
 		want     Event
 		fails    string
@@ -73,16 +69,15 @@ func TestDecodeJSON(t *testing.T) {
 		{"ttl beyond a float", `{"ttl":1e99}`, Event{}, "ttl: "},
 		{"no time", `{"time":"yesterday"}`, Event{}, "is not a time such as"},
 		{"time beyond all", `{"time":1e300}`, Event{}, "is not a time in seconds"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := DecodeJSON([]byte(test.in))
 			if test.fails != "" {
-				assert.ErrorHas(t, err, test.fails, "got %+v, error", got)
+				assert.ErrorHas(t, err, test.fails, "got %+v", got)
 				return
 			}
 			assert.OK(t, err)
-			assert.Same(t, got, test.want, "-want +")
+			assert.Same(t, got, test.want)
 		})
 	}
 }
@@ -102,12 +97,11 @@ func FuzzDecodeJSON(f *testing.F) {
 		}
 		written := AppendJSON(nil, &e)
 		assert.Must(t, json.Valid(written), "%s is not JSON", written)
-		again, err := DecodeJSON(written)
-		assert.OK(t, err, "%s", written)
+		again := assert.Value(DecodeJSON(written))(t, "%s", written)
 		if len(e.Tags) == 0 {
 			e.Tags = nil
 		}
-		assert.Same(t, again, e, "%s: -want +", written)
+		assert.Same(t, again, e, "%s", written)
 	})
 }
 
@@ -123,7 +117,5 @@ func BenchmarkAppendJSON(b *testing.B) {
 
 func TestJSONTimeIsUTC(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.FixedZone("", 3600))
-	if got, want := string(AppendJSONTime(nil, at, false)), `"time":"2026-01-02T02:04:05.006Z",`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, string(AppendJSONTime(nil, at, false)), `"time":"2026-01-02T02:04:05.006Z",`)
 }

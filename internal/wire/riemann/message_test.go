@@ -60,8 +60,7 @@ var golden = []struct {
 
 func unhex(t testing.TB, s string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
-	assert.OK(t, err)
+	b := assert.Value(hex.DecodeString(strings.ReplaceAll(s, " ", "")))(t)
 	return b
 }
 
@@ -73,12 +72,9 @@ func TestGolden(t *testing.T) {
 				t.Errorf("got  % x\nwant % x", got, want)
 			}
 			assert.Equal(t, MsgSize(&test.msg), len(want), "size")
-			got, err := DecodeMsg(want)
-			assert.OK(t, err)
-			assert.Same(t, got, test.msg, "decoded, -want +")
-			if n, err := countEvents(want); n != len(test.msg.Events) || err != nil {
-				t.Errorf("count: got %d, %v, want %d", n, err, len(test.msg.Events))
-			}
+			assert.Same(t, assert.Value(DecodeMsg(want))(t), test.msg, "decoded")
+			n, err := countEvents(want)
+			assert.True(t, n == len(test.msg.Events) && err == nil, "count: got %d, %v, want %d", n, err, len(test.msg.Events))
 		})
 	}
 }
@@ -136,8 +132,7 @@ func schema(t testing.TB) protoreflect.MessageDescriptor {
 		}
 		file.MessageType = append(file.MessageType, m)
 	}
-	fd, err := protodesc.NewFile(file, nil)
-	assert.OK(t, err)
+	fd := assert.Value(protodesc.NewFile(file, nil))(t)
 	return fd.Messages().ByName("Msg")
 }
 
@@ -150,11 +145,8 @@ func TestReference(t *testing.T) {
 			written := AppendMsg(nil, &test.msg)
 			m := dynamicpb.NewMessage(d)
 			assert.OK(t, proto.Unmarshal(written, m))
-			if err := noUnknown(m); err != nil {
-				t.Error(err)
-			}
-			again, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
-			assert.OK(t, err)
+			assert.OK(t, noUnknown(m))
+			again := assert.Value(proto.MarshalOptions{Deterministic: true}.Marshal(m))(t)
 			assert.True(t, bytes.Equal(written, again), "got  % x\nwant % x", written, again)
 		})
 	}
@@ -179,7 +171,7 @@ func noUnknown(m protoreflect.Message) (err error) {
 }
 
 func TestDecodeRules(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, hex string
 		want      Msg
 	}{
@@ -191,12 +183,9 @@ func TestDecodeRules(t *testing.T) {
 		{"another type than known", "12 01 61  32 08 18 01 0a 01 61 1a 01 62", Msg{Events: []Event{{Service: "b"}}}},
 		{"any ok but 0 is true", "10 8001", Msg{OK: true, HasOK: true}},
 		{"query merged", "2a 03 0a 01 61  2a 02 10 01", Msg{Query: "a", HasQuery: true}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := DecodeMsg(unhex(t, test.hex))
-			assert.OK(t, err)
-			assert.Same(t, got, test.want, "-want +")
+			assert.Same(t, assert.Value(DecodeMsg(unhex(t, test.hex)))(t), test.want)
 		})
 	}
 }
@@ -222,17 +211,16 @@ func TestDecodeErrors(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := DecodeMsg(unhex(t, test.hex))
-			assert.ErrorHas(t, err, test.want, "got %+v, error", got)
+			assert.ErrorHas(t, err, test.want, "got %+v", got)
 		})
 	}
-	if _, err := DecodeMsg(bytes.Repeat([]byte{TagEvents, 0}, MaxEvents+1)); !errors.Is(err, ErrTooManyEvents) {
-		t.Errorf("a message of empty events: got %v, want %v", err, ErrTooManyEvents)
-	}
+	_, err := DecodeMsg(bytes.Repeat([]byte{TagEvents, 0}, MaxEvents+1))
+	assert.True(t, errors.Is(err, ErrTooManyEvents), "a message of empty events: got %v, want %v", err, ErrTooManyEvents)
 }
 
 func TestWhen(t *testing.T) {
 	seconds, micros := Event{Time: 7, HasTime: true}, full
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		e    Event
 		want time.Time
@@ -241,12 +229,10 @@ func TestWhen(t *testing.T) {
 		{"none", Event{}, time.Time{}, false},
 		{"seconds", seconds, time.Unix(7, 0), true},
 		{"micros first", micros, time.UnixMicro(1700000000123456), true},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got, ok := test.e.When(); !got.Equal(test.want) || ok != test.ok {
-				t.Errorf("got %v, %v, want %v, %v", got, ok, test.want, test.ok)
-			}
+			got, ok := test.e.When()
+			assert.True(t, got.Equal(test.want) && ok == test.ok, "got %v, %v, want %v, %v", got, ok, test.want, test.ok)
 		})
 	}
 }
@@ -254,10 +240,9 @@ func TestWhen(t *testing.T) {
 // TestDecodedIsACopy: decoded messages do not change with the buffer.
 func TestDecodedIsACopy(t *testing.T) {
 	b := AppendMsg(nil, &Msg{Events: []Event{full}, Query: "q", HasQuery: true, Error: "e"})
-	got, err := DecodeMsg(b)
-	assert.OK(t, err)
+	got := assert.Value(DecodeMsg(b))(t)
 	clear(b)
-	assert.Same(t, got, Msg{Events: []Event{full}, Query: "q", HasQuery: true, Error: "e"}, "-want +")
+	assert.Same(t, got, Msg{Events: []Event{full}, Query: "q", HasQuery: true, Error: "e"})
 }
 
 // FuzzDecodeMsg: a message that decodes without an error decodes to the same as
@@ -272,15 +257,13 @@ func FuzzDecodeMsg(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := DecodeMsg(b)
 		ref := dynamicpb.NewMessage(d)
-		if refErr := proto.Unmarshal(b, ref); refErr == nil && err != nil && !errors.Is(err, ErrTooManyEvents) {
-			t.Errorf("the reference decodes it, but here the error is %v", err)
-		}
+		assert.True(t, proto.Unmarshal(b, ref) != nil || err == nil || errors.Is(err, ErrTooManyEvents),
+			"the reference decodes it, but here the error is %v", err)
 		if err != nil {
 			return
 		}
-		if n, err := countEvents(b); n != len(m.Events) || err != nil {
-			t.Errorf("count: got %d, %v, want %d", n, err, len(m.Events))
-		}
+		n, err := countEvents(b)
+		assert.True(t, n == len(m.Events) && err == nil, "count: got %d, %v, want %d", n, err, len(m.Events))
 		if events := d.Fields().ByName("events"); ref.IsValid() && proto.Unmarshal(b, ref) == nil {
 			list := ref.Get(events).List()
 			if list.Len() != len(m.Events) {
@@ -288,18 +271,14 @@ func FuzzDecodeMsg(f *testing.F) {
 			}
 			for i := range m.Events {
 				e := list.Get(i).Message()
-				if got, want := m.Events[i].Service, e.Get(e.Descriptor().Fields().ByName("service")).String(); got != want {
-					t.Errorf("service %q, the reference has %q", got, want)
-				}
+				got, want := m.Events[i].Service, e.Get(e.Descriptor().Fields().ByName("service")).String()
+				assert.True(t, got == want, "service %q, the reference has %q", got, want)
 			}
 		}
 		written := AppendMsg(nil, &m)
-		assert.Equal(t, len(written), MsgSize(&m), "size bytes are written")
-		again, err := DecodeMsg(written)
-		assert.OK(t, err)
-		if !bytes.Equal(written, AppendMsg(nil, &again)) {
-			t.Errorf("% x\nbecame % x", written, AppendMsg(nil, &again))
-		}
+		assert.Equal(t, len(written), MsgSize(&m), "bytes written, and their size")
+		again := assert.Value(DecodeMsg(written))(t)
+		assert.True(t, bytes.Equal(written, AppendMsg(nil, &again)), "% x\nbecame % x", written, AppendMsg(nil, &again))
 	})
 }
 
@@ -326,8 +305,6 @@ func BenchmarkDecodeMsg(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(one)))
 	for b.Loop() {
-		if _, err := DecodeMsg(one); err != nil {
-			b.Fatal(err)
-		}
+		assert.Value(DecodeMsg(one))(b)
 	}
 }

@@ -20,16 +20,13 @@ func TestOptionsTable(t *testing.T) {
 		assert.True(t, o.Help != "" && o.Group != "", "option %s has no help or no group", o.Name)
 		assert.True(t, !strings.HasSuffix(o.Help, "."), "option %s: the help ends with a full stop", o.Name)
 		if o.Default != "" {
-			if err := checkOption(o.Name, o.Default); err != nil {
-				t.Errorf("option %s: default %q: %v", o.Name, o.Default, err)
-			}
+			assert.OK(t, checkOption(o.Name, o.Default), "option %s: default %q", o.Name, o.Default)
 		}
 		assert.True(t, !o.Secret || !o.Independent, "option %s is secret and independent", o.Name)
 	}
 	for name, p := range properties {
-		if p.option != "" && !seen[p.option] && p.option != "linger" && p.option != "max-in-flight" {
-			t.Errorf("property %s sets %s, which is not an option", name, p.option)
-		}
+		assert.True(t, p.option == "" || seen[p.option] || p.option == "linger" || p.option == "max-in-flight",
+			"property %s sets %s, which is not an option", name, p.option)
 	}
 }
 
@@ -57,8 +54,7 @@ func TestParseTarget(t *testing.T) {
 		{name: "fragment", url: "kafka://a/t#canary", wrong: "must not have a query"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			u, err := url.Parse(tt.url)
-			assert.OK(t, err)
+			u := assert.Value(url.Parse(tt.url))(t)
 			seeds, topic, err := parseTarget(u)
 			if tt.wrong != "" {
 				assert.Must(t, err != nil && strings.Contains(err.Error(), tt.wrong), "got error %v, want one with %q", err, tt.wrong)
@@ -67,7 +63,7 @@ func TestParseTarget(t *testing.T) {
 			}
 			assert.OK(t, err)
 			assert.Same(t, seeds, tt.seeds, "seeds")
-			assert.Equal(t, topic, tt.topic, "got topic")
+			assert.Equal(t, topic, tt.topic, "topic")
 		})
 	}
 }
@@ -139,13 +135,12 @@ func TestConfigPrecedence(t *testing.T) {
 		"client-property": {"batch.size=2000", "no.such=1", "key.serializer=x"},
 		"compression":     {"lz4"},
 	})
-	c, err := ParseConfig(s)
-	assert.OK(t, err)
+	c := assert.Value(ParseConfig(s))(t)
 	assert.Same(t, c.Seeds, []string{"x:1", "y:2"}, "seeds")
 	assert.True(t, c.Acks == 0 && !c.Idempotent, "got acks %d, idempotent %v, want the file's 0 without idempotence", c.Acks, c.Idempotent)
-	assert.Equal(t, c.BatchSize, 2000, "got batch size")
-	assert.Equal(t, c.Compression, "lz4", "got compression")
-	assert.Equal(t, c.Partitioner.Kind, "sticky", "got partitioner %v, want the profile's", c.Partitioner)
+	assert.Equal(t, c.BatchSize, 2000, "batch size")
+	assert.Equal(t, c.Compression, "lz4", "compression")
+	assert.Equal(t, c.Partitioner.Kind, "sticky", "partitioner, the profile's: %v", c.Partitioner)
 	want := []string{
 		"the client property no.such has no meaning here and is ignored",
 		"not idempotent, although the profile is: acks=0 was given (the Java client does the same)",
@@ -153,7 +148,7 @@ func TestConfigPrecedence(t *testing.T) {
 	assert.Same(t, c.Warnings, want, "warnings")
 	set, _, err := Presets(s.Options, s.Given)
 	assert.OK(t, err)
-	assert.Equal(t, set["linger"], "7ms", "got linger")
+	assert.Equal(t, set["linger"], "7ms", "linger")
 	s.Options["batch-size"], s.Given["batch-size"] = []string{"256KiB"}, true
 	if c, err = ParseConfig(s); err != nil || c.BatchSize != 256<<10 {
 		t.Errorf("got batch size %d, %v: an option given as its default must win", c.BatchSize, err)
@@ -165,9 +160,8 @@ func TestConfigOfOldJava(t *testing.T) {
 	t.Parallel()
 	c, err := ParseConfig(spec(t, "kafka://a/t", map[string][]string{"profile": {"java1"}, "client-property": {"batch.size=8196"}}))
 	assert.OK(t, err)
-	if c.Acks != 1 || c.Idempotent || c.BatchSize != 8196 || c.Partitioner.Kind != "roundrobin" {
-		t.Errorf("got acks %d, idempotent %v, batches of %d B, partitioner %v", c.Acks, c.Idempotent, c.BatchSize, c.Partitioner)
-	}
+	assert.True(t, c.Acks == 1 && !c.Idempotent && c.BatchSize == 8196 && c.Partitioner.Kind == "roundrobin",
+		"got acks %d, idempotent %v, batches of %d B, partitioner %v", c.Acks, c.Idempotent, c.BatchSize, c.Partitioner)
 }
 
 // The presets contain the acks that idempotence needs, however idempotence was
@@ -191,7 +185,7 @@ func TestPresetsOfIdempotence(t *testing.T) {
 			s := spec(t, "kafka://a/t", tt.given)
 			set, _, err := Presets(s.Options, s.Given)
 			assert.OK(t, err)
-			assert.Equal(t, set["acks"], tt.want, "got acks")
+			assert.Equal(t, set["acks"], tt.want, "acks")
 		})
 	}
 }
@@ -218,9 +212,8 @@ func TestPresetsGiveWay(t *testing.T) {
 			set, warnings, err := Presets(s.Options, s.Given)
 			assert.OK(t, err)
 			assert.Equal(t, (len(warnings) > 0), tt.warns, "warnings %q", warnings)
-			if set["idempotent"] != tt.idempotent || set["acks"] != tt.acks {
-				t.Errorf("got idempotent %q with acks %q, want %q with %q", set["idempotent"], set["acks"], tt.idempotent, tt.acks)
-			}
+			assert.True(t, set["idempotent"] == tt.idempotent && set["acks"] == tt.acks,
+				"got idempotent %q with acks %q, want %q with %q", set["idempotent"], set["acks"], tt.idempotent, tt.acks)
 		})
 	}
 }
@@ -251,12 +244,10 @@ func TestConfigWarnsOfUnusedSettings(t *testing.T) {
 			if tt.given["batch-events"] != nil {
 				s.BatchEvents = 1
 			}
-			c, err := ParseConfig(s)
-			assert.OK(t, err)
+			c := assert.Value(ParseConfig(s))(t)
 			got := strings.Join(c.Warnings, "\n")
-			if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
-				t.Errorf("got warnings %q, want one about %q", got, tt.want)
-			}
+			assert.True(t, (got == "") == (tt.want == "") && strings.Contains(got, tt.want),
+				"got warnings %q, want one about %q", got, tt.want)
 		})
 	}
 }

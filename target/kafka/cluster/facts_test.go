@@ -17,9 +17,8 @@ func TestSettingsOfBrokers(t *testing.T) {
 	secret := config("ssl.keystore.password", "canary", kmsg.ConfigSourceStaticBrokerConfig)
 	secret.Sensitive = true
 	for _, name := range identitySettings {
-		if got := configuredOf([]kadm.Config{config(name, "x", kmsg.ConfigSourceStaticBrokerConfig)}); len(got) > 0 {
-			t.Errorf("%s, which identifies a broker, is reported", name)
-		}
+		assert.True(t, len(configuredOf([]kadm.Config{config(name, "x", kmsg.ConfigSourceStaticBrokerConfig)})) == 0,
+			"%s, which identifies a broker, is reported", name)
 	}
 	one := configuredOf([]kadm.Config{
 		config("num.io.threads", "64", kmsg.ConfigSourceStaticBrokerConfig), config("num.network.threads", "3", kmsg.ConfigSourceDefaultConfig),

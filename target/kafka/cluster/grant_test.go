@@ -78,8 +78,7 @@ func TestGrant(t *testing.T) {
 			if op != "" {
 				s.Op = op
 			}
-			c, err := ParseConfig(s)
-			assert.OK(t, err)
+			c := assert.Value(ParseConfig(s))(t)
 			if tt.sec != nil {
 				c.Security = tt.sec
 			}
@@ -90,13 +89,11 @@ func TestGrant(t *testing.T) {
 
 // The addresses of a workload may be those of another user, and they are pasted into a shell.
 func TestAddressesAreQuoted(t *testing.T) {
-	c, err := ParseConfig(spec(t, "kafka://127.0.0.1/t", nil))
-	assert.OK(t, err)
+	c := assert.Value(ParseConfig(spec(t, "kafka://127.0.0.1/t", nil)))(t)
 	c.Seeds = []string{"a:9092", "$(reboot);b:9092"}
 	const want = " --bootstrap-server 'a:9092,$(reboot);b:9092' --"
-	if got := c.Grant(ACLTopic("t"), aclRead); !strings.Contains(got, want) {
-		t.Errorf("got %s, want it to contain %s", got, want)
-	}
+	got := c.Grant(ACLTopic("t"), aclRead)
+	assert.True(t, strings.Contains(got, want), "got %s, want it to contain %s", got, want)
 }
 
 // A sentence names the user that its command names, as far as it is known.

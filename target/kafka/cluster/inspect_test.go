@@ -80,17 +80,14 @@ func TestTopicFindings(t *testing.T) {
 		{"settings that may not be read", with(func(t *topicFacts) { t.settings = nil }), nil, "topic settings", unknown, "may not read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := ParseConfig(spec(t, "kafka://127.0.0.1/t", tt.given))
-			assert.OK(t, err)
+			c := assert.Value(ParseConfig(spec(t, "kafka://127.0.0.1/t", tt.given)))(t)
 			f := findingOf(tt.facts.findings(c), tt.check)
-			if f.Check != tt.check || f.Level != tt.level || !strings.Contains(f.Found, tt.want) {
-				t.Errorf("got %s %v: %s, want %v: %s", f.Check, f.Level, f.Found, tt.level, tt.want)
-			}
+			assert.True(t, f.Check == tt.check && f.Level == tt.level && strings.Contains(f.Found, tt.want),
+				"got %s %v: %s, want %v: %s", f.Check, f.Level, f.Found, tt.level, tt.want)
 			assert.True(t, f.Level < note || f.Effect != "" && f.Mend != "", "%+v lacks its effect or what changes it", f)
 		})
 	}
-	c, err := ParseConfig(spec(t, "kafka://127.0.0.1/t", nil))
-	assert.OK(t, err)
+	c := assert.Value(ParseConfig(spec(t, "kafka://127.0.0.1/t", nil)))(t)
 	for _, f := range even.findings(c) {
 		assert.Equal(t, f.Level, ok, "got %+v of a topic with which nothing is wrong", f)
 	}
@@ -128,8 +125,7 @@ func TestQuotaFinding(t *testing.T) {
 		{"of an address", kadm.DescribedClientQuotas{of(rate, 1<<20, kadm.ClientQuotaEntityComponent{Type: "ip"})}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := ParseConfig(spec(t, "kafka://127.0.0.1/t", nil))
-			assert.OK(t, err)
+			c := assert.Value(ParseConfig(spec(t, "kafka://127.0.0.1/t", nil)))(t)
 			f := quotaFinding(tt.all, c)
 			if limits := f.Level == target.LevelWarning; limits != (tt.want != "") || !strings.Contains(f.Found, tt.want) {
 				t.Errorf("got %v: %s, want %q", f.Level, f.Found, tt.want)
@@ -137,23 +133,20 @@ func TestQuotaFinding(t *testing.T) {
 		})
 	}
 	// With a client's certificate the brokers conclude a user, which may be its subject.
-	c, err := ParseConfig(spec(t, "kafka://127.0.0.1/t", nil))
-	assert.OK(t, err)
+	c := assert.Value(ParseConfig(spec(t, "kafka://127.0.0.1/t", nil)))(t)
 	c.Security.TLS = &tls.Config{Certificates: []tls.Certificate{{}}}
 	for _, all := range []kadm.DescribedClientQuotas{nil, {of(rate, 1<<20, user(name("CN=client")))}} {
 		want := target.LevelOK
 		if len(all) > 0 {
 			want = target.LevelUnknown
 		}
-		if f := quotaFinding(all, c); f.Level != want {
-			t.Errorf("got %v: %s, want %v", f.Level, f.Found, want)
-		}
+		f := quotaFinding(all, c)
+		assert.True(t, f.Level == want, "got %v: %s, want %v", f.Level, f.Found, want)
 	}
 	c.Security.TLS.Certificates[0].Leaf = &x509.Certificate{Subject: pkix.Name{CommonName: "client"}}
 	for who, want := range map[string]string{"CN=client": "of user CN=client is 1 MiB/s", "other": "none limits CN=client, the subject of the certificate"} {
-		if f := quotaFinding(kadm.DescribedClientQuotas{of(rate, 1<<20, user(name(who)))}, c); !strings.Contains(f.Found, want) {
-			t.Errorf("got %s, want %s", f.Found, want)
-		}
+		f := quotaFinding(kadm.DescribedClientQuotas{of(rate, 1<<20, user(name(who)))}, c)
+		assert.True(t, strings.Contains(f.Found, want), "got %s, want %s", f.Found, want)
 	}
 }
 
@@ -180,8 +173,7 @@ func TestMendIsACommand(t *testing.T) {
 		{"a login in a file", "kafka://127.0.0.1/t", map[string][]string{"client-config": {login}}, "--command-config '" + login + "' --alter", "--admin.config '" + login + "'"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := ParseConfig(spec(t, tt.url, tt.given))
-			assert.OK(t, err)
+			c := assert.Value(ParseConfig(spec(t, tt.url, tt.given)))(t)
 			if f := flushed.flush(c); !strings.Contains(f.Mend, tt.flush) {
 				t.Errorf("got %q, want %q", f.Mend, tt.flush)
 			}
@@ -203,11 +195,9 @@ func TestMendIsACommand(t *testing.T) {
 // The addresses of a workload may be those of another user, and they are pasted into a shell.
 func TestToolsQuoteAddresses(t *testing.T) {
 	t.Parallel()
-	c, err := ParseConfig(spec(t, "kafka://127.0.0.1/t", nil))
-	assert.OK(t, err)
+	c := assert.Value(ParseConfig(spec(t, "kafka://127.0.0.1/t", nil)))(t)
 	c.Seeds = []string{"a:9092", "$(reboot);b:9092"}
 	const want = " --bootstrap-server 'a:9092,$(reboot);b:9092' --"
-	if got := tool(c, "kafka-configs", "--alter"); !strings.Contains(got, want) {
-		t.Errorf("got %s, want it to contain %s", got, want)
-	}
+	got := tool(c, "kafka-configs", "--alter")
+	assert.True(t, strings.Contains(got, want), "got %s, want it to contain %s", got, want)
 }

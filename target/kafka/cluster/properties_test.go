@@ -3,8 +3,8 @@ package cluster
 import (
 	"strings"
 	"testing"
-	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,9 +31,7 @@ func TestParseProperties(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := parseProperties([]byte(tt.text))
-			assert.OK(t, err)
-			assert.Same(t, got, tt.want)
+			assert.Same(t, assert.Value(parseProperties([]byte(tt.text)))(t), tt.want)
 		})
 	}
 }
@@ -45,9 +43,8 @@ func TestParsePropertiesErrors(t *testing.T) {
 		assert.ErrorHas(t, err, "line 2")
 		assert.True(t, !strings.Contains(err.Error(), "canary"), "the error contains the value: %v", err)
 	}
-	if _, err := parseProperties(make([]byte, maxProperties+1)); err == nil {
-		t.Error("a file that is too large was accepted")
-	}
+	_, err := parseProperties(make([]byte, maxProperties+1))
+	assert.True(t, err != nil, "a file that is too large was accepted")
 }
 
 func TestParseJAAS(t *testing.T) {
@@ -76,7 +73,7 @@ func TestParseJAAS(t *testing.T) {
 				return
 			}
 			assert.OK(t, err)
-			assert.Equal(t, module, tt.module, "got module")
+			assert.Equal(t, module, tt.module, "module")
 			assert.Same(t, options, tt.options, "options")
 		})
 	}
@@ -102,12 +99,11 @@ func FuzzParseProperties(f *testing.F) {
 		if b.Len() > maxProperties {
 			return
 		}
-		assert.OK(t, err, "read what was written")
+		assert.OK(t, err, "read it again")
 		delete(props, "") // a line that begins with a separator has an empty key, which cannot be written alone
 		delete(again, "")
-		if diff := cmp.Diff(props, again); diff != "" {
-			t.Fatalf("(-want +got):\n%s", diff)
-		}
+		diff := cmp.Diff(props, again)
+		assert.Must(t, diff == "", "(-want +got):\n%s", diff)
 	})
 }
 
@@ -117,11 +113,7 @@ func FuzzParseJAAS(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		done := make(chan struct{})
 		go func() { defer close(done); parseJAAS(s) }()
-		select {
-		case <-done:
-		case <-time.After(10 * time.Second):
-			t.Fatal("parseJAAS does not end")
-		}
+		testkit.Wait(t, "the end of parseJAAS", done)
 	})
 }
 
@@ -166,11 +158,7 @@ func TestVisibleProperty(t *testing.T) {
 		"linger.ms=5": true, "ssl.key.password=": true, "no.such=canary": true,
 	} {
 		err := visibleProperty(text)
-		if (err == nil) != visible {
-			t.Errorf("%s: got %v", text, err)
-		}
-		if err != nil && strings.Contains(err.Error(), "canary") {
-			t.Errorf("the error contains the value: %v", err)
-		}
+		assert.True(t, (err == nil) == visible, "%s: got %v", text, err)
+		assert.True(t, err == nil || !strings.Contains(err.Error(), "canary"), "the error contains the value: %v", err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -32,12 +31,9 @@ func securityFor(t *testing.T, given map[string][]string, props map[string]strin
 
 func TestSecurityProperties(t *testing.T) {
 	ca, _ := testkit.NewAuthority("test").Files(t)
-	pemCA, err := os.ReadFile(ca)
-	assert.OK(t, err)
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	assert.OK(t, err)
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	assert.OK(t, err)
+	pemCA := assert.Value(os.ReadFile(ca))(t)
+	key := assert.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	der := assert.Value(x509.MarshalPKCS8PrivateKey(key))(t)
 	pemKey := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 	locked := string(pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: der}))
 	t.Setenv("TEST_SECRET", "canary")
@@ -98,7 +94,7 @@ func TestSecurityProperties(t *testing.T) {
 func TestOAuthTokenEndpoint(t *testing.T) {
 	t.Parallel()
 	requests := 0
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := testkit.HTTP(t, func(w http.ResponseWriter, r *http.Request) {
 		requests++
 		id, secret, _ := r.BasicAuth()
 		if r.FormValue("grant_type") != "client_credentials" || r.FormValue("scope") != "kafka" || id != "me" || secret != "canary" {
@@ -106,19 +102,16 @@ func TestOAuthTokenEndpoint(t *testing.T) {
 			return
 		}
 		fmt.Fprintf(w, `{"access_token":"token-%d","expires_in":%d}`, requests, []int{10, 3600}[min(requests-1, 1)])
-	}))
-	defer srv.Close()
+	})
 	props := map[string]string{"sasl.oauthbearer.token.endpoint.url": srv.URL}
 	jaas := map[string]string{"clientId": "me", "clientSecret": "canary", "scope": "kafka", "extension_logicalCluster": "lc"}
 	get, user, err := parseOAuth("", jaas, props)
 	assert.Must(t, err == nil && user == "me", "got user %q, %v", user, err)
 	// The first token expires too soon to be cached; the second is cached.
 	for _, want := range []string{"token-1", "token-2", "token-2"} {
-		auth, err := get(t.Context())
-		assert.OK(t, err)
-		if auth.Token != want || auth.Extensions["logicalCluster"] != "lc" {
-			t.Errorf("got token %q with %v, want %q", auth.Token, auth.Extensions, want)
-		}
+		auth := assert.Value(get(t.Context()))(t)
+		assert.True(t, auth.Token == want && auth.Extensions["logicalCluster"] == "lc",
+			"got token %q with %v, want %q", auth.Token, auth.Extensions, want)
 	}
 	jaas["clientSecret"] = "wrong canary"
 	get, _, err = parseOAuth("", jaas, props)
@@ -127,18 +120,16 @@ func TestOAuthTokenEndpoint(t *testing.T) {
 		t.Errorf("got %v, want an error with 401 and without the secret", err)
 	}
 	for _, bad := range []string{"ftp://x", "::", "http://"} {
-		if _, _, err := parseOAuth("", jaas, map[string]string{"sasl.oauthbearer.token.endpoint.url": bad}); err == nil {
-			t.Errorf("the endpoint %q was accepted", bad)
-		}
+		_, _, err := parseOAuth("", jaas, map[string]string{"sasl.oauthbearer.token.endpoint.url": bad})
+		assert.True(t, err != nil, "the endpoint %q was accepted", bad)
 	}
 }
 
 func TestUnsecuredToken(t *testing.T) {
 	t.Parallel()
 	got := unsecuredToken(map[string]string{"unsecuredLoginStringClaim_sub": "alice"}, time.Unix(1000, 0))
-	if parts := strings.Split(got, "."); len(parts) != 3 || parts[2] != "" {
-		t.Errorf("got %q, want three parts with an empty last one", got)
-	}
+	parts := strings.Split(got, ".")
+	assert.True(t, len(parts) == 3 && parts[2] == "", "got %q, want three parts with an empty last one", got)
 }
 
 // TestExplainHasHints checks that every error of connecting has a hint.

@@ -11,8 +11,7 @@ import (
 // each client has some of each partition.
 func TestKeysHaveOneOwner(t *testing.T) {
 	t.Parallel()
-	gen, err := payload.New(payload.Spec{Seed: 1, Size: "10", Payload: "random", Key: "uniform(500)"})
-	assert.OK(t, err)
+	gen := assert.Value(payload.New(payload.Spec{Seed: 1, Size: "10", Payload: "random", Key: "uniform(500)"}))(t)
 	const clients, partitions = 3, 6
 	s := NewStreams(Partitioner{Kind: "murmur2"}, clients, partitions, gen, 1)
 	type place struct {
@@ -24,9 +23,8 @@ func TestKeysHaveOneOwner(t *testing.T) {
 		for k := range uint64(400) {
 			key := string(gen.AppendKey(nil, s.KeyNumber(stream, k)))
 			p := place{s.Client(stream), s.Partition(stream)}
-			if was, ok := owners[key]; ok && was != p {
-				t.Fatalf("key %q belongs to %v and %v", key, was, p)
-			}
+			was, ok := owners[key]
+			assert.Must(t, !ok || was == p, "key %q belongs to %v and %v", key, was, p)
 			owners[key], used[p] = p, true
 		}
 	}

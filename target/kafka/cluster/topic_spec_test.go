@@ -42,9 +42,7 @@ func TestLayoutOfMany(t *testing.T) {
 		}
 		return Layout(leaders)
 	}
-	if got, want := of(6), "0: 0 3, 1: 1 4, 2: 2 5"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Equal(t, of(6), "0: 0 3, 1: 1 4, 2: 2 5")
 	all := of(120)
 	assert.True(t, strings.Contains(all, "(the first 64 of 120; #"), "got %q", all)
 	if of(120) != all || of(120, 119) == all || of(121) == all {

@@ -3,6 +3,8 @@ package franz
 import (
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // What the client's goroutines waited for a processor, between being handed a batch and
@@ -28,12 +30,10 @@ func TestUnwritten(t *testing.T) {
 			a.add(3, answerAt{1000, tt.at - ms, tt.written, tt.room})
 			a.add(3, answerAt{2000, tt.at, tt.written, tt.room})
 			a.add(3, answerAt{3000, tt.at + ms, tt.written, tt.room})
-			if at, unwritten := a.find(3, 2999, tt.due); at != tt.at || unwritten != tt.want {
-				t.Errorf("got %v and %v, want %v and %v", at, unwritten, tt.at, tt.want)
-			}
-			if at, unwritten := a.find(3, 999, tt.due); at != 0 || unwritten != 0 {
-				t.Errorf("of an offset before all: %v and %v, want 0", at, unwritten)
-			}
+			at, unwritten := a.find(3, 2999, tt.due)
+			assert.True(t, at == tt.at && unwritten == tt.want, "got %v and %v, want %v and %v", at, unwritten, tt.at, tt.want)
+			at, unwritten = a.find(3, 999, tt.due)
+			assert.True(t, at == 0 && unwritten == 0, "of an offset before all: %v and %v, want 0", at, unwritten)
 		})
 	}
 }

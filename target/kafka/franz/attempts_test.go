@@ -32,8 +32,7 @@ func TestClientAttempts(t *testing.T) {
 		{"both", 2, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
-			assert.OK(t, err)
+			c := assert.Value(kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t")))(t)
 			defer c.Close()
 			var seen atomic.Uint64
 			c.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
@@ -60,22 +59,16 @@ func TestClientAttempts(t *testing.T) {
 			})
 			p := openProducer(t, "kafka://"+c.ListenAddrs()[0]+"/t", map[string][]string{"engine": {cluster.EngineClient}, "idempotent": {"true"}})
 			const events = 200
-			run, err := load.New(load.Plan{Schedule: load.Limit(load.Constant(2000), events)}, p)
-			assert.OK(t, err)
+			run := assert.Value(load.New(load.Plan{Schedule: load.Limit(load.Constant(2000), events)}, p))(t)
 			run.Start()
-			res, err := run.Wait()
-			assert.OK(t, err)
-			assert.Equal(t, res.Measurement.Acked, events, "events acked")
+			assert.Equal(t, assert.Value(run.Wait())(t).Measurement.Acked, events, "events acked")
 			a := &p.attempts
-			if a.refused.Load() != tt.refused || a.unanswered.Load() != tt.unanswered {
-				t.Errorf("%d attempts refused and %d unanswered, want %d and %d", a.refused.Load(), a.unanswered.Load(), tt.refused, tt.unanswered)
-			}
-			if got, want := a.written.Load(), seen.Load(); got != want {
-				t.Errorf("%d batches were written, the broker saw %d", got, want)
-			}
-			if _, counted := p.Facts()["batch_attempts"]; counted != (tt.refused+tt.unanswered > 0) {
-				t.Errorf("got the facts %v", p.Facts())
-			}
+			assert.True(t, a.refused.Load() == tt.refused && a.unanswered.Load() == tt.unanswered,
+				"%d attempts refused and %d unanswered, want %d and %d", a.refused.Load(), a.unanswered.Load(), tt.refused, tt.unanswered)
+			got, want := a.written.Load(), seen.Load()
+			assert.True(t, got == want, "%d batches were written, the broker saw %d", got, want)
+			_, counted := p.Facts()["batch_attempts"]
+			assert.True(t, counted == (tt.refused+tt.unanswered > 0), "got the facts %v", p.Facts())
 		})
 	}
 }
@@ -85,10 +78,8 @@ func connect(t *testing.T, op, rawURL string, given map[string][]string) *cluste
 	t.Helper()
 	spec := targettest.Spec(t, cluster.Options(), rawURL, given)
 	spec.Op = op
-	c, err := cluster.ParseConfig(spec)
-	assert.OK(t, err)
-	cl, err := c.Connect(t.Context())
-	assert.OK(t, err)
+	c := assert.Value(cluster.ParseConfig(spec))(t)
+	cl := assert.Value(c.Connect(t.Context()))(t)
 	t.Cleanup(cl.Close)
 	return cl
 }
@@ -96,13 +87,8 @@ func connect(t *testing.T, op, rawURL string, given map[string][]string) *cluste
 // openProducer opens a producer, which ends with the test.
 func openProducer(t *testing.T, rawURL string, given map[string][]string) *Producer {
 	t.Helper()
-	p, err := NewProducer(t.Context(), connect(t, cluster.OpProduce, rawURL, given))
-	assert.OK(t, err)
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	p := assert.Value(NewProducer(t.Context(), connect(t, cluster.OpProduce, rawURL, given)))(t)
+	t.Cleanup(func() { assert.OK(t, p.Close()) })
 	return p
 }
 
@@ -137,9 +123,7 @@ func TestRoomMadeByAnswers(t *testing.T) {
 		now = at
 		req := kmsg.NewPtrProduceRequest()
 		req.Version, req.Acks, req.Topics = 8, 1, []kmsg.ProduceRequestTopic{{Topic: "t", Partitions: []kmsg.ProduceRequestTopicPartition{{}}}}
-		if _, err := c.Write(kmsg.NewRequestFormatter().AppendRequest(nil, req, id)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Value(c.Write(kmsg.NewRequestFormatter().AppendRequest(nil, req, id)))(t)
 	}
 	answer := func(id int32) []byte {
 		resp := kmsg.NewPtrProduceResponse()
@@ -153,9 +137,7 @@ func TestRoomMadeByAnswers(t *testing.T) {
 		t.Helper()
 		now = at
 		conn.reads = append(conn.reads, b)
-		if _, err := c.Read(make([]byte, 4<<10)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Value(c.Read(make([]byte, 4<<10)))(t)
 	}
 	const ms = time.Millisecond
 	write(1, 2*ms)

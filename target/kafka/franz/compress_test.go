@@ -28,8 +28,7 @@ func TestClientCompressor(t *testing.T) {
 		{"gzip", kgo.CodecGzip, 0.65}, {"snappy", kgo.CodecSnappy, 1.01}, {"lz4", kgo.CodecLz4, 1.01}, {"zstd", kgo.CodecZstd, 0.62},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			opts, err := kgo.NewClient(compressionOf(tt.name))
-			assert.OK(t, err)
+			opts := assert.Value(kgo.NewClient(compressionOf(tt.name)))(t)
 			defer opts.Close()
 			c, ok := opts.OptValue(kgo.WithCompressor).(kgo.Compressor)
 			assert.Must(t, ok, "the client has no compressor")
@@ -41,12 +40,10 @@ func TestClientCompressor(t *testing.T) {
 						dst.Reset()
 						out, codec := c.Compress(&dst, src)
 						back, err := kgo.DefaultDecompressor().Decompress(out, codec)
-						if codec != tt.codec || err != nil || !bytes.Equal(back, src) {
-							t.Errorf("codec %v, %d bytes, %v", codec, len(back), err)
-						}
-						if got := float64(len(out)) / float64(len(src)); got > tt.most {
-							t.Errorf("compressed to %.3f, want at most %.3f", got, tt.most)
-						}
+						assert.True(t, codec == tt.codec && err == nil && bytes.Equal(back, src),
+							"codec %v, %d bytes, %v", codec, len(back), err)
+						got := float64(len(out)) / float64(len(src))
+						assert.True(t, got <= tt.most, "compressed to %.3f, want at most %.3f", got, tt.most)
 					}
 				})
 			}
@@ -54,7 +51,6 @@ func TestClientCompressor(t *testing.T) {
 		})
 	}
 	z := &compressor{codec: 4}
-	if out, codec := z.Compress(new(bytes.Buffer), src, kgo.CompressDisableZstd); codec != kgo.CodecNone || !bytes.Equal(out, src) {
-		t.Errorf("a broker without zstd gets codec %v", codec)
-	}
+	out, codec := z.Compress(new(bytes.Buffer), src, kgo.CompressDisableZstd)
+	assert.True(t, codec == kgo.CodecNone && bytes.Equal(out, src), "a broker without zstd gets codec %v", codec)
 }

@@ -2,10 +2,10 @@ package franz
 
 import (
 	"encoding/binary"
-	"net"
 	"testing"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -33,7 +33,7 @@ func TestClientLateness(t *testing.T) {
 	poll := func(at time.Duration, logs ...log) {
 		t.Helper()
 		for _, g := range logs {
-			assert.Equal(t, l.earliest(g.log, at, g.more), g.want, "poll at %v, log %d", at, g.log)
+			assert.Equal(t, l.earliest(g.log, at, g.more), g.want, "earliest at %v of log %d", at, g.log)
 		}
 		l.endPoll(at)
 	}
@@ -78,7 +78,7 @@ func TestClientLateness(t *testing.T) {
 func TestFetchConn(t *testing.T) {
 	t.Parallel()
 	for _, piece := range []int{1, 3, 1000} {
-		ours, broker := tcpPair(t)
+		ours, broker := testkit.Pair(t)
 		now := time.Duration(0)
 		l := newOwnLateness(func() time.Duration { return now }, func(string, int32) int32 { return 0 })
 		c := newFetchConn(ours, l)
@@ -88,31 +88,25 @@ func TestFetchConn(t *testing.T) {
 			t.Helper()
 			now = at
 			b := binary.BigEndian.AppendUint16([]byte{0, 0, 0, 6}, uint16(key))
-			if _, err := c.Write(append(b, 0, 0, 0, 0)); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(c.Write(append(b, 0, 0, 0, 0)))(t)
 		}
 		answer := func(size int, at time.Duration) {
 			t.Helper()
 			now = at
-			if _, err := broker.Write(append(binary.BigEndian.AppendUint32(nil, uint32(size)), make([]byte, size)...)); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(broker.Write(append(binary.BigEndian.AppendUint32(nil, uint32(size)), make([]byte, size)...)))(t)
 			for left := 4 + size; left > 0; {
-				n, err := c.Read(make([]byte, min(piece, left)))
-				assert.OK(t, err)
+				n := assert.Value(c.Read(make([]byte, min(piece, left))))(t)
 				left -= n
 			}
 		}
 		const ms = time.Millisecond
 		request(kmsg.ApiVersions, 1*ms)
 		answer(50, 2*ms)
-		assert.Equal(t, got(), (fetchAnswer{}), "the answer to another request counts")
+		assert.Equal(t, got(), (fetchAnswer{}), "times after the answer to another request")
 		request(kmsg.Fetch, 3*ms)
 		answer(100, 10*ms)
-		if a := got(); a.arrived <= 0 || a.arrived > 10*ms || a.askDelay != 0 {
-			t.Errorf("the first answer: %v", a)
-		}
+		a := got()
+		assert.True(t, a.arrived > 0 && a.arrived <= 10*ms && a.askDelay == 0, "the first answer: %v", a)
 		first := got().arrived
 		request(kmsg.Fetch, 13*ms)
 		answer(0, 20*ms)
@@ -121,25 +115,7 @@ func TestFetchConn(t *testing.T) {
 			t.Errorf("the second answer: %v, the first arrived at %v", a, first)
 		}
 		request(kmsg.Fetch, 21*ms)
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-		assert.Equal(t, l.fetches(4).late.CouldAsk, 0, "a request on another connection could have been written at")
+		assert.OK(t, c.Close())
+		assert.Equal(t, l.fetches(4).late.CouldAsk, 0, "when a request on another connection could have been written")
 	}
-}
-
-// tcpPair returns both ends of a connection.
-func tcpPair(t *testing.T) (a, b net.Conn) {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
-	defer ln.Close()
-	if a, err = net.Dial("tcp", ln.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
-	if b, err = ln.Accept(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { a.Close(); b.Close() })
-	return a, b
 }

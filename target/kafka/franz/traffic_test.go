@@ -23,13 +23,12 @@ func watched(reported *int) *traffic {
 // checkNoneLost checks that no connection was lost, how many are open, and that the others are forgotten.
 func checkNoneLost(t *testing.T, tr *traffic, reported, open int) {
 	t.Helper()
-	if n := tr.lost.Load(); n != 0 || reported != 0 {
-		t.Errorf("%d connections are lost, and %d reported; want none", n, reported)
-	}
-	assert.Equal(t, tr.connections(), open, "connections are open")
+	n := tr.lost.Load()
+	assert.True(t, n == 0 && reported == 0, "%d connections are lost, and %d reported; want none", n, reported)
+	assert.Equal(t, tr.connections(), open, "connections open")
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	assert.Equal(t, len(tr.early), 0, "connections without a beginning are kept")
+	assert.Equal(t, len(tr.early), 0, "connections without a beginning")
 }
 
 // A connection that was never open, or that was not to a broker yet, is not lost, and does not stay open.
@@ -65,23 +64,18 @@ func TestConnectionsThatAreNotLost(t *testing.T) {
 // The client reports the end of a connection that a broker closes at once before it reports that it failed.
 func TestConnectionClosedAtOnce(t *testing.T) {
 	t.Parallel()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	assert.OK(t, err)
+	c := assert.Value(kfake.NewCluster(kfake.NumBrokers(1)))(t)
 	defer c.Close()
 	var reported int
 	tr := watched(&reported)
-	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.WithHooks(tr))
-	assert.OK(t, err)
+	client := assert.Value(kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.WithHooks(tr)))(t)
 	defer client.Close()
-	if err := client.Ping(t.Context()); err != nil { // on a connection that stays open
-		t.Fatal(err)
-	}
+	assert.OK(t, client.Ping(t.Context())) // on a connection that stays open
 	c.ControlKey(int16(kmsg.ApiVersions), func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		return nil, errors.New("the test closes this connection"), true
 	})
-	if _, err := client.Broker(0).Request(t.Context(), kmsg.NewPtrMetadataRequest()); err == nil {
-		t.Fatal("the broker answered, want an error")
-	}
+	_, err := client.Broker(0).Request(t.Context(), kmsg.NewPtrMetadataRequest())
+	assert.Must(t, err != nil, "the broker answered, want an error")
 	checkNoneLost(t, tr, reported, 1)
 }

@@ -23,11 +23,10 @@ func TestFatesAreBounded(t *testing.T) {
 	n := 0
 	tr.uncommitted(func(stream int32, first, events uint64, aborted bool) {
 		n++
-		if stream != 3 || first != 100 || events != 900 || aborted {
-			t.Errorf("got %d events from %d of stream %d, aborted %v; want 900 from 100 of 3, unknown", events, first, stream, aborted)
-		}
+		assert.True(t, stream == 3 && first == 100 && events == 900 && !aborted,
+			"got %d events from %d of stream %d, aborted %v; want 900 from 100 of 3, unknown", events, first, stream, aborted)
 	})
-	assert.Equal(t, n, 1, "reported times")
+	assert.Equal(t, n, 1, "reports")
 }
 
 // TestSentAgain sends batches again, in the same transaction and in a later one: only
@@ -76,9 +75,8 @@ func TestSentAgain(t *testing.T) {
 						got = append(got, strconv.FormatUint(i, 10))
 					}
 				}
-				if n := len(noted[aborted]); n%10 != 0 {
-					t.Errorf("%d events are reported, which are not complete batches", n)
-				}
+				n := len(noted[aborted])
+				assert.True(t, n%10 == 0, "%d events are reported, which are not complete batches", n)
 			}
 			assert.Equal(t, strings.Join(got, " "), tt.want)
 		})
