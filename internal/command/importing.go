@@ -99,7 +99,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 // eachReport calls f with each JSON document of a stream.
 func eachReport(ctx context.Context, in io.Reader, f func(raw []byte) error) error {
-	from := &bounded{in: in}
+	from := &bounded{in: place.TextReader(in)}
 	dec := json.NewDecoder(from)
 	for n := 1; ; n++ {
 		from.most = dec.InputOffset() + mostReport

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/place"
 	"carronade/internal/traffic"
 	"carronade/units"
 )
@@ -150,7 +151,7 @@ func (t *ProfileTools) readFile(ctx context.Context, f *profileFlags, path strin
 		in.waiting = newWaiting(reading, file, length)
 		from = in.waiting
 	}
-	in.Reader = bufio.NewReaderSize(from, headSize)
+	in.Reader = bufio.NewReaderSize(place.TextReader(from), headSize)
 	if length > 0 {
 		in.until = time.Now().Add(length)
 	}

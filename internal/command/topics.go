@@ -227,7 +227,7 @@ func (f *topicFlags) names(args []string, w *workload.Workload, room *target.Roo
 		if err != nil {
 			return nil, &Words{Err: fmt.Errorf("--topics-file: cannot read %s: %s", f.file, Reason(err))}
 		}
-		names, f.fileHash = append(names, lines(data)...), run.TopicsHash(data)
+		names, f.fileHash = append(names, lines(place.TextOf(data))...), run.TopicsHash(data)
 	}
 	own := strings.Trim(w.URL.Path, "/")
 	if f.count == "" {

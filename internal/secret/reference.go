@@ -32,7 +32,7 @@ func ReadFrom(ref place.Place) (content string, err error) {
 		return content, nil
 	case place.File:
 		data, err := place.ReadFile(ref.Value)
-		return strings.TrimRight(string(data), "\r\n"), err
+		return strings.TrimRight(string(place.TextOf(data)), "\r\n"), err
 	default:
 		return ref.Value, nil
 	}

@@ -44,7 +44,7 @@ func openCorpus(file string, v target.Values, keep bool) (*corpus, error) {
 		return fail(err, "give a file of "+form)
 	}
 	defer f.Close()
-	r := apm.NewCorpus(f, 0)
+	r := apm.NewCorpus(place.TextReader(f), 0)
 	for size := 0; ; {
 		b, err := r.Next()
 		if errors.Is(err, io.EOF) {

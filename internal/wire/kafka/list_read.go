@@ -54,7 +54,7 @@ func ReadList(path string, add func(ListRun) error) (topic string, err error) {
 
 // parseList is ReadList for any text. The name is that of the file, for errors.
 func parseList(in io.Reader, name string, add func(ListRun) error) (topic string, err error) {
-	lines := bufio.NewReaderSize(in, maxListLine)
+	lines := bufio.NewReaderSize(place.TextReader(in), maxListLine)
 	for number := 1; ; number++ {
 		wrong := func(why string) error { return &listError{name, number, why} }
 		text, err := lines.ReadSlice('\n')

@@ -60,7 +60,7 @@ func awsProfile(name string) (aws.Auth, error) {
 		if err != nil {
 			return fail(err)
 		}
-		for key, value := range iniSection(data, section) {
+		for key, value := range iniSection(place.TextOf(data), section) {
 			if _, set := all[key]; !set {
 				all[key] = value
 			}

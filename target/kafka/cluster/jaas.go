@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -143,7 +142,7 @@ func jaasOfFile() (module string, options map[string]string, err error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("read the JAAS file of KAFKA_OPTS: %w", err)
 	}
-	words, err := jaasTokens(string(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))))
+	words, err := jaasTokens(string(place.TextOf(data)))
 	if err != nil {
 		return "", nil, fmt.Errorf("read the JAAS file of KAFKA_OPTS: %w", err)
 	}

@@ -29,7 +29,7 @@ func parseProperties(data []byte) (map[string]string, error) {
 		return nil, fmt.Errorf("it has %d bytes, more than %d", len(data), maxProperties)
 	}
 	props := map[string]string{}
-	data = latin1(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
+	data = latin1(place.TextOf(data))
 	sc := bufio.NewScanner(bytes.NewReader(data))
 	sc.Buffer(nil, 2*maxProperties+1) // UTF-8 needs two bytes for one of ISO-8859-1
 	sc.Split(splitJavaLines)
