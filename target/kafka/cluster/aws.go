@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -81,9 +79,7 @@ func awsProfile(name string) (aws.Auth, error) {
 // iniSection returns the settings of a section: lines "key = value", where # and ; begin comments.
 func iniSection(data []byte, section string) map[string]string {
 	settings, inside := map[string]string{}, false
-	sc := bufio.NewScanner(bytes.NewReader(data))
-	for sc.Scan() {
-		line := sc.Text()
+	for line := range strings.Lines(string(data)) {
 		nested := strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t")
 		line = strings.TrimSpace(line)
 		switch key, value, ok := strings.Cut(line, "="); {

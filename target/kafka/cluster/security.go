@@ -95,7 +95,7 @@ func parseSecurity(v target.Values, props map[string]string) (*Security, error) 
 	s := &Security{
 		sendBuffer: int(v.Size("send-buffer")),
 		recvBuffer: int(v.Size("recv-buffer")),
-		SkipVerify: v.Bool("tls-insecure-skip-verify") || strings.EqualFold(props["enable.ssl.certificate.verification"], "false"),
+		SkipVerify: v.Bool("tls-insecure-skip-verify"),
 	}
 	protocol := strings.ToUpper(props["security.protocol"])
 	switch protocol {
@@ -107,6 +107,7 @@ func parseSecurity(v target.Values, props map[string]string) (*Security, error) 
 		v.Has("tls-server-name") || s.SkipVerify || strings.HasSuffix(protocol, "SSL")
 	var err error
 	if useTLS {
+		s.SkipVerify = s.SkipVerify || strings.EqualFold(props["enable.ssl.certificate.verification"], "false") // librdkafka's
 		if s.TLS, err = parseTLS(v, props, s.SkipVerify); err != nil {
 			return nil, err
 		}
