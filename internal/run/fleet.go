@@ -303,6 +303,9 @@ func (e *execution) merge(g *Combined, plan *load.Plan, out *outcome) {
 		out.result.Stopped = load.ByLease
 	}
 	r := out.result
+	if e.Workload.Op == workload.Consume && r.Measurement.Consumed == 0 {
+		e.judgeNothing(out, nothingRead) // the warnings of the generators say why
+	}
 	if e.records != nil {
 		e.records.finish(e, g, out)
 	}
