@@ -389,7 +389,7 @@ func addSteps(r *load.Result, all []*load.Result) {
 		s.Set.Merge(&iv.Set)
 		s.Lower.Merge(&measure.Lower{Response: iv.Response, Service: iv.Service})
 		s.Statuses.Merge(iv.Statuses)
-		s.Arrived += iv.Acked
+		s.Arrived += iv.Arrived
 		s.ArrivedBytes += iv.AckedBytes
 		s.Answers += iv.Answered
 	}
