@@ -303,7 +303,7 @@ func (e *execution) merge(g *Combined, plan *load.Plan, out *outcome) {
 		out.result.Stopped = load.ByLease
 	}
 	r := out.result
-	if e.Workload.Op == workload.Consume && r.Measurement.Consumed == 0 {
+	if r.Mode == load.Consuming && r.Measurement.Consumed == 0 {
 		e.judgeNothing(out, nothingRead) // the warnings of the generators say why
 	}
 	if e.records != nil {
