@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,7 +65,7 @@ func awsProfile(name string) (aws.Auth, error) {
 			}
 		}
 	}
-	for key := range all {
+	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if slices.ContainsFunc(elsewhere, func(e string) bool { return matchesName(e, key) }) {
 			return fail(fmt.Errorf("it takes its keys from elsewhere (%s), which is not supported", key))
 		}
