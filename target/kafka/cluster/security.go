@@ -223,8 +223,7 @@ func parseSASL(mechanism string, v target.Values, props map[string]string) (m sa
 	}
 }
 
-// parseTLS reads the TLS options and properties. It refuses Java's key stores
-// (JKS); the error names the command that converts one to PEM.
+// parseTLS reads the TLS options, and the properties of those that were not given.
 func parseTLS(v target.Values, props map[string]string, skipVerify bool) (*tls.Config, error) {
 	m := conn.Material{ServerName: v.String("tls-server-name"), SkipVerify: skipVerify}
 	var err error
