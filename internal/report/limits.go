@@ -437,7 +437,7 @@ func (s *Series) Broken(l *workload.Limit, iv *measure.Interval, rate float64) b
 		return false
 	}
 	b := builder{Series: *s}
-	t := measure.Tally{Start: iv.Start, End: iv.End, Counts: iv.Counts, Set: iv.Set, Arrived: iv.Acked + iv.InFlight} // what is in flight may be on time
+	t := measure.Tally{Start: iv.End - iv.Within, End: iv.End, Counts: iv.Counts, Set: iv.Set, Arrived: iv.Acked + iv.InFlight} // what is in flight may be on time
 	if s.Mode == load.Consuming {
 		t.Arrived = iv.Consumed
 	}

@@ -37,13 +37,14 @@ func waitedAtStart(r *load.Result, first time.Duration) []string {
 		units.FormatDuration(wait.Round(time.Millisecond)), units.FormatRate(float64(r.Measurement.Consumed)/(length-wait).Seconds()))}
 }
 
-// noteNothing says why a run that read got nothing. It fails if events were expected.
+// noteNothing says why a run that read got nothing. It fails if events were expected. Of several generators one
+// alone fails nothing: others may have read something.
 func (e *execution) noteNothing(out *outcome, src load.Source) {
 	r := out.result
 	if r == nil || r.Measurement.Consumed > 0 {
 		return
 	}
-	text := "nothing was read"
+	text := nothingRead
 	switch why := whyNothing(src); {
 	case r.Warmup.Consumed > 0:
 		text += ": everything had been read in the warm-up"
@@ -52,7 +53,19 @@ func (e *execution) noteNothing(out *outcome, src load.Source) {
 	case disconnected(src):
 		text += ": no connection was open at the end"
 	}
-	out.notice = "nothing was read"
+	if e.Share != nil {
+		out.warnings = append(out.warnings, text)
+		return
+	}
+	e.judgeNothing(out, text)
+}
+
+// nothingRead is the notice of a run that read nothing.
+const nothingRead = "nothing was read"
+
+// judgeNothing adds to the outcome of a run that nothing was read.
+func (e *execution) judgeNothing(out *outcome, text string) {
+	out.notice = joinNotices(out.notice, nothingRead)
 	w := e.Workload
 	if slices.ContainsFunc(w.Settings(), func(s workload.Resolved) bool { return s.Name == untilEnd && s.Text() == "true" }) || w.Count("count") > 0 {
 		out.checks = append(out.checks, report.Check{Name: "consumed", Text: text})

@@ -303,6 +303,9 @@ func (e *execution) merge(g *Combined, plan *load.Plan, out *outcome) {
 		out.result.Stopped = load.ByLease
 	}
 	r := out.result
+	if r.Mode == load.Consuming && r.Measurement.Consumed == 0 {
+		e.judgeNothing(out, nothingRead) // the warnings of the generators say why
+	}
 	if e.records != nil {
 		e.records.finish(e, g, out)
 	}
@@ -386,7 +389,7 @@ func addSteps(r *load.Result, all []*load.Result) {
 		s.Set.Merge(&iv.Set)
 		s.Lower.Merge(&measure.Lower{Response: iv.Response, Service: iv.Service})
 		s.Statuses.Merge(iv.Statuses)
-		s.Arrived += iv.Acked
+		s.Arrived += iv.Arrived
 		s.ArrivedBytes += iv.AckedBytes
 		s.Answers += iv.Answered
 	}

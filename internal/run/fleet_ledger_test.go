@@ -255,3 +255,15 @@ func TestFleetMoments(t *testing.T) {
 		t.Errorf("got %q, want %q", names, want)
 	}
 }
+
+// The steps of a generator that was lost have the rates of its intervals: what arrived in the drain is in no rate.
+func TestStepsOfTheLost(t *testing.T) {
+	t.Parallel()
+	r := &load.Result{Intervals: []measure.Interval{{
+		Phase: measure.Measurement, End: time.Second, Within: time.Second, Arrived: 90, Counts: measure.Counts{Sent: 100, Acked: 100},
+	}}}
+	addSteps(r, []*load.Result{{Steps: []measure.Tally{{Name: measure.Measurement, End: time.Second}}}})
+	assert.Equal(t, len(r.Steps), 1, "steps")
+	assert.Equal(t, r.Steps[0].EventsPerSecond(), 90, "rate")
+	assert.Equal(t, r.Steps[0].Acked, 100, "acked")
+}

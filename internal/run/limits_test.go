@@ -62,6 +62,7 @@ func TestAbortOnFail(t *testing.T) {
 		{"nothing is answered", []string{"rate=100/s", "for=60s", "drain=1s", "slo=p90<3s", "abort-on-fail=0s"}, load.ByLimit, 3, 9},
 		{"not requested", []string{"rate=100/s", "for=20s", "slo=p90<20ms"}, load.ByTime, 20, 20},
 		{"holds", []string{"rate=100/s", "for=20s", "slo=p90<50ms", "abort-on-fail=0s"}, load.ByTime, 20, 20},
+		{"holds, and the warm-up ends late in an interval", []string{"rate=100/s", "warmup=900ms", "for=5s", "slo=throughput>=90/s", "abort-on-fail=0s"}, load.ByTime, 5, 5},
 		{"holds, and answers come in the drain", []string{"rate=100/s", "for=5s", "drain=60s", "slo=target-share>=40%", "abort-on-fail=0s"}, load.ByTime, 5, 5},
 		{"step", []string{"shape=steps(100/s:10s,200/s:10s,400/s:10s)", "slo=target-share>=99%", "max-in-flight=10", "batch-events=1", "abort-on-fail=0s"}, load.ByLimit, 19, 23},
 	} {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/report"
 	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
@@ -51,6 +52,30 @@ func TestNothingRead(t *testing.T) {
 			assert.Equal(t, len(out.checks) > 0, tt.fails, "fails")
 			assert.Equal(t, out.notice != "", tt.text != "", "the headline says so")
 		})
+	}
+}
+
+// Of several generators that read, some may get nothing. The run of all has read nothing only if none did.
+func TestNothingReadByOne(t *testing.T) {
+	t.Parallel()
+	e := &execution{Job: Job{Workload: resolve(t, &fakeKind{}, "count=10", "op=consume"), Share: &Share{}}}
+	out := outcome{result: &load.Result{Mode: load.Consuming}}
+	e.noteNothing(&out, mute{why: "it began at the end"})
+	assert.Equal(t, strings.Join(out.warnings, "; "), "nothing was read: it began at the end", "warning")
+	assert.Equal(t, out.notice, "", "notice of one")
+	assert.Equal(t, len(out.checks), 0, "checks of one")
+
+	for _, read := range []uint64{0, 10} {
+		of := func(n uint64) Measured {
+			return Measured{Facts: map[string]any{}, Result: &load.Result{
+				Mode: load.Consuming, Stopped: load.ByEvents, Measurement: measure.Tally{Name: measure.Measurement, End: time.Second, Counts: measure.Counts{Consumed: n}},
+			}}
+		}
+		all := &Combined{Agents: []Measured{of(0), of(read)}, Rows: make([]report.Agent, 2)}
+		out := outcome{}
+		e.merge(all, &load.Plan{}, &out)
+		assert.Equal(t, len(out.checks) > 0, read == 0, "%d events were read, fails", read)
+		assert.Equal(t, out.notice != "", read == 0, "%d events were read, the headline says that there were none", read)
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package sandbox confines this process by the system, for the rest of its life and for the
-// processes that it starts: which files it may open, to which ports it may connect, and that it
-// listens on none, and how much memory it takes. On Linux this is Landlock, and a limit of resources; other systems have nothing of the kind that a
-// program can do by itself. It knows no rules of a server: what a process may do is given to it.
+// processes that it starts: which files it may open, to which ports it may connect, that it listens on
+// none, and how much memory it takes. On Linux this is Landlock, and a limit of resources; other systems
+// have nothing of the kind that a program can do by itself. It knows no rules of a server: what a process may do is given to it.
 package sandbox
 
 // Limits are what a process may do. Paths that do not exist are left out.

@@ -70,7 +70,7 @@ func (l *logged) text() string {
 func start(t *testing.T) *testBus {
 	t.Helper()
 	b := &testBus{t: t, clock: &clock{}, log: &logged{}}
-	b.cfg = ServerConfig{Listen: "127.0.0.1:0", Dir: t.TempDir(), Logf: b.log.logf, now: b.clock.now}
+	b.cfg = ServerConfig{Listen: "127.0.0.1:0", Dir: t.TempDir(), Logf: b.log.logf, now: b.clock.now, first: time.Minute}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("log:\n%s", b.log.text())

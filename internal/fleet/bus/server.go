@@ -39,7 +39,8 @@ type ServerConfig struct {
 	Key       string               // file with the certificate and the operator's keys, in place of those in Dir; see MakeKey
 	Logf      func(string, ...any) // who connects, registers, is refused, one line each; nil for none; called concurrently
 
-	now func() time.Time // of tests
+	now   func() time.Time // of tests
+	first time.Duration    // of tests, which a slow machine must not fail: in place of door.FirstExchange
 }
 
 // A Server is the bus of a fleet. Its methods may be called concurrently.

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -37,7 +38,7 @@ func (one *session) String() string {
 // serve looks at a new connection, and passes on its messages until it ends.
 func (s *Server) serve(guest *door.Guest) {
 	defer guest.Close()
-	guest.SetDeadline(time.Now().Add(door.FirstExchange))
+	guest.SetDeadline(time.Now().Add(cmp.Or(s.cfg.first, door.FirstExchange)))
 	conn := tls.Server(guest, s.tls)
 	h, err := s.hear(conn)
 	if err != nil {
@@ -58,7 +59,7 @@ func (s *Server) serve(guest *door.Guest) {
 		}
 		s.cfg.Logf("%s: %s refused: %v", guest.RemoteAddr(), clean(who), err)
 	}
-	guest.SetDeadline(time.Now().Add(door.FirstExchange)) // also after a slow disk
+	guest.SetDeadline(time.Now().Add(cmp.Or(s.cfg.first, door.FirstExchange))) // also after a slow disk
 	data, err := json.Marshal(a)
 	if err != nil || writeFrame(conn, data) != nil || one == nil {
 		conn.Close() // says goodbye

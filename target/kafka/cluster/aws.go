@@ -1,11 +1,10 @@
 package cluster
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,7 +65,7 @@ func awsProfile(name string) (aws.Auth, error) {
 			}
 		}
 	}
-	for key := range all {
+	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if slices.ContainsFunc(elsewhere, func(e string) bool { return matchesName(e, key) }) {
 			return fail(fmt.Errorf("it takes its keys from elsewhere (%s), which is not supported", key))
 		}
@@ -81,9 +80,7 @@ func awsProfile(name string) (aws.Auth, error) {
 // iniSection returns the settings of a section: lines "key = value", where # and ; begin comments.
 func iniSection(data []byte, section string) map[string]string {
 	settings, inside := map[string]string{}, false
-	sc := bufio.NewScanner(bytes.NewReader(data))
-	for sc.Scan() {
-		line := sc.Text()
+	for line := range strings.Lines(string(data)) {
 		nested := strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t")
 		line = strings.TrimSpace(line)
 		switch key, value, ok := strings.Cut(line, "="); {

@@ -37,8 +37,8 @@ const (
 	AcksAll = -1
 )
 
-// A Config is a parsed and checked URL with its options. It does not change after
-// ParseConfig, so all clients of a run share one.
+// A Config is a parsed and checked URL with its options. After ParseConfig only
+// Connect and Reach change it: they note the seeds that answered. All clients of a run share one.
 type Config struct {
 	Seeds    []string // host:port, as given
 	answered []string // those that had answered when the cluster was reached

@@ -197,6 +197,9 @@ func checkIdentity(mechanism, module string, jaas, props map[string]string) erro
 		return nil
 	}
 	known, ok := loginModules[baseClass(module)]
+	if !ok && !strings.HasSuffix(module, "LoginModule") {
+		return refuse("sasl.jaas.config: its first word is no login module") // it may be a password
+	}
 	if !ok {
 		return refuse("sasl.jaas.config: the login module %s is not known", baseClass(module))
 	}

@@ -81,6 +81,7 @@ func TestNeverAnotherIdentity(t *testing.T) {
 		"MSK's own handler":     {mechanism: MechAWS, jaas: iam, more: map[string]string{"sasl.client.callback.handler.class": "software.amazon.msk.auth.iam.IAMClientCallbackHandler"}, want: "AWS_MSK_IAM as ENVIRONMENT"},
 		"IAM by a token":        {mechanism: MechOAuth, jaas: bearer, more: map[string]string{"sasl.login.callback.handler.class": "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler"}, wrong: "IAMOAuthBearerLoginCallbackHandler"},
 		"a module of others":    {mechanism: MechPlain, jaas: `com.example.VaultLoginModule required username="a" password="canary"`, wrong: "VaultLoginModule"},
+		"a password alone":      {mechanism: MechPlain, jaas: "canary", wrong: "no login module"},
 		"another mechanism's":   {mechanism: MechPlain, jaas: scram + ` username="a" password="canary"`, wrong: "not for PLAIN"},
 		"a delegation token":    {mechanism: MechScram256, jaas: scram + ` username="a" password="canary" tokenauth="true"`, want: "SCRAM-SHA-256 as a"},
 		"an option of others":   {mechanism: MechScram256, jaas: scram + ` username="a" password="canary" impersonate="b"`, wrong: "impersonate"},

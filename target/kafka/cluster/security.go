@@ -95,7 +95,7 @@ func parseSecurity(v target.Values, props map[string]string) (*Security, error) 
 	s := &Security{
 		sendBuffer: int(v.Size("send-buffer")),
 		recvBuffer: int(v.Size("recv-buffer")),
-		SkipVerify: v.Bool("tls-insecure-skip-verify") || strings.EqualFold(props["enable.ssl.certificate.verification"], "false"),
+		SkipVerify: v.Bool("tls-insecure-skip-verify"),
 	}
 	protocol := strings.ToUpper(props["security.protocol"])
 	switch protocol {
@@ -107,6 +107,7 @@ func parseSecurity(v target.Values, props map[string]string) (*Security, error) 
 		v.Has("tls-server-name") || s.SkipVerify || strings.HasSuffix(protocol, "SSL")
 	var err error
 	if useTLS {
+		s.SkipVerify = s.SkipVerify || strings.EqualFold(props["enable.ssl.certificate.verification"], "false") // librdkafka's
 		if s.TLS, err = parseTLS(v, props, s.SkipVerify); err != nil {
 			return nil, err
 		}
@@ -222,8 +223,7 @@ func parseSASL(mechanism string, v target.Values, props map[string]string) (m sa
 	}
 }
 
-// parseTLS reads the TLS options and properties. It refuses Java's key stores
-// (JKS); the error names the command that converts one to PEM.
+// parseTLS reads the TLS options, and the properties of those that were not given.
 func parseTLS(v target.Values, props map[string]string, skipVerify bool) (*tls.Config, error) {
 	m := conn.Material{ServerName: v.String("tls-server-name"), SkipVerify: skipVerify}
 	var err error

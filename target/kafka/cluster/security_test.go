@@ -69,6 +69,8 @@ func TestSecurityProperties(t *testing.T) {
 		{name: "AWS", want: "SASL_PLAINTEXT, AWS_MSK_IAM as KEY", given: map[string][]string{"sasl-mechanism": {"AWS_MSK_IAM"}, "user": {"KEY"}, "password": {"env:TEST_SECRET"}, "session-token": {"env:TEST_SECRET"}}},
 		{name: "any name", want: "SSL, a certificate of any name is accepted", props: map[string]string{"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": ""}},
 		{name: "the name by https", want: "SSL", props: map[string]string{"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "https"}},
+		{name: "any certificate, by librdkafka's property", want: "SSL, any certificate is accepted", props: map[string]string{"security.protocol": "SSL", "enable.ssl.certificate.verification": "false"}},
+		{name: "any certificate, and none is asked for", want: "PLAINTEXT", props: map[string]string{"security.protocol": "PLAINTEXT", "enable.ssl.certificate.verification": "false"}},
 		{name: "any certificate", want: "SSL, any certificate is accepted", given: map[string][]string{"tls-insecure-skip-verify": {"true"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

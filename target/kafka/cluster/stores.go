@@ -77,8 +77,8 @@ var errLockedKey = errors.New("the private key is encrypted, and no password was
 var pemBlock = regexp.MustCompile(`-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]*)-----END [A-Z0-9 ]+-----`)
 
 // unlockPEM returns the blocks of a text as PEM that Go reads: each in lines of its own, and keys decrypted.
-func unlockPEM(text []byte, password string) ([]byte, error) {
-	var out []byte
+func unlockPEM(text []byte, password string) (out []byte, err error) {
+	defer refuseDamaged(&err)
 	for _, m := range pemBlock.FindAllSubmatch(text, -1) {
 		der, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(string(m[2])), ""))
 		if err != nil {
@@ -111,12 +111,15 @@ func encodedKey(key any) (kind string, der []byte, err error) {
 }
 
 // fromJKS reads Java's own format: its first private key with its chain, and its trusted certificates.
-func fromJKS(data []byte, password, keyPassword string) ([]byte, error) {
+func fromJKS(data []byte, password, keyPassword string) (out []byte, err error) {
+	defer refuseDamaged(&err)
+	if !sizesFit(data) {
+		return nil, errDamaged
+	}
 	store := keystore.New(keystore.WithOrderedAliases())
 	if err := store.Load(bytes.NewReader(data), []byte(password)); err != nil && (password != "" || !strings.Contains(err.Error(), "digest")) {
 		return nil, fmt.Errorf("read the store: %w (is its password right?)", err) // without a password Java does not check the digest either
 	}
-	var out []byte
 	add := func(kind string, der []byte) {
 		out = append(out, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})...)
 	}
@@ -144,8 +147,68 @@ func fromJKS(data []byte, password, keyPassword string) ([]byte, error) {
 	return out, nil
 }
 
+// errDamaged is the error of a store or a key whose bytes contradict each other.
+var errDamaged = errors.New("it is damaged")
+
+// refuseDamaged makes an error of a panic: the libraries that read stores and keys have some, for damaged ones.
+func refuseDamaged(err *error) {
+	if recover() != nil {
+		*err = errDamaged
+	}
+}
+
+// sizesFit reports whether the sizes that a store of Java's own format says are those of its bytes. The library that
+// reads it asks for as much memory as they say.
+func sizesFit(data []byte) bool {
+	const key, certificate = 1, 2 // kinds of entries
+	fits := true
+	skip := func(n uint32) {
+		if uint64(n) > uint64(len(data)) {
+			n, fits = uint32(len(data)), false //nolint:gosec // less than n
+		}
+		data = data[n:]
+	}
+	number := func(size int) (n uint32) {
+		if len(data) < size {
+			fits, data = false, nil
+			return 0
+		}
+		for _, b := range data[:size] {
+			n = n<<8 | uint32(b)
+		}
+		data = data[size:]
+		return n
+	}
+	skip(4) // that it is one
+	version := number(4)
+	cert := func() {
+		if version > 1 {
+			skip(number(2)) // its type
+		}
+		skip(number(4))
+	}
+	for left := number(4); left > 0 && fits; left-- {
+		kind := number(4)
+		skip(number(2)) // its alias
+		skip(8)         // when it was made
+		switch kind {
+		case key:
+			skip(number(4))
+			for chain := number(4); chain > 0 && fits; chain-- {
+				cert()
+			}
+		case certificate:
+			cert()
+		default:
+			return false
+		}
+	}
+	return fits
+}
+
 // fromPKCS12 reads a key with its chain, or the certificates of a trust store.
 func fromPKCS12(data []byte, password string, trust bool) (out []byte, err error) {
+	defer refuseDamaged(&err)
 	var certs []*x509.Certificate
 	if trust {
 		if certs, err = pkcs12.DecodeTrustStore(data, password); err != nil {

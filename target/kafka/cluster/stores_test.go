@@ -54,6 +54,9 @@ func TestStoresOfJava(t *testing.T) {
 	keyJKS := file("key.jks", jks(func(s keystore.KeyStore) {
 		assert.OK(t, s.SetPrivateKeyEntry("me", keystore.PrivateKeyEntry{CreationTime: time.Now(), PrivateKey: der, CertificateChain: []keystore.Certificate{{Type: "X509", Content: cert.Raw}}}, []byte("key-"+password)))
 	}))
+	// A key of one byte, less than its salt and digest have.
+	shortKey := []byte("\xfe\xed\xfe\xed\x00\x00\x00\x02\x00\x00\x00\x01\x00\x00\x00\x01\x00\x02me\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x15" +
+		"\x30\x13\x30\x0e\x06\x0a\x2b\x06\x01\x04\x01\x2a\x02\x11\x01\x01\x05\x00\x04\x01k\x00\x00\x00\x00" + strings.Repeat("d", 20))
 	trust12, err := pkcs12.Modern.EncodeTrustStore([]*x509.Certificate{cert}, password)
 	assert.OK(t, err)
 	key12, err := pkcs12.Encode(rand.Reader, pair.PrivateKey, cert, nil, password)
@@ -89,6 +92,8 @@ func TestStoresOfJava(t *testing.T) {
 		"a wrong password of a key":     {props: map[string]string{"ssl.keystore.location": keyJKS, "ssl.keystore.password": password}, wrong: "ssl.key.password", hint: "its password"},
 		"a wrong password of PKCS12":    {props: map[string]string{"ssl.keystore.location": file("key2.p12", key12), "ssl.keystore.password": "other"}, wrong: "password", hint: "its password"},
 		"a locked key, no password":     {props: map[string]string{"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": certPEM, "ssl.keystore.key": lockedPEM}, wrong: "encrypted", hint: "ssl.key.password"},
+		"JKS, but its key is too short": {props: map[string]string{"ssl.keystore.location": file("short.jks", shortKey)}, wrong: "damaged"},
+		"JKS, but a size is too large":  {props: map[string]string{"ssl.keystore.location": file("damaged.jks", bytes.Replace(assert.Value(os.ReadFile(keyJKS))(t), []byte("\x00\x00\x00\x01\x00\x04X509"), []byte("\xff\xff\xff\xff\x00\x04X509"), 1)), "ssl.keystore.password": password}, wrong: "damaged"},
 		"no store":                      {props: map[string]string{"ssl.truststore.location": file("text", []byte("nothing"))}, wrong: "no store of the kinds"},
 		"a key without its certificate": {props: map[string]string{"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": keyPEM, "ssl.keystore.key": keyPEM}, wrong: "certificate", hint: "the client properties ssl.keystore"},
 	} {
