@@ -130,9 +130,8 @@ func TestStatuses(t *testing.T) {
 func TestTraceLeavesBatchGroups(t *testing.T) {
 	const events = 10_000
 	for _, tt := range []struct {
-		name    string
-		observe bool
-		groups  bool
+		name            string
+		observe, groups bool
 	}{{"trace", false, true}, {"trace beside observe", true, false}} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -156,7 +155,7 @@ func TestTraceLeavesBatchGroups(t *testing.T) {
 				}
 				fireTest(t, plan, f)
 				assert.Equal(t, batches, events, "batches traced")
-				assert.Equal(t, most > 1, tt.groups, "at most %d batches as one, want batch groups", most)
+				assert.Equal(t, most > 1, tt.groups, "whether batches came in groups, of %d at most", most)
 			})
 		})
 	}
