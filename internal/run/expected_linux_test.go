@@ -33,12 +33,11 @@ func (s *surveyed) Survey(context.Context) error { s.n++; return nil }
 func TestEndOfSystem(t *testing.T) {
 	testkit.Program(t, "sleep")
 	for _, tt := range []struct {
-		name    string
-		hosts   string
-		own     bool // the fault kills the system
-		crashes bool // the system ends by itself
-		gone    bool // what the fault kills has ended before
-		goesOn  bool
+		name, hosts string
+		own         bool // the fault kills the system
+		crashes     bool // the system ends by itself
+		gone        bool // what the fault kills has ended before
+		goesOn      bool
 	}{
 		{"its fault killed it", "a,b", true, false, false, true},
 		{"the only address", "a", true, false, false, false},
@@ -46,8 +45,7 @@ func TestEndOfSystem(t *testing.T) {
 		{"its fault reached nothing, and it ended by itself", "a,b", false, true, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := sut.Start(t.Context(), sut.Spec{Command: "sleep 1000"})
-			assert.OK(t, err)
+			s := assert.Value(sut.Start(t.Context(), sut.Spec{Command: "sleep 1000"}))(t)
 			t.Cleanup(func() { _ = s.Stop() })
 			w := resolve(t, &fakeKind{}, "rate=100/s", "for=1h")
 			w.Kind, w.URL = nodes{w.Kind}, &url.URL{Scheme: "fake", Host: tt.hosts}

@@ -58,11 +58,10 @@ func TestNothingRead(t *testing.T) {
 func TestWaitedAtStart(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name      string
-		first     time.Duration
-		rebalance time.Duration
-		consumed  uint64
-		want      string
+		name             string
+		first, rebalance time.Duration
+		consumed         uint64
+		want             string
 	}{
 		{"a share group", 7 * time.Second, 0, 50_000, "the first event came after 5 s of the measurement: the rate includes that wait (without it 10 k/s)"},
 		{"a short wait", 2500 * time.Millisecond, 0, 95_000, ""},
