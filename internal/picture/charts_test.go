@@ -31,7 +31,5 @@ func TestBothPagesHaveThem(t *testing.T) {
 	for _, name := range picture.ChartScripts {
 		assert.True(t, strings.Contains(w.Body.String(), `<script src="`+name+`" defer>`), "the live page does not run %s", name)
 	}
-	for _, want := range []string{"The MIT License", "Leon Sorokin", "THE SOFTWARE IS PROVIDED"} {
-		assert.True(t, strings.Contains(b.String(), want), "the page of a report lacks the license: %q", want)
-	}
+	assert.Has(t, b.String(), "The MIT License", "Leon Sorokin", "THE SOFTWARE IS PROVIDED")
 }
