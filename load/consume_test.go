@@ -218,7 +218,7 @@ func TestSourceThatDoesNotStop(t *testing.T) {
 					r.Stop(Interrupted)
 				}
 				res, err := r.Wait()
-				assert.Equal(t, time.Since(began), tt.took, "it ended after")
+				assert.Equal(t, time.Since(began), tt.took, "time until it ended")
 				assert.Equal(t, (err != nil), tt.fails, "error %v", err)
 				if res.Stopped != Interrupted || res.Measurement.Length() != time.Second {
 					t.Errorf("stopped by %q after %v", res.Stopped, res.Measurement.Length())

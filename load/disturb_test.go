@@ -43,7 +43,7 @@ func TestDisturbancesRemembered(t *testing.T) {
 		{"before all", -time.Millisecond, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, l.at(tt.due), tt.want, "an event due at %v was delayed by at most", tt.due)
+			assert.Equal(t, l.at(tt.due), tt.want, "longest delay of an event due at %v", tt.due)
 		})
 	}
 }

@@ -103,7 +103,7 @@ func TestStopEndsWithItsDrain(t *testing.T) {
 					r.Abort()
 				}
 				res := assert.Value(r.Wait())(t)
-				assert.Equal(t, time.Since(began), tt.took, "it ended after")
+				assert.Equal(t, time.Since(began), tt.took, "time until it ended")
 				assert.Equal(t, min(1, res.Measurement.Acked), tt.acked, "%d events were answered", res.Measurement.Acked)
 			})
 		})

@@ -193,7 +193,7 @@ func TestCollectEarly(t *testing.T) {
 				if tt.clients < manyConnections {
 					want = 300 * time.Millisecond // without a lead, time 0 comes before the connections
 				}
-				assert.Equal(t, r.Now(), want, "the start returned at")
+				assert.Equal(t, r.Now(), want, "when the start returned")
 				assert.Value(r.Wait())(t)
 				synctest.Wait()
 				assert.True(t, slices.Equal(h.began, tt.collected), "collections began at %v, want %v", h.began, tt.collected)

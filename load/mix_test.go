@@ -151,11 +151,11 @@ func TestScheduledMix(t *testing.T) {
 		for i, want := range []uint64{600, 2400, 0} {
 			p := res.Parts[i]
 			sum.Add(p.Counts)
-			assert.Equal(t, p.Offered, want, "part %d was offered", i)
+			assert.Equal(t, p.Offered, want, "events offered to part %d", i)
 		}
 		whole := res.Measurement.Counts
 		sum.WireBytes = whole.WireBytes
-		assert.Equal(t, sum, whole, "the parts add up to, the run to")
+		assert.Equal(t, sum, whole, "sum of the parts, and the run")
 		if p := res.Parts[0]; p.Acked != 600 || p.Response.Max() > 2*time.Millisecond || p.InFlight < 0.19 || p.InFlight > 0.21 {
 			t.Errorf("the first part: %d acked within %v, %.2f in flight; want 600 within 1ms, 0.2 in flight", p.Acked, p.Response.Max(), p.InFlight)
 		}

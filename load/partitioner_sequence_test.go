@@ -24,7 +24,7 @@ func TestSequence(t *testing.T) {
 		got = append(got, d.Event(2, k))
 	}
 	assert.Same(t, got, []uint64{0, 2, 3, 4, 6})
-	assert.Equal(t, d.Event(1, 0), math.MaxUint64, "a stream outside the cycle has event")
+	assert.Equal(t, d.Event(1, 0), math.MaxUint64, "event of a stream outside the cycle")
 	assert.Equal(t, d.Before(1, 100), 0, "a stream outside the cycle events")
 	assert.Equal(t, d.Event(0, math.MaxUint64), math.MaxUint64, "an event beyond all numbers")
 }

@@ -57,7 +57,7 @@ func TestStreamWithoutLane(t *testing.T) {
 				if tt.overload == Drop {
 					return
 				}
-				assert.Equal(t, r.Measurement.Queueing.Max(), time.Second, "queueing took at most")
+				assert.Equal(t, r.Measurement.Queueing.Max(), time.Second, "longest queueing")
 				assert.Equal(t, r.Measurement.SendDelay.Max(), 0, "send delay")
 				got, want := r.Measurement.Response.Max(), 1001*time.Millisecond
 				assert.True(t, got == want, "response time %v at most, want %v", got, want)
@@ -106,7 +106,7 @@ func TestFullLane(t *testing.T) {
 			assert.OK(t, err)
 			assert.Equal(t, r.Measurement.Acked, 1000, "acked")
 			assert.Equal(t, r.Measurement.SendDelay.Max(), 0, "send delay")
-			assert.Equal(t, r.Measurement.Queueing.Max(), 300*time.Millisecond, "queueing took at most")
+			assert.Equal(t, r.Measurement.Queueing.Max(), 300*time.Millisecond, "longest queueing")
 			// Queued batches keep growing if their size is not fixed.
 			assert.True(t, perBatch != 0 || r.Measurement.Batches <= 710, "%d batches: queued batches did not grow", r.Measurement.Batches)
 		})
@@ -163,7 +163,7 @@ func TestMovedStream(t *testing.T) {
 		assert.Equal(t, m.Acked, 100, "acked")
 		got, want := m.Response.Max(), refuse+time.Millisecond
 		assert.True(t, got == want, "response time %v at most, want %v", got, want)
-		assert.Equal(t, m.Queueing.Max(), refuse, "queueing took at most")
+		assert.Equal(t, m.Queueing.Max(), refuse, "longest queueing")
 		assert.Equal(t, m.SendDelay.Max(), 0, "send delay")
 	})
 }

@@ -184,7 +184,7 @@ func TestLimits(t *testing.T) {
 		check  func(t *testing.T, r *Result)
 	}{
 		{"time", Plan{Measurement: Limits{Time: time.Second}}, nil, ByTime, func(t *testing.T, r *Result) {
-			assert.Equal(t, r.Measurement.Length(), time.Second, "the measurement lasted")
+			assert.Equal(t, r.Measurement.Length(), time.Second, "length of the measurement")
 		}},
 		{"events", Plan{Measurement: Limits{Events: 1234}}, nil, ByEvents, func(t *testing.T, r *Result) {
 			assert.Equal(t, r.Measurement.Sent, 1234, "sent")
@@ -254,7 +254,7 @@ func TestStepsAreReportedApart(t *testing.T) {
 			got = append(got, st.Acked)
 		}
 		assert.Same(t, got, []uint64{100, 200, 400}, "acked by step")
-		assert.Equal(t, r.Measurement.Acked, 700, "the measurement acked")
+		assert.Equal(t, r.Measurement.Acked, 700, "events acked in the measurement")
 	})
 }
 

@@ -52,7 +52,7 @@ func TestJoinedNeedsEnds(t *testing.T) {
 func TestJoinedOfShort(t *testing.T) {
 	s := Joined(Ramp(0, 10, time.Second), Until(Burst(5, time.Second), 2*time.Second))
 	assert.Equal(t, s.Count(Never), 15, "events")
-	assert.Equal(t, s.Due(15), Never, "an event after the end is due at")
+	assert.Equal(t, s.Due(15), Never, "when an event after the end is due")
 	assert.Equal(t, s.End(), 3*time.Second, "End")
 	assert.Equal(t, s.Rate(time.Hour), 0, "Rate after the end")
 }

@@ -39,7 +39,7 @@ func TestPoissonRepeats(t *testing.T) {
 	a, b, c := Poisson(1000, 1), Poisson(1000, 1), Poisson(1000, 2)
 	same := 0
 	for _, n := range []uint64{9_999_999, 0, 12, 5_000_000_000, 13, 999} {
-		assert.Equal(t, a.Due(n), b.Due(n), "event %d is due at and at", n)
+		assert.Equal(t, a.Due(n), b.Due(n), "when event %d is due", n)
 		if a.Due(n) == c.Due(n) {
 			same++
 		}

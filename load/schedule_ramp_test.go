@@ -167,9 +167,9 @@ func TestSteps(t *testing.T) {
 	assert.Equal(t, s.Count(Never), 200_003, "events")
 	// The event after the pause is due when the rate is above 0 again, not when the
 	// events of the previous step are over.
-	assert.Equal(t, s.Due(200_000), 11*time.Second, "event after the pause is due at")
+	assert.Equal(t, s.Due(200_000), 11*time.Second, "when the event after the pause is due")
 	assert.Equal(t, s.Rate(10500*time.Millisecond), 0, "rate in the pause")
-	assert.Equal(t, s.Due(200_003), Never, "an event after the end is due at")
+	assert.Equal(t, s.Due(200_003), Never, "when an event after the end is due")
 }
 
 func TestStepsOfUnlikelyFractions(t *testing.T) {

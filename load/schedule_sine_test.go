@@ -104,7 +104,7 @@ func TestBurst(t *testing.T) {
 		assert.Equal(t, s.Count(tt.t), tt.want, "%s: Count(%d)", tt.name, tt.t)
 	}
 	assert.Equal(t, s.Due(1999), time.Second, "Due(1999)")
-	assert.Equal(t, s.Due(math.MaxUint64), Never, "the last number is due at")
+	assert.Equal(t, s.Due(math.MaxUint64), Never, "when the last number is due")
 	assert.Equal(t, s.Rate(0), 1000, "Rate")
 }
 

@@ -97,6 +97,6 @@ func TestLateInPieces(t *testing.T) {
 		assert.OK(t, err)
 		assert.True(t, res.Measurement.Acked == uint64(events) && late <= 0,
 			"%d acked, %d sent late; want %d, 0", res.Measurement.Acked, late, events)
-		assert.Equal(t, c.most, leastAtOnce, "at most were fired and not written")
+		assert.Equal(t, c.most, leastAtOnce, "most that were fired and not written")
 	})
 }

@@ -117,7 +117,7 @@ func TestStage(t *testing.T) {
 				if h := got.Set.Response; h.Count() != 450 || h.Max() < 30*time.Millisecond || h.Max() > 31*time.Millisecond {
 					t.Errorf("response of reads up to %v, of %d", h.Max(), h.Count())
 				}
-				assert.Equal(t, got.Set.SendDelay.Max(), 0, "reads began late")
+				assert.Equal(t, got.Set.SendDelay.Max(), 0, "reads that began late")
 			})
 		})
 	}

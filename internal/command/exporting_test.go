@@ -39,7 +39,7 @@ func TestExportOneByOne(t *testing.T) {
 	}}
 	c := &commands{}
 	assert.OK(t, c.doExport(t.Context(), w, &exporting{as: "hdr", out: dir}, []string{"op=produce"}))
-	assert.Equal(t, w.n, n, "reports were read")
+	assert.Equal(t, w.n, n, "reports read")
 	files, err := os.ReadDir(dir)
 	assert.True(t, err == nil && len(files) == n, "%d files, %v, want %d", len(files), err, n)
 }

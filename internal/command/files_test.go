@@ -72,7 +72,7 @@ func TestWriteFile(t *testing.T) {
 			tt.before(t)
 			before := contents(t)
 			assert.OK(t, TryFile(path))
-			assert.Same(t, contents(t), before, "the try left")
+			assert.Same(t, contents(t), before, "contents after the try")
 			full := errors.New("full")
 			err := WriteFile(path, func(w io.Writer) error {
 				if _, err := io.WriteString(w, "new"); err != nil || !tt.fails {

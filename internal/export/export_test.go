@@ -160,7 +160,7 @@ func TestCSV(t *testing.T) {
 		n := assert.Value(strconv.Atoi(cell(i, "acked")))(t)
 		acked += n
 	}
-	assert.Equal(t, uint64(acked), d.Totals.Acked, "the series has %d acked events, the report", acked)
+	assert.Equal(t, uint64(acked), d.Totals.Acked, "events acked, of %d in the series", acked)
 }
 
 // TestColumnsAreKept: docs/reports.md promises the columns.
@@ -168,9 +168,9 @@ func TestColumnsAreKept(t *testing.T) {
 	got := strings.Join(seriesColumns()[:24], " ")
 	want := "id phase start_s end_s offered sent dropped unsent acked failed unknown consumed retries batches answered bytes acked_bytes wire_bytes " +
 		"events_per_s in_flight lag_events response_count response_mean_us response_min_us"
-	assert.Equal(t, got, want, "the series begins with\nand began with")
-	assert.Equal(t, len(seriesColumns()), 75, "columns, and there were 75")
-	assert.Equal(t, strings.Join(seriesColumns()[69:], " "), "generator_gc_cpu_s response_at_least_from_p unread end_to_end_at_least_from_p within_s arrived", "the series ends with\nand ended with")
+	assert.Equal(t, got, want, "beginning of the series")
+	assert.Equal(t, len(seriesColumns()), 75, "columns")
+	assert.Equal(t, strings.Join(seriesColumns()[69:], " "), "generator_gc_cpu_s response_at_least_from_p unread end_to_end_at_least_from_p within_s arrived", "end of the series")
 }
 
 // TestDocumented: docs/reports.md lists every format and every column.
@@ -204,7 +204,7 @@ func TestHDRIsTheLogOfTheRun(t *testing.T) {
 		log.Interval(&iv)
 	}
 	assert.OK(t, log.Close())
-	assert.Same(t, written(t, "hdr", Options{}, d), live.String(), "(-during the run, +from the report)")
+	assert.Same(t, written(t, "hdr", Options{}, d), live.String(), "during the run, and from the report")
 }
 
 // dataLine is a line of a percentile distribution.
@@ -364,7 +364,7 @@ func TestRefused(t *testing.T) {
 			var b bytes.Buffer
 			err := Write(&b, tt.format, Of(tt.ds...), tt.o)
 			assert.ErrorHas(t, err, tt.want)
-			assert.Equal(t, errors.As(err, &lacking), tt.lacks, "%v is a MissingError: %v", err, !tt.lacks)
+			assert.Equal(t, errors.As(err, &lacking), tt.lacks, "whether %v is a MissingError", err)
 		})
 	}
 }

@@ -251,7 +251,7 @@ func TestReading(t *testing.T) {
 			func(t *testing.T, s []fault.Score) {
 				short(t, "the whole", s[0].Whole.Blackout)
 				wantTime(t, "later", s[0].Later, 2)
-				assert.Equal(t, s[0].ObservedS, 60, "observed for s")
+				assert.Equal(t, s[0].ObservedS, 60, "seconds observed")
 			},
 		},
 	} {

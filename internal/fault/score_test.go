@@ -364,7 +364,7 @@ func TestScriptedStalls(t *testing.T) {
 				assert.Must(t, len(s) == 3 && s[2].Baseline.Why == "" && s[2].Baseline.FromS == s[0].Baseline.FromS,
 					"the second fault comes too early for a baseline of its own: %+v", s)
 				wantTime(t, "blackout", s[2].Whole.Blackout, 2)
-				assert.Equal(t, s[0].ObservedS, 10, "observed for s")
+				assert.Equal(t, s[0].ObservedS, 10, "seconds observed")
 			},
 		},
 	} {
@@ -452,13 +452,13 @@ func TestRecorderForgets(t *testing.T) {
 	}
 	assert.Equal(t, sum(0, 20*time.Minute), 0, "events of long ago are kept")
 	assert.Equal(t, sum(30*time.Minute-30*second, 40*time.Minute), 3*10*630, "events around the mark")
-	assert.Equal(t, rec.Window(-1, 50*time.Minute, time.Hour).Waiting, 6, "events waited")
+	assert.Equal(t, rec.Window(-1, 50*time.Minute, time.Hour).Waiting, 6, "events that waited")
 	if got := rec.Chunks(); got > 100 { // 13 minutes around the mark and at the end, in chunks of 10 s
 		t.Errorf("%d chunks are kept", got)
 	}
 	// An outcome that comes after its time was dropped still counts.
 	rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: time.Minute, DueLast: time.Minute}, Done: time.Hour, Acked: 1}})
-	assert.Equal(t, rec.Window(-1, 50*time.Minute, time.Hour).Waiting, 7, "events waited")
+	assert.Equal(t, rec.Window(-1, 50*time.Minute, time.Hour).Waiting, 7, "events that waited")
 }
 
 // TestManyLanes: with more partitions than are scored, the whole is.
@@ -561,7 +561,7 @@ func TestLongAfter(t *testing.T) {
 			}
 			b := s.Whole.Blackout
 			assert.True(t, b != nil && !b.More && b.S <= 0.3, "the blackout is %+v", b)
-			assert.Equal(t, s.ObservedS, 600, "observed for s")
+			assert.Equal(t, s.ObservedS, 600, "seconds observed")
 		})
 	}
 }

@@ -168,13 +168,13 @@ func TestAgentLease(t *testing.T) {
 	}
 	h.start()
 	confirmed := h.now - 1 // see beat
-	assert.Equal(t, h.a.LeaseEnd(), confirmed+Lease, "the lease ends at")
+	assert.Equal(t, h.a.LeaseEnd(), confirmed+Lease, "end of the lease")
 	// A message from before confirms nothing new; one from the future is not believed.
 	h.now += time.Second
 	for _, heard := range []time.Duration{confirmed - time.Second, confirmed, h.now + time.Minute} {
 		h.beats++
 		h.tell(message{Kind: kindBeat, Number: h.beats, Want: wantGo, Heard: heard})
-		assert.Equal(t, h.a.LeaseEnd(), confirmed+Lease, "after the confirmation of %v the lease ends at", heard)
+		assert.Equal(t, h.a.LeaseEnd(), confirmed+Lease, "end of the lease after the confirmation of %v", heard)
 	}
 	next := h.a.Next()
 	assert.True(t, next <= confirmed+Lease+1, "the next tick is at %v", next)
@@ -191,10 +191,10 @@ func TestAgentLease(t *testing.T) {
 	h.a.Ended(h.now, nil, nil)
 	got, _ := h.spool.Look("r")
 	assert.True(t, got.Records == 1 && strings.Contains(string(got.End), `"lapsed":true`), "the spool has %+v", got)
-	assert.Equal(t, h.a.Run(), "r", "it is not busy, although its operator is there")
+	assert.Equal(t, h.a.Run(), "r", "its run while its operator is there")
 	h.now += 2 * Lease
 	h.a.Tick(h.now)
-	assert.Equal(t, h.a.Run(), "", "it stays busy without an operator")
+	assert.Equal(t, h.a.Run(), "", "its run without an operator")
 }
 
 // TestAgentRecoversTorn: a process ended while it wrote its result. Only the frames

@@ -258,7 +258,7 @@ func TestCancel(t *testing.T) {
 	}
 	j := wait(t, q, first.ID)
 	assert.True(t, j.State == Cancelled && j.Exit == 130 && j.Reason == "cancelled while it ran", "state of %+v", j)
-	assert.Equal(t, outputOf(t, q, first.ID, false), "up\ndraining\n", "it did not drain")
+	assert.Equal(t, outputOf(t, q, first.ID, false), "up\ndraining\n", "output of a drain")
 	j = wait(t, q, third.ID)
 	assert.True(t, j.State == Done && j.Exit == 4, "state of %+v", j)
 	for _, id := range []int64{first.ID, second.ID, third.ID} {
@@ -438,7 +438,7 @@ func TestClose(t *testing.T) {
 	if j := wait(t, q, drains.ID); j.State != Interrupted || j.Exit != 130 || j.Reason != "the server was stopped while it ran" {
 		t.Errorf("state of %+v", j)
 	}
-	assert.Equal(t, outputOf(t, q, drains.ID, false), "up\ndraining\n", "it did not drain")
+	assert.Equal(t, outputOf(t, q, drains.ID, false), "up\ndraining\n", "output of a drain")
 }
 
 // A job that was cancelled before Close is not interrupted again: it would end

@@ -166,11 +166,7 @@ func TestCollate(t *testing.T) {
 			[]string{"concurrency", "concurrency=20"},
 			"20: 958l1oly, 1: bcl41bfu | 20: v5yruht0, 1: xmlob0sh",
 		},
-		{
-			"another filter holds for all rows", plain,
-			[]string{"concurrency", tracing + "=true"},
-			"1: bcl41bfu, 20: 958l1oly",
-		},
+		{"another filter holds for all rows", plain, []string{"concurrency", tracing + "=true"}, "1: bcl41bfu, 20: 958l1oly"},
 		{
 			"repetitions are one row, the newest first", repeated,
 			[]string{tracing, "concurrency=1"},
@@ -279,8 +275,7 @@ func TestCollateRevisions(t *testing.T) {
 		{"revisions of one branch, the newest first", []string{"revision", "branch=pr"}, "cc: pr-new, dd: pr-old"},
 		{"revisions stay on their branches", []string{"revision", "--sort=revision_date"}, "cc: pr-new, dd: pr-old | bb: main-new, aa: main-old"},
 	} {
-		c := collated(t, rows, tt.words...)
-		assert.Equal(t, shape(c), tt.want, "%s", tt.name)
+		assert.Equal(t, shape(collated(t, rows, tt.words...)), tt.want, "%s", tt.name)
 	}
 	c := collated(t, rows, "branch")
 	assert.True(t, c.Groups[0].Rows[0].Older == 1, "%d reports of older revisions, want 1", c.Groups[0].Rows[0].Older)

@@ -211,8 +211,8 @@ func TestCollateCSV(t *testing.T) {
 	} {
 		assert.Equal(t, at(1, name), want, "%s", name)
 	}
-	assert.Equal(t, spreadsheetSafe("=cmd()"), "'=cmd()", "a formula is written as")
-	assert.Equal(t, spreadsheetSafe("-1.5"), "-1.5", "a number is written as")
+	assert.Equal(t, spreadsheetSafe("=cmd()"), "'=cmd()", "a formula")
+	assert.Equal(t, spreadsheetSafe("-1.5"), "-1.5", "a number")
 }
 
 // Every format marks lower bounds.
@@ -310,6 +310,6 @@ func TestCollateFields(t *testing.T) {
 			assert.OK(t, collated(t, rows, words...).Text(&b, layout.Style{}, 0))
 			return b.String()
 		}
-		assert.Same(t, text(few), text(rows), "%v (-all fields +requested fields)", words)
+		assert.Same(t, text(few), text(rows), "%v, of all fields and of requested ones", words)
 	}
 }

@@ -195,7 +195,7 @@ func TestEffectBesideZero(t *testing.T) {
 			[]string{"same within 1k/s"},
 		},
 	} {
-		t.Run(tt.name, func(t *testing.T) { assert.Has(t, tt.got, tt.want...)})
+		t.Run(tt.name, func(t *testing.T) { assert.Has(t, tt.got, tt.want...) })
 	}
 }
 

@@ -58,8 +58,7 @@ func TestElasticsearchBehind(t *testing.T) {
 			old := runs(3, "o", 8, 50e3, 0.012, 0.01, rev("aaaa"), tt.one)
 			slow := later(runs(4, "n", 8, 30e3, 0.012, 0.01, rev("bbbb"), tt.two), time.Hour)
 			v := assert.Value(Verify(append(old[:8:8], slow...), VerifyOptions{SameSystem: tt.same}))(t)
-			want := map[bool]string{true: Worse, false: CannotTell}[tt.equal]
-			assert.Equal(t, v.Verdict, want, "verify")
+			assert.Equal(t, v.Verdict, map[bool]string{true: Worse, false: CannotTell}[tt.equal], "verify")
 			if !tt.equal && (len(v.Groups) != 2 || len(v.Groups[0].OtherSystems) != 1 || !strings.Contains(v.Groups[0].OtherSystems[0], " with Elasticsearch 8.")) {
 				t.Errorf("verify: got %d groups, %+v elsewhere", len(v.Groups), v.Groups[0].OtherSystems)
 			}

@@ -200,7 +200,7 @@ func TestTableFields(t *testing.T) {
 		few = append(few, r)
 	}
 	for _, side := range []string{Producing, Consuming} {
-		assert.Same(t, tableText(t, few, side), tableText(t, series(), side), "%s (-all fields +requested fields)", side)
+		assert.Same(t, tableText(t, few, side), tableText(t, series(), side), "%s, of all fields and of requested ones", side)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestTableLikeRiemannLoad(t *testing.T) {
 999000,100000.0000,99900.0000,15000.40,21000,200.000,900.000,17.6000,r1,false,RTT p99,false,
 `
 	assert.Same(t, b.String(), csv, "CSV")
-	assert.Equal(t, tableText(t, rows, Producing), before, "the table in Kafka's columns changed")
+	assert.Equal(t, tableText(t, rows, Producing), before, "table in Kafka's columns")
 }
 
 // What came after the measurement is no part of a rate.

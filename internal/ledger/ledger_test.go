@@ -280,7 +280,7 @@ func TestNothingAcknowledged(t *testing.T) {
 				l.Fired([]load.Outcome{o})
 			}
 			assert.True(t, l.logs[0].recovered != 0, "memory was not short: nothing is tested")
-			assert.Equal(t, l.Verdict(whole(l, true), nil).Contradicted, 3*n/100, "events were refused and found")
+			assert.Equal(t, l.Verdict(whole(l, true), nil).Contradicted, 3*n/100, "events refused and found")
 			want := measure.Ledger{Complete: true, Read: 3 * n, Recovered: 3 * n}
 			assert.Same(t, totals(l.Verdict(whole(l, true), nil)), want)
 		})

@@ -39,7 +39,7 @@ func TestInABrowser(t *testing.T) {
 
 	tab := b.OpenServer(t, s.URL(), browser.View{})
 	tab.Until(`document.documentElement.dataset.frames === "90"`)
-	assert.Equal(t, browser.Eval[string](tab, `location.hash + document.cookie`), "", "the script sees the token")
+	assert.Equal(t, browser.Eval[string](tab, `location.hash + document.cookie`), "", "what the script sees of the token")
 	tab.Until(`document.documentElement.dataset.state === "live"`)
 	tab.Keep("live-1280")
 	seconds(r, 90, 91)

@@ -142,7 +142,7 @@ measurement   4 s   16 s left
 	w.Close()
 	w.Close()
 	w.Show(snapshot(6))
-	assert.Same(t, scr.String(), "$ carronade run\nwarning: leader of bench-0 moved", "the status was not erased")
+	assert.Same(t, scr.String(), "$ carronade run\nwarning: leader of bench-0 moved", "erased status")
 	assert.True(t, scr.row == 2 && scr.col == 0, "the cursor is left in row %d, column %d", scr.row, scr.col)
 }
 

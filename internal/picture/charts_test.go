@@ -23,7 +23,7 @@ func TestBothPagesHaveThem(t *testing.T) {
 		assert.True(t, len(want) >= 1000, "%s has only %d bytes", name, len(want))
 		w := httptest.NewRecorder()
 		live.Assets().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/"+name, nil))
-		assert.Equal(t, w.Body.String(), want, "the live page has another %s", name)
+		assert.Equal(t, w.Body.String(), want, "%s of the live page", name)
 		assert.True(t, strings.Contains(b.String(), want), "the page of a report has another %s", name)
 	}
 	w := httptest.NewRecorder()

@@ -91,9 +91,7 @@ func TestPromisedNames(t *testing.T) {
 		assert.Equal(t, at(t, doc, "totals.fetch_s"), 9.69, "fetch_s")
 		assert.Equal(t, at(t, doc, "totals.missing"), 1e6, "missing")
 	})
-	t.Run("client metrics", func(t *testing.T) {
-		at(t, encode(t, build(overloaded())), "client_metrics.0.throttle_s")
-	})
+	t.Run("client metrics", func(t *testing.T) { at(t, encode(t, build(overloaded())), "client_metrics.0.throttle_s") })
 }
 
 func TestRates(t *testing.T) {

@@ -103,7 +103,7 @@ func TestDocumentIsDocumented(t *testing.T) {
 	assert.Must(t, len(want) >= 100, "the document has %d fields?", len(want))
 	slices.Sort(got)
 	slices.Sort(want)
-	assert.Same(t, got, want, "docs/report.md (-fields +rows)")
+	assert.Same(t, got, want, "fields and rows of docs/report.md")
 }
 
 // The documented rows of a time are those of a summary.
@@ -123,7 +123,7 @@ func TestTimesAreDocumented(t *testing.T) {
 	}
 	slices.Sort(got)
 	slices.Sort(want)
-	assert.Same(t, got, want, "docs/report.md (-fields +rows)")
+	assert.Same(t, got, want, "fields and rows of docs/report.md")
 	assert.True(t, strings.Contains(string(page), "`"+Schema+"`"), "docs/report.md does not name the schema %s", Schema)
 }
 

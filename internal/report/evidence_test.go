@@ -220,8 +220,7 @@ func TestAssemble(t *testing.T) {
 	assert.Same(t, d.Response, whole.Response, "response")
 	assert.Equal(t, d.Batching.Count, whole.Batching.Count, "batching")
 	assert.True(t, len(d.Phases) == 2 && d.Phases[0].Totals.Sent == 500, "got phases %+v", d.Phases)
-	again := Assemble(head, kept.Intervals)
-	assert.Equal(t, again.Hash, d.Hash, "the same parts made another report")
+	assert.Equal(t, Assemble(head, kept.Intervals).Hash, d.Hash, "hash of a report of the same parts")
 	var text bytes.Buffer
 	if err := d.Text(&text, layout.Style{}); err != nil || !strings.Contains(text.String(), "the program was killed") {
 		t.Errorf("the text does not say that the program was killed (%v):\n%s", err, text.String())
@@ -293,10 +292,8 @@ func TestLaterFieldsAreKept(t *testing.T) {
 		e := assert.Value(read.Intervals[i].Encode())(t)
 		rows = append(rows, e.JSON)
 	}
-	stored := assert.Value(Join(head, rows))(t)
-	assert.OK(t, stored.Check(), "from a store")
-	again := assert.Value(Read(strings.NewReader(text)))(t)
-	assert.OK(t, again.Check(), "from the file")
+	assert.OK(t, assert.Value(Join(head, rows))(t).Check(), "from a store")
+	assert.OK(t, assert.Value(Read(strings.NewReader(text)))(t).Check(), "from the file")
 }
 
 // Phases need not meet where intervals do: the rates of a killed run are those of its phases. In a report of an

@@ -441,7 +441,7 @@ func testText(t *testing.T, file string, input func() Input, write func(*Documen
 		assert.OK(t, write(d, &text, layout.Style{}))
 		for i, l := range strings.Split(text.String(), "\n") {
 			assert.True(t, layout.Width(l) <= layout.Columns, "line %d has %d columns: %q", i+1, layout.Width(l), l)
-			assert.Equal(t, strings.TrimRight(l, " "), l, "line %d ends in blanks", i+1)
+			assert.Equal(t, strings.TrimRight(l, " "), l, "end of line %d", i+1)
 		}
 		assert.True(t, !strings.Contains(text.String(), "\x1b"), "ANSI codes without color")
 		testkit.Golden(t, filepath.Join("testdata", file), text.String())
@@ -449,8 +449,7 @@ func testText(t *testing.T, file string, input func() Input, write func(*Documen
 		// A stored report prints the same.
 		var file, again bytes.Buffer
 		assert.OK(t, d.WriteJSON(&file))
-		stored := assert.Value(Read(&file))(t)
-		assert.OK(t, write(stored, &again, layout.Style{}))
+		assert.OK(t, write(assert.Value(Read(&file))(t), &again, layout.Style{}))
 		assert.Same(t, again.String(), text.String(), "printed after reading")
 
 		// Color does not change the text.

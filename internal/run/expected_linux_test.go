@@ -66,13 +66,13 @@ func TestEndOfSystem(t *testing.T) {
 				assert.OK(t, system.End(s.Members()[0]))
 			}
 			<-s.Died()
-			assert.Equal(t, e.goesOn(), tt.goesOn, "it goes on")
-			assert.Equal(t, e.endedAlone() == "", tt.goesOn, "the end was expected")
+			assert.Equal(t, e.goesOn(), tt.goesOn, "whether it goes on")
+			assert.Equal(t, e.endedAlone() == "", tt.goesOn, "whether the end was expected")
 			var r load.Result
 			e.interrupted(&r)
-			assert.Equal(t, r.Stopped == load.Interrupted, tt.goesOn, "an interrupt of the waiting counts")
+			assert.Equal(t, r.Stopped == load.Interrupted, tt.goesOn, "whether an interrupt of the waiting counts")
 			e.survey(t.Context(), new(outcome))
-			assert.Equal(t, asked.n == 1, tt.goesOn, "the final state was asked for")
+			assert.Equal(t, asked.n == 1, tt.goesOn, "requests for the final state")
 			asking := make(chan load.Reason, 1)
 			over := make(chan struct{})
 			end := sync.OnceFunc(func() { close(over) })
@@ -80,7 +80,7 @@ func TestEndOfSystem(t *testing.T) {
 				end()
 			}
 			e.stopFleet(t.Context(), func(why load.Reason) { asking <- why; end() }, over)
-			assert.Equal(t, len(asking) == 0, tt.goesOn, "a fleet goes on")
+			assert.Equal(t, len(asking) == 0, tt.goesOn, "whether a fleet goes on")
 		})
 	}
 }

@@ -54,7 +54,7 @@ func TestPauseEndsLater(t *testing.T) {
 				printed = strings.Join(j.problems, "; ")
 			}
 			assert.Equal(t, printed, tt.want)
-			assert.Equal(t, j.pauses[p], tt.left, "it is among those that have not ended")
+			assert.Equal(t, j.pauses[p], tt.left, "whether it is among those that have not ended")
 			marks := rec.Marks()
 			assert.True(t, len(marks) == tt.heals, "the marks are %+v, want %d", marks, tt.heals)
 		})

@@ -44,12 +44,12 @@ func TestNothingRead(t *testing.T) {
 			e.noteNothing(&out, mute{why: "it began at the end"})
 			said := strings.Join(out.warnings, "; ")
 			for _, c := range out.checks {
-				assert.Equal(t, c.OK, false, "check %s holds", c.Name)
+				assert.Equal(t, c.OK, false, "whether check %s holds", c.Name)
 				said += c.Text
 			}
 			assert.Equal(t, said, tt.text, "what is said")
 			assert.Equal(t, len(out.checks) > 0, tt.fails, "fails")
-			assert.Equal(t, out.notice != "", tt.text != "", "the headline says so")
+			assert.Equal(t, out.notice != "", tt.text != "", "whether the headline says so")
 		})
 	}
 }

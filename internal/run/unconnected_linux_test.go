@@ -123,7 +123,7 @@ func TestIdleWithoutConnection(t *testing.T) {
 				d := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=consume")}))(t)
 				assert.Equal(t, d.Stopped, load.ByIdle, "ended by")
 				const warning = "nothing arrived for 10s (--idle-timeout) because there was no connection: there may be more to read"
-				assert.Equal(t, slices.Contains(d.Warnings, warning), tt.want, "the warnings are %q", d.Warnings)
+				assert.Equal(t, slices.Contains(d.Warnings, warning), tt.want, "whether it warns: %q", d.Warnings)
 				<-m.session.ended
 			})
 		})

@@ -66,7 +66,7 @@ func FuzzLines(f *testing.F) {
 // The clock of a script adds up what it computes, and nothing else.
 func TestClock(t *testing.T) {
 	c := newClock()
-	assert.Equal(t, c.spent(), 0, "time was spent before the script began")
+	assert.Equal(t, c.spent(), 0, "time spent before the script began")
 	c.begin()
 	for c.spent() < time.Millisecond {
 	}

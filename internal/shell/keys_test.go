@@ -80,7 +80,7 @@ func TestKeys(t *testing.T) {
 	k.cancel() // before the command has begun
 	k.during(func() { ended++ })
 	k.cancel()
-	assert.Equal(t, ended, 2, "the command was ended times")
+	assert.Equal(t, ended, 2, "how often the command was ended")
 	k.ask(true)
 	typed("yes")
 	read("yes")

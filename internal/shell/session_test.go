@@ -271,7 +271,7 @@ func TestPasswords(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, holds, 1, "files hold the password")
+	assert.Equal(t, holds, 1, "files that hold the password")
 
 	// The next session of the user knows it.
 	d = talk(t, Options{Queue: q, Home: home})
@@ -325,8 +325,7 @@ func TestTwoSessions(t *testing.T) {
 	assert.True(t, !strings.Contains(bob.transcript(), "2Jb"), "output of ann's job reached bob")
 
 	// An owner may cancel what others run.
-	owner := talk(t, Options{Queue: q, User: "root", Owner: true})
-	assert.Has(t, owner.do("cancel 3"), "ok\n")
+	assert.Has(t, talk(t, Options{Queue: q, User: "root", Owner: true}).do("cancel 3"), "ok\n")
 	assert.Has(t, bob.until(promptText), "job 3 cancelled: by its user")
 }
 
@@ -345,7 +344,7 @@ func TestDisconnect(t *testing.T) {
 			q.mu.Unlock()
 		}
 		list, _ := q.Jobs(t.Context(), jobs.Filter{States: []jobs.State{jobs.Queued, jobs.Running}})
-		assert.Equal(t, len(list), 3, "jobs are left")
+		assert.Equal(t, len(list), 3, "jobs left")
 
 		// The output waits for who comes back.
 		q.print(1, "line\n")

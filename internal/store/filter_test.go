@@ -94,8 +94,7 @@ func TestFilters(t *testing.T) {
 			continue
 		}
 		assert.Equal(t, fs.Match(&r), tt.want, "%s", tt.filter)
-		m := NewMatcher(fs)
-		assert.Equal(t, m.Match(&r), tt.want, "%s by a matcher", tt.filter)
+		assert.Equal(t, NewMatcher(fs).Match(&r), tt.want, "%s by a matcher", tt.filter)
 	}
 }
 

@@ -22,5 +22,5 @@ func TestResident(t *testing.T) {
 	assert.Equal(t, Resident(1<<30), 0, "bytes of a process that does not exist")
 	for CPUOf(os.Getpid()) == 0 {
 	}
-	assert.Equal(t, CPUOf(1<<30), 0, "a process that does not exist took")
+	assert.Equal(t, CPUOf(1<<30), 0, "processor time of a process that does not exist")
 }

@@ -145,7 +145,7 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("got %+v, want kernel, memory and limits", h)
 	}
 	b := assert.Value(json.Marshal(h))(t)
-	assert.Same(t, assert.Value(ParseHost(b))(t), h, "JSON loses something")
+	assert.Same(t, assert.Value(ParseHost(b))(t), h, "read from JSON")
 }
 
 func TestParseHostFails(t *testing.T) {

@@ -193,5 +193,5 @@ func TestOpenParts(t *testing.T) {
 	closed = 0
 	_, err = open("parts: [{name: a, target: opening://a}, {name: b, target: opening://no}]\n")
 	assert.ErrorHas(t, err, "part b: not today", "a part that cannot be opened")
-	assert.Equal(t, closed, 1, "sessions were closed after a part could not be opened")
+	assert.Equal(t, closed, 1, "sessions closed after a part could not be opened")
 }

@@ -314,7 +314,7 @@ func TestMarshalJSONIsAWorkloadFile(t *testing.T) {
 	first := assert.Value(json.Marshal(w))(t)
 	file := assert.Value(ParseDocument("report.json", first))(t)
 	again := assert.Value(Resolve(kinds, nil, file))(t)
-	assert.Same(t, string(assert.Value(json.Marshal(again))(t)), string(first), "(-first +second)")
+	assert.Same(t, string(assert.Value(json.Marshal(again))(t)), string(first), "first and second")
 }
 
 // A value may contain a secret that only its option knows.
