@@ -29,10 +29,10 @@ func TestAnswersByWhenTheyCame(t *testing.T) {
 					return at + service, tt.outcome
 				}))
 				drained := min(tt.measurement, 4) // the fourth of each caller
-				if r.Measurement.Batches != 16 || r.Measurement.Answers != tt.measurement || r.Drain.Answers != drained {
-					t.Errorf("%d batches, answered %d in the measurement and %d in the drain; want 16, %d, %d", r.Measurement.Batches, r.Measurement.Answers, r.Drain.Answers, tt.measurement, drained)
-				}
-				assert.Equal(t, r.Measurement.AnswersPerSecond(), float64(tt.measurement), "answers a second", tt.measurement)
+				assert.True(t, r.Measurement.Batches == 16 && r.Measurement.Answers == tt.measurement && r.Drain.Answers == drained,
+					"%d batches, answered %d in the measurement and %d in the drain; want 16, %d, %d",
+					r.Measurement.Batches, r.Measurement.Answers, r.Drain.Answers, tt.measurement, drained)
+				assert.Equal(t, r.Measurement.AnswersPerSecond(), float64(tt.measurement), "answers a second")
 			})
 		})
 	}
@@ -56,9 +56,8 @@ func TestUnknownIsNotRefused(t *testing.T) {
 			r := fireTest(t, plan, newFake(Single(), 1, func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
 				return at + time.Millisecond, tt.outcome
 			}))
-			if len(r.Classes) != 1 || r.Classes[tt.class] != 4 || seen != tt.class {
-				t.Errorf("%+v: classes %v, and an observer saw %s; want 4 %s", tt.outcome, r.Classes, seen, tt.class)
-			}
+			assert.True(t, len(r.Classes) == 1 && r.Classes[tt.class] == 4 && seen == tt.class,
+				"%+v: classes %v, and an observer saw %s; want 4 %s", tt.outcome, r.Classes, seen, tt.class)
 		})
 	}
 }
@@ -70,8 +69,7 @@ func TestNeverSentIsNotAnswered(t *testing.T) {
 		u := &unwritten{f, &unwrittenLane{f.lanes[0], 1}}
 		r, err := Fire(t.Context(), Plan{Schedule: Constant(10), BatchEvents: 1, Measurement: Limits{Time: time.Second}, Portable: true}, u)
 		assert.OK(t, err)
-		if r.Measurement.Failed != 10 || r.Measurement.Answers != 0 || r.Drain.Answers != 0 {
-			t.Errorf("%d failed, %d and %d answers; want 10, none", r.Measurement.Failed, r.Measurement.Answers, r.Drain.Answers)
-		}
+		assert.True(t, r.Measurement.Failed == 10 && r.Measurement.Answers == 0 && r.Drain.Answers == 0,
+			"%d failed, %d and %d answers; want 10, none", r.Measurement.Failed, r.Measurement.Answers, r.Drain.Answers)
 	})
 }

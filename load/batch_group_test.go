@@ -44,8 +44,8 @@ func TestBatchGroupsDoNotMatter(t *testing.T) {
 			want, _ := fire(0)
 			got, most := fire(64)
 			assert.Equal(t, most, 100, "at most batches in flight")
-			assert.Same(t, got.Measurement.Counts, want.Measurement.Counts, "counts (-one by one, +batch groups)")
-			assert.Same(t, got.Warmup.Counts, want.Warmup.Counts, "warm-up (-one by one, +batch groups)")
+			assert.Same(t, got.Measurement.Counts, want.Measurement.Counts, "counts, one by one and in batch groups")
+			assert.Same(t, got.Warmup.Counts, want.Warmup.Counts, "warm-up, one by one and in batch groups")
 			assert.True(t, got.Measurement.Service.Equal(want.Measurement.Service), "service times differ")
 			assert.Equal(t, got.Measurement.InFlight, want.Measurement.InFlight, "in flight")
 		})
@@ -130,9 +130,8 @@ func TestStatuses(t *testing.T) {
 func TestTraceLeavesBatchGroups(t *testing.T) {
 	const events = 10_000
 	for _, tt := range []struct {
-		name    string
-		observe bool
-		groups  bool
+		name            string
+		observe, groups bool
 	}{{"trace", false, true}, {"trace beside observe", true, false}} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -156,7 +155,7 @@ func TestTraceLeavesBatchGroups(t *testing.T) {
 				}
 				fireTest(t, plan, f)
 				assert.Equal(t, batches, events, "batches traced")
-				assert.Equal(t, most > 1, tt.groups, "at most %d batches as one, want batch groups", most)
+				assert.Equal(t, most > 1, tt.groups, "whether batches came in groups, of %d at most", most)
 			})
 		})
 	}

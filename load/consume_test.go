@@ -68,8 +68,7 @@ func TestIdleExplained(t *testing.T) {
 				src := &tickSource{tick: time.Millisecond, until: 500 * time.Millisecond}
 				began := time.Now()
 				plan := ReadPlan{Idle: second, Portable: true, Explained: func() time.Duration { return tt.until(time.Since(began)) }}
-				r, err := Consume(t.Context(), plan, src)
-				assert.OK(t, err)
+				r := assert.Value(Consume(t.Context(), plan, src))(t)
 				if got := r.Measurement.Length(); r.Stopped != ByIdle || got < tt.length || got > tt.length+100*time.Millisecond {
 					t.Errorf("ended by %s after %v, want idle after %v", r.Stopped, got, tt.length)
 				}
@@ -80,13 +79,12 @@ func TestIdleExplained(t *testing.T) {
 
 func TestConsumeLimits(t *testing.T) {
 	for _, tt := range []struct {
-		name     string
-		plan     ReadPlan
-		src      tickSource
-		why      Reason
-		consumed uint64
-		length   time.Duration
-		longest  time.Duration
+		name            string
+		plan            ReadPlan
+		src             tickSource
+		why             Reason
+		consumed        uint64
+		length, longest time.Duration
 	}{
 		{"a time between two ticks", ReadPlan{Measurement: Limits{Time: 1010 * time.Millisecond}}, tickSource{}, ByTime, 10_090, 1010 * time.Millisecond, time.Millisecond},
 		{"warm-up and time", ReadPlan{Warmup: 505 * time.Millisecond, Measurement: Limits{Time: 510 * time.Millisecond}}, tickSource{}, ByTime, 5100, 510 * time.Millisecond, time.Millisecond},
@@ -101,8 +99,7 @@ func TestConsumeLimits(t *testing.T) {
 				tt.plan.Watch = func(s Snapshot) {
 					assert.Equal(t, s.Rebalance, 7*time.Millisecond, "a snapshot without an assignment")
 				}
-				r, err := Consume(t.Context(), tt.plan, &tt.src)
-				assert.OK(t, err)
+				r := assert.Value(Consume(t.Context(), tt.plan, &tt.src))(t)
 				if r.Stopped != tt.why || r.Measurement.Consumed != tt.consumed || r.Measurement.Length() != tt.length {
 					t.Errorf("stopped by %q, %d events in %v; want %q, %d, %v", r.Stopped, r.Measurement.Consumed, r.Measurement.Length(), tt.why, tt.consumed, tt.length)
 				}
@@ -113,7 +110,7 @@ func TestConsumeLimits(t *testing.T) {
 						rows += iv.Consumed
 					}
 				}
-				assert.Equal(t, rows, tt.consumed, "the intervals add up to")
+				assert.Equal(t, rows, tt.consumed, "sum of the intervals")
 			})
 		})
 	}
@@ -158,13 +155,12 @@ func TestGaps(t *testing.T) {
 		often = append(often, time.Duration(i)*200*ms+ms, time.Duration(i)*200*ms+51*ms)
 	}
 	for _, tt := range []struct {
-		name     string
-		plan     ReadPlan
-		at       []time.Duration
-		longest  time.Duration
-		from     time.Duration
-		share    float64
-		consumed uint64
+		name          string
+		plan          ReadPlan
+		at            []time.Duration
+		longest, from time.Duration
+		share         float64
+		consumed      uint64
 	}{
 		{"two lanes", ReadPlan{Measurement: Limits{Time: 1000 * time.Second}}, often, 150 * ms, 51 * ms, 0.75, 20000},
 		{"over the start", ReadPlan{Warmup: time.Second, Measurement: Limits{Time: time.Second}}, []time.Duration{900 * ms, 1500 * ms, 1990 * ms}, 500 * ms, time.Second, 0.99, 4},
@@ -175,16 +171,13 @@ func TestGaps(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tt.plan.Portable = true
-				r, err := Consume(t.Context(), tt.plan, &twoLaneSource{at: tt.at})
-				assert.OK(t, err)
+				r := assert.Value(Consume(t.Context(), tt.plan, &twoLaneSource{at: tt.at}))(t)
 				assert.Equal(t, r.Measurement.Consumed, tt.consumed, "consumed")
-				if r.Stall.Longest != tt.longest || r.Stall.LongestAt != tt.from {
-					t.Errorf("longest time without an arrival %v at %v, want %v at %v", r.Stall.Longest, r.Stall.LongestAt, tt.longest, tt.from)
-				}
+				assert.True(t, r.Stall.Longest == tt.longest && r.Stall.LongestAt == tt.from,
+					"longest time without an arrival %v at %v, want %v at %v", r.Stall.Longest, r.Stall.LongestAt, tt.longest, tt.from)
 				checkStalls(t, r)
-				if math.Abs(r.Stall.Share-tt.share) > 1e-5 {
-					t.Errorf("%v of the measurement without an arrival, want %v", r.Stall.Share, tt.share)
-				}
+				assert.True(t, math.Abs(r.Stall.Share-tt.share) <= 1e-5,
+					"%v of the measurement without an arrival, want %v", r.Stall.Share, tt.share)
 			})
 		})
 	}
@@ -203,11 +196,10 @@ func TestSourceFails(t *testing.T) {
 // the reading from ending, and an abort does not wait for it.
 func TestSourceThatDoesNotStop(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		abort bool
-		deaf  time.Duration
-		took  time.Duration
-		fails bool
+		name       string
+		abort      bool
+		deaf, took time.Duration
+		fails      bool
 	}{
 		{"in time", false, time.Second, 2 * time.Second, false},
 		{"too late", false, time.Hour, 11 * time.Second, true},
@@ -226,7 +218,7 @@ func TestSourceThatDoesNotStop(t *testing.T) {
 					r.Stop(Interrupted)
 				}
 				res, err := r.Wait()
-				assert.Equal(t, time.Since(began), tt.took, "it ended after")
+				assert.Equal(t, time.Since(began), tt.took, "time until it ended")
 				assert.Equal(t, (err != nil), tt.fails, "error %v", err)
 				if res.Stopped != Interrupted || res.Measurement.Length() != time.Second {
 					t.Errorf("stopped by %q after %v", res.Stopped, res.Measurement.Length())
@@ -262,8 +254,7 @@ func TestWholeReading(t *testing.T) {
 				r.Start()
 				time.Sleep(time.Second)
 				r.Stop(Interrupted)
-				res, err := r.Wait()
-				assert.OK(t, err)
+				res := assert.Value(r.Wait())(t)
 				assert.True(t, res.Whole == tt.want && res.Stopped == Interrupted, "whole: got %v, stopped by %q", res.Whole, res.Stopped)
 			})
 		})
@@ -286,8 +277,7 @@ func TestStoppedBeforeStart(t *testing.T) {
 					r.Stop(Interrupted)
 				}
 				r.Start()
-				res, err := r.Wait()
-				assert.OK(t, err)
+				res := assert.Value(r.Wait())(t)
 				if res.Stopped != Interrupted || res.Measurement.Consumed != 0 || res.Measurement.Length() != 0 {
 					t.Errorf("stopped by %q, %d events in %v", res.Stopped, res.Measurement.Consumed, res.Measurement.Length())
 				}
@@ -303,11 +293,9 @@ func TestStoppedBeforeStart(t *testing.T) {
 					r.Stop(Interrupted)
 				}
 				r.Start()
-				res, err := r.Wait()
-				assert.OK(t, err)
-				if res.Stopped != Interrupted || res.Measurement.Offered != 0 || res.Measurement.Sent != 0 {
-					t.Errorf("stopped by %q, offered %d, sent %d", res.Stopped, res.Measurement.Offered, res.Measurement.Sent)
-				}
+				res := assert.Value(r.Wait())(t)
+				assert.True(t, res.Stopped == Interrupted && res.Measurement.Offered == 0 && res.Measurement.Sent == 0,
+					"stopped by %q, offered %d, sent %d", res.Stopped, res.Measurement.Offered, res.Measurement.Sent)
 			})
 		})
 	}

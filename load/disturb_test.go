@@ -23,9 +23,8 @@ func TestDisturbancesRemembered(t *testing.T) {
 		x.begin(at(i)+late, at(i)+late+time.Millisecond, true) // the same thread is late again
 		x.end(at(i) + 10*time.Millisecond)
 		l := x.list.Load()
-		if want := min(i+1, mostDisturbances); len(l.d) != want {
-			t.Fatalf("%d are remembered after %d, want %d", len(l.d), i+1, want)
-		}
+		want := min(i+1, mostDisturbances)
+		assert.Must(t, len(l.d) == want, "%d are remembered after %d, want %d", len(l.d), i+1, want)
 		oldest := max(0, i+1-mostDisturbances)
 		if l.d[0].from != at(oldest) || l.d[len(l.d)-1].from != at(i) || l.d[len(l.d)-1].to != at(i)+10*time.Millisecond {
 			t.Fatalf("after %d the list goes from %+v to %+v", i+1, l.d[0], l.d[len(l.d)-1])
@@ -44,7 +43,7 @@ func TestDisturbancesRemembered(t *testing.T) {
 		{"before all", -time.Millisecond, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, l.at(tt.due), tt.want, "an event due at %v was delayed by at most", tt.due)
+			assert.Equal(t, l.at(tt.due), tt.want, "longest delay of an event due at %v", tt.due)
 		})
 	}
 }
@@ -69,8 +68,7 @@ func TestLowerBoundInAStall(t *testing.T) {
 		if p == 50 {
 			want = usual
 		}
-		if got := l.Bound(measured).Percentile(p); got < want-want/50 || got > want+want/50 {
-			t.Errorf("p%v: got %v, want %v", p, got, want)
-		}
+		got := l.Bound(measured).Percentile(p)
+		assert.True(t, got >= want-want/50 && got <= want+want/50, "p%v: got %v, want %v", p, got, want)
 	}
 }

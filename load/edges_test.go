@@ -18,8 +18,7 @@ import (
 func TestInFlightMeanKeepsToThePhase(t *testing.T) {
 	for _, tt := range []struct {
 		name              string
-		warm              time.Duration
-		stop              time.Duration
+		warm, stop        time.Duration
 		measurement, want float64
 		most              uint64
 	}{
@@ -38,8 +37,7 @@ func TestInFlightMeanKeepsToThePhase(t *testing.T) {
 					p.Measurement.Time = time.Second
 				}
 				p.Portable = true
-				r, err := Fire(ctx, p, newFake(Single(), 1, constantly(5*time.Second)))
-				assert.OK(t, err)
+				r := assert.Value(Fire(ctx, p, newFake(Single(), 1, constantly(5*time.Second))))(t)
 				if got := r.Measurement.InFlight; got < tt.want-0.01 || got > tt.want+0.01 {
 					t.Errorf("%.2f in flight over the measurement, want %.2f", got, tt.want)
 				}
@@ -57,12 +55,11 @@ func TestInFlightPeakBetweenIntervals(t *testing.T) {
 		r := fireTest(t, Plan{Schedule: Constant(10), Linger: 250 * time.Millisecond, MaxInFlight: 1, Measurement: Limits{Time: 4 * time.Second}},
 			newFake(Single(), 1, constantly(30*time.Millisecond)))
 		for i, iv := range r.Intervals {
-			assert.True(t, iv.InFlight <= 0, "%d in flight at the end of interval %d, want none", iv.InFlight, i)
+			assert.True(t, iv.InFlight == 0, "%d in flight at the end of interval %d, want none", iv.InFlight, i)
 		}
 		assert.Equal(t, r.Measurement.InFlightPeak, 3, "in flight at most")
-		if float64(r.Measurement.InFlightPeak) < r.Measurement.InFlight {
-			t.Errorf("%d in flight at most, and %v in the mean", r.Measurement.InFlightPeak, r.Measurement.InFlight)
-		}
+		assert.True(t, float64(r.Measurement.InFlightPeak) >= r.Measurement.InFlight,
+			"%d in flight at most, and %v in the mean", r.Measurement.InFlightPeak, r.Measurement.InFlight)
 	})
 }
 
@@ -104,10 +101,10 @@ func TestRetryOfTheUnwritten(t *testing.T) {
 		u := &unwritten{f, &unwrittenLane{f.lanes[0], 2}}
 		r, err := Fire(t.Context(), Plan{Schedule: Constant(10), BatchEvents: 1, Retry: 3, Measurement: Limits{Time: time.Second}, Portable: true}, u)
 		assert.OK(t, err)
-		assert.Equal(t, r.Measurement.Service.Max(), 5*time.Millisecond, "service time up to")
-		assert.Equal(t, r.Measurement.Response.Max(), 7*time.Millisecond, "response time up to")
-		assert.Equal(t, r.Measurement.SendDelay.Max(), 0, "the system refused the first attempts: send delay up to")
-		assert.Equal(t, r.Measurement.Queueing.Max(), 2*time.Millisecond, "queueing up to")
+		assert.Equal(t, r.Measurement.Service.Max(), 5*time.Millisecond, "longest service time")
+		assert.Equal(t, r.Measurement.Response.Max(), 7*time.Millisecond, "longest response time")
+		assert.Equal(t, r.Measurement.SendDelay.Max(), 0, "longest send delay while the system refuses first attempts")
+		assert.Equal(t, r.Measurement.Queueing.Max(), 2*time.Millisecond, "longest queueing")
 	})
 }
 
@@ -144,9 +141,9 @@ func TestRetryThatWaits(t *testing.T) {
 		w := &waitingTarget{f, &waitingLane{unwrittenLane: &unwrittenLane{f.lanes[0], 1}, until: 300 * time.Millisecond}}
 		r, err := Fire(t.Context(), Plan{Schedule: Constant(1), BatchEvents: 1, Retry: 1, Measurement: Limits{Events: 1}, Portable: true}, w)
 		assert.OK(t, err)
-		assert.Equal(t, r.Measurement.SendDelay.Max(), 0, "send delay up to")
-		assert.Equal(t, r.Measurement.Queueing.Max(), 300*time.Millisecond, "queueing up to")
-		assert.Equal(t, r.Measurement.Response.Max(), 305*time.Millisecond, "response time up to")
+		assert.Equal(t, r.Measurement.SendDelay.Max(), 0, "longest send delay")
+		assert.Equal(t, r.Measurement.Queueing.Max(), 300*time.Millisecond, "longest queueing")
+		assert.Equal(t, r.Measurement.Response.Max(), 305*time.Millisecond, "longest response time")
 	})
 }
 
@@ -168,10 +165,9 @@ func TestTimeInALibrary(t *testing.T) {
 					return at + 5*time.Millisecond, Outcome{Unwritten: 3 * time.Millisecond}
 				})
 				tt.plan.BatchEvents, tt.plan.Measurement, tt.plan.Portable = 1, Limits{Time: time.Second}, true
-				r, err := Fire(t.Context(), tt.plan, f)
-				assert.OK(t, err)
-				assert.Equal(t, r.Measurement.Service.Max(), tt.upper, "service time up to")
-				assert.Equal(t, r.Measurement.Lower.Service.Max(), tt.lower, "its lower value is up to")
+				r := assert.Value(Fire(t.Context(), tt.plan, f))(t)
+				assert.Equal(t, r.Measurement.Service.Max(), tt.upper, "longest service time")
+				assert.Equal(t, r.Measurement.Lower.Service.Max(), tt.lower, "longest lower value")
 			})
 		})
 	}
@@ -214,9 +210,8 @@ func TestUnansweredAreNoFailures(t *testing.T) {
 		}, newFake(Single(), 1, func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
 			return at + time.Millisecond, Outcome{Unknown: s.Events}
 		}))
-		if r.Stopped != ByTime || r.Measurement.Unknown < 1000 {
-			t.Errorf("stopped by %q after %d events", r.Stopped, r.Measurement.Unknown)
-		}
+		assert.True(t, r.Stopped == ByTime && r.Measurement.Unknown >= 1000,
+			"stopped by %q after %d events", r.Stopped, r.Measurement.Unknown)
 		assert.True(t, shown != 0 && known == shown, "%d of %d snapshots say that nothing is acknowledged", known, shown)
 	})
 }
@@ -236,9 +231,8 @@ func TestBusy(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, answered after %v", tt.name, service), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := fireTest(t, tt.plan, newFake(Single(), 1, constantly(service)))
-					if r.Busy > 0.001 {
-						t.Errorf("busy for %.1f %% of the measurement, want none: time passes only while waiting", 100*r.Busy)
-					}
+					assert.True(t, r.Busy <= 0.001,
+						"busy for %.1f %% of the measurement, want none: time passes only while waiting", 100*r.Busy)
 				})
 			})
 		}
@@ -321,9 +315,8 @@ func TestStall(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tt.plan.BatchEvents, tt.plan.MaxInFlight = 1, 1000
 				r := fireTest(t, tt.plan, newFake(RoundRobin(tt.streams), tt.streams, tt.answer))
-				if got := r.Stall.Longest; (got - tt.longest).Abs() > 5*time.Millisecond {
-					t.Errorf("longest %v, want %v", got, tt.longest)
-				}
+				got := r.Stall.Longest
+				assert.True(t, (got-tt.longest).Abs() <= 5*time.Millisecond, "longest %v, want %v", got, tt.longest)
 				checkStalls(t, r)
 				if got := r.Stall.Share; got < tt.share-0.01 || got > tt.share+0.01 {
 					t.Errorf("stalled for %.3f of the measurement, want %.3f", got, tt.share)
@@ -399,20 +392,16 @@ func TestStallWithoutConnection(t *testing.T) {
 				f := newFake(Single(), 1, tt.answer)
 				f.downFrom, f.downUntil = tt.away, tt.back
 				tt.plan.BatchEvents, tt.plan.MaxInFlight, tt.plan.Portable = 1, cmp.Or(tt.plan.MaxInFlight, 10), true
-				run, err := New(tt.plan, f)
-				assert.OK(t, err)
+				run := assert.Value(New(tt.plan, f))(t)
 				run.Start()
 				if tt.stop > 0 {
 					time.AfterFunc(tt.stop, func() { run.Stop(Interrupted) })
 				}
-				r, err := run.Wait()
-				assert.OK(t, err)
-				if got := r.Stall.Longest; (got - tt.longest).Abs() > 20*ms {
-					t.Errorf("longest %v, want %v", got, tt.longest)
-				}
-				if got := r.Stall.LongestAt; (got - tt.at).Abs() > 20*ms {
-					t.Errorf("it began at %v, want %v", got, tt.at)
-				}
+				r := assert.Value(run.Wait())(t)
+				got := r.Stall.Longest
+				assert.True(t, (got-tt.longest).Abs() <= 20*ms, "longest %v, want %v", got, tt.longest)
+				got = r.Stall.LongestAt
+				assert.True(t, (got-tt.at).Abs() <= 20*ms, "it began at %v, want %v", got, tt.at)
 				checkStalls(t, r)
 				if got := r.Stall.Share; got < tt.share-0.01 || got > tt.share+0.01 {
 					t.Errorf("stalled for %.3f of the measurement, want %.3f", got, tt.share)
@@ -441,13 +430,12 @@ func TestManyUnsent(t *testing.T) {
 		r := fireTest(t, Plan{
 			Schedule: Constant(50_000_000), MaxInFlight: 3, Drain: time.Second, Measurement: Limits{Time: time.Minute},
 		}, f)
-		if r.Measurement.Unsent+r.Measurement.Unknown != 3_000_000_000 || r.Measurement.Censored.Count() != 3_000_000_000 {
-			t.Errorf("unsent %d, unknown %d, censored %d; want 3 billion", r.Measurement.Unsent, r.Measurement.Unknown, r.Measurement.Censored.Count())
-		}
+		m := &r.Measurement
+		assert.True(t, m.Unsent+m.Unknown == 3_000_000_000 && m.Censored.Count() == 3_000_000_000,
+			"unsent %d, unknown %d, censored %d; want 3 billion", m.Unsent, m.Unknown, m.Censored.Count())
 		// Their ages lie evenly between one second and 61.
-		if got, want := r.Measurement.Censored.Percentile(50), 31*time.Second; (got - want).Abs() > want/500 {
-			t.Errorf("half of them are %v old or younger, want %v", got, want)
-		}
+		got, want := r.Measurement.Censored.Percentile(50), 31*time.Second
+		assert.True(t, (got-want).Abs() <= want/500, "half of them are %v old or younger, want %v", got, want)
 	})
 }
 
@@ -471,11 +459,9 @@ func TestNoLaneForEver(t *testing.T) {
 				tt.plan.Portable, tt.plan.BatchEvents = true, 1
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				r, err := Fire(ctx, tt.plan, w)
-				assert.OK(t, err)
-				if r.Measurement.Unsent != tt.want || r.Measurement.Sent != 0 {
-					t.Errorf("unsent %d, sent %d, want %d, 0", r.Measurement.Unsent, r.Measurement.Sent, tt.want)
-				}
+				r := assert.Value(Fire(ctx, tt.plan, w))(t)
+				assert.True(t, r.Measurement.Unsent == tt.want && r.Measurement.Sent == 0,
+					"unsent %d, sent %d, want %d, 0", r.Measurement.Unsent, r.Measurement.Sent, tt.want)
 				assert.True(t, tt.name == "counted" || r.Stopped != Interrupted, "only the interruption ended the run")
 			})
 		})
@@ -499,8 +485,7 @@ func TestGateOfASchedule(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := NewGate()
 				tt.plan.Gate, tt.plan.Portable, tt.plan.BatchEvents, tt.plan.MaxInFlight = g, true, 7, 50
-				r, err := New(tt.plan, newFake(RoundRobin(3), 1, constantly(time.Millisecond)))
-				assert.OK(t, err)
+				r := assert.Value(New(tt.plan, newFake(RoundRobin(3), 1, constantly(time.Millisecond))))(t)
 				r.Start()
 				for range 10 {
 					time.Sleep(10 * time.Millisecond)
@@ -509,16 +494,13 @@ func TestGateOfASchedule(t *testing.T) {
 				time.Sleep(100*time.Millisecond - time.Microsecond)
 				g.Close()
 				time.AfterFunc(2*time.Minute, func() { r.Stop(Interrupted) })
-				res, err := r.Wait()
-				assert.OK(t, err)
+				res := assert.Value(r.Wait())(t)
 				assert.Equal(t, res.Warmup.Acked+res.Measurement.Acked, 100, "acked")
 				assert.Equal(t, res.Stopped, ByFeed, "stopped by")
-				if got := res.Measurement.End; got > 210*time.Millisecond {
-					t.Errorf("the measurement ended after %v", got)
-				}
-				if res.Measurement.Dropped > 0 {
-					t.Errorf("%d dropped, but waiting for the gate is not overload", res.Measurement.Dropped)
-				}
+				got := res.Measurement.End
+				assert.True(t, got <= 210*time.Millisecond, "the measurement ended after %v", got)
+				assert.True(t, res.Measurement.Dropped == 0,
+					"%d dropped, but waiting for the gate is not overload", res.Measurement.Dropped)
 			})
 		})
 	}

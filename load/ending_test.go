@@ -61,20 +61,17 @@ func TestStopFiresWhatWaits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := tt.plan
 				p.Schedule, p.Linger, p.Portable, p.MaxInFlight = Constant(1000), 10*time.Millisecond, true, max(p.MaxInFlight, 1)
-				r, err := New(p, tt.of(newFake(RoundRobin(tt.streams), 1, constantly(tt.service))))
-				assert.OK(t, err)
+				r := assert.Value(New(p, tt.of(newFake(RoundRobin(tt.streams), 1, constantly(tt.service)))))(t)
 				r.Start()
 				time.Sleep(995*time.Millisecond + 500*time.Microsecond)
 				r.Stop(tt.why)
-				res, err := r.Wait()
-				assert.OK(t, err)
+				res := assert.Value(r.Wait())(t)
 				h := &res.Measurement
 				got := measure.Counts{Offered: h.Offered, Sent: h.Sent, Acked: h.Acked, Dropped: h.Dropped, Unsent: h.Unsent}
 				assert.Same(t, got, tt.want)
 				assert.Equal(t, res.Whole, tt.whole, "whole")
-				if h.Censored.Count() != h.Unsent || h.Sent > 0 && h.Batching.Max() > 10*time.Millisecond {
-					t.Errorf("%d ages of %d unsent events, batched for at most %v", h.Censored.Count(), h.Unsent, h.Batching.Max())
-				}
+				assert.True(t, h.Censored.Count() == h.Unsent && (h.Sent == 0 || h.Batching.Max() <= 10*time.Millisecond),
+					"%d ages of %d unsent events, batched for at most %v", h.Censored.Count(), h.Unsent, h.Batching.Max())
 			})
 		})
 	}
@@ -96,8 +93,7 @@ func TestStopEndsWithItsDrain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := Plan{Schedule: Constant(1000), Linger: 490 * time.Millisecond, MaxInFlight: 1, Overload: Drop, Portable: true, Drain: 5 * time.Second}
 				f := newFake(RoundRobin(2), 1, constantly(time.Second))
-				r, err := New(p, f)
-				assert.OK(t, err)
+				r := assert.Value(New(p, f))(t)
 				began := time.Now()
 				r.Start()
 				time.Sleep(495*time.Millisecond + 500*time.Microsecond)
@@ -106,9 +102,8 @@ func TestStopEndsWithItsDrain(t *testing.T) {
 					time.Sleep(tt.abort)
 					r.Abort()
 				}
-				res, err := r.Wait()
-				assert.OK(t, err)
-				assert.Equal(t, time.Since(began), tt.took, "it ended after")
+				res := assert.Value(r.Wait())(t)
+				assert.Equal(t, time.Since(began), tt.took, "time until it ended")
 				assert.Equal(t, min(1, res.Measurement.Acked), tt.acked, "%d events were answered", res.Measurement.Acked)
 			})
 		})
@@ -119,10 +114,9 @@ func TestStopEndsWithItsDrain(t *testing.T) {
 // that has another end, has not begun to measure, or whose answers were not awaited.
 func TestWhole(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		plan  Plan
-		abort bool
-		want  bool
+		name        string
+		plan        Plan
+		abort, want bool
 	}{
 		{name: "a rate", plan: Plan{Schedule: Constant(100)}, want: true},
 		{name: "concurrency", plan: Plan{Concurrency: 2}, want: true},
@@ -138,16 +132,14 @@ func TestWhole(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := tt.plan
 				p.BatchEvents, p.Portable = 1, true
-				r, err := New(p, newFake(Single(), 1, constantly(50*time.Millisecond)))
-				assert.OK(t, err)
+				r := assert.Value(New(p, newFake(Single(), 1, constantly(50*time.Millisecond))))(t)
 				r.Start()
 				time.Sleep(time.Second)
 				r.Stop(Interrupted)
 				if tt.abort {
 					r.Abort()
 				}
-				res, err := r.Wait()
-				assert.OK(t, err)
+				res := assert.Value(r.Wait())(t)
 				assert.True(t, res.Whole == tt.want && res.Stopped == Interrupted, "whole: got %v, stopped by %q", res.Whole, res.Stopped)
 			})
 		})

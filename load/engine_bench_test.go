@@ -3,6 +3,8 @@ package load
 import (
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // instantTarget is a target that answers at once, so that only the engine takes time.
@@ -43,10 +45,9 @@ func (n *instantTarget) Flush() {
 // recorded on every clock.
 func BenchmarkBatch(b *testing.B) {
 	for _, bb := range []struct {
-		name string
-		plan Plan
-		room int
-		most int
+		name       string
+		plan       Plan
+		room, most int
 	}{
 		{"full speed, one event", Plan{BatchEvents: 1, MaxInFlight: 256}, 1, 0},
 		{"full speed, one event, in batch groups", Plan{BatchEvents: 1, MaxInFlight: 256}, 1, 128},
@@ -57,10 +58,7 @@ func BenchmarkBatch(b *testing.B) {
 			b.ReportAllocs()
 			bb.plan.Measurement = Limits{Events: uint64(b.N * bb.room)}
 			start := time.Now()
-			r, err := Fire(b.Context(), bb.plan, &instantTarget{room: bb.room, most: bb.most})
-			if err != nil {
-				b.Fatal(err)
-			}
+			r := assert.Value(Fire(b.Context(), bb.plan, &instantTarget{room: bb.room, most: bb.most}))(b)
 			b.ReportMetric(float64(r.Measurement.Acked)/time.Since(start).Seconds()/1e6, "Mevents/s")
 		})
 	}
@@ -77,9 +75,7 @@ func BenchmarkDropQueued(b *testing.B) {
 		b.Run(s.name, func(b *testing.B) {
 			f := newFake(RoundRobin(streams), 1, nil)
 			r, err := New(Plan{Schedule: s.of, BatchEvents: 1, MaxInFlight: 1, Overload: Drop, BufferBytes: 1 << 30, EventBytes: 100, Measurement: Limits{Time: time.Hour}}, f)
-			if err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, err)
 			t := newThread(r, 0, 1)
 			ls := &laneState{Lane: f.lanes[0], queue: &backlog{}, full: true}
 			t.setLane(0, ls)

@@ -78,9 +78,8 @@ func TestFrozenSender(t *testing.T) {
 				assert.Equal(t, over(h.SendDelay), tt.sendSlow, "send delays over 20 ms")
 				assert.Equal(t, h.SendDelay.Count(), 600, "send delays")
 				for name, low := range map[string]*measure.Histogram{"response": h.Lower.Response, "service": h.Lower.Service} {
-					if got := low.Max(); got > time.Millisecond {
-						t.Errorf("lower value of %s: %v at most, want 1 ms", name, got)
-					}
+					got := low.Max()
+					assert.True(t, got <= time.Millisecond, "lower value of %s: %v at most, want 1 ms", name, got)
 					assert.Equal(t, low.Percentile(50), time.Millisecond, "lower value of %s: p50", name)
 					if got := low.Count(); got < 400 {
 						t.Errorf("lower value of %s: %d recorded, want most of 600", name, got)
@@ -99,11 +98,10 @@ func TestFrozenSender(t *testing.T) {
 // the bound was full, its queueing.
 func TestFrozenReader(t *testing.T) {
 	for _, tt := range []struct {
-		name              string
-		bound             int
-		stated            bool // the reader reports since when answers may have waited; else the watchdog does
-		response, service uint64
-		sendSlow          uint64
+		name                        string
+		bound                       int
+		stated                      bool // the reader reports since when answers may have waited; else the watchdog does
+		response, service, sendSlow uint64
 	}{
 		{"bound 1000", 1000, true, 97, 97, 0},
 		{"bound 1000, seen by the watchdog", 1000, false, 97, 97, 0},
@@ -137,20 +135,17 @@ func TestFrozenReader(t *testing.T) {
 				if !tt.stated {
 					time.AfterFunc(thaw-time.Nanosecond, func() { r.watchdog.note(frozeProcess, frozenAt, thaw) })
 				}
-				res, err := r.Wait()
-				assert.OK(t, err)
+				res := assert.Value(r.Wait())(t)
 				h := &res.Measurement
 				assert.Equal(t, over(h.Response), tt.response, "response times over 20 ms")
 				assert.Equal(t, over(h.Service), tt.service, "service times over 20 ms")
 				if got := over(h.SendDelay); got < min(tt.sendSlow, 1) || tt.sendSlow == 0 && got > 0 {
 					t.Errorf("%d send delays over 20 ms, want about %d", got, tt.sendSlow)
 				}
-				if got := h.Lower.Service.Max(); got > time.Millisecond {
-					t.Errorf("lower value of service: %v at most, want 1 ms", got)
-				}
-				if got := h.Lower.Response.Percentile(99); got > time.Millisecond {
-					t.Errorf("lower value of response: p99 %v, want 1 ms", got)
-				}
+				got := h.Lower.Service.Max()
+				assert.True(t, got <= time.Millisecond, "lower value of service: %v at most, want 1 ms", got)
+				got = h.Lower.Response.Percentile(99)
+				assert.True(t, got <= time.Millisecond, "lower value of response: p99 %v, want 1 ms", got)
 				if got := res.Stall.Longest; got > 20*time.Millisecond {
 					t.Errorf("longest time without an answer %v, but the system answered all the time", got)
 				}
@@ -174,9 +169,8 @@ func TestFrozenTargetIsNotBlamed(t *testing.T) {
 			if !h.Response.Equal(h.Lower.Response) || !h.Service.Equal(h.Lower.Service) {
 				t.Errorf("bound %d: upper and lower values differ: response %v and %v at p99", bound, h.Response.Percentile(99), h.Lower.Response.Percentile(99))
 			}
-			if res.Freezes.Count > 0 || h.SendDelay.Max() > 0 {
-				t.Errorf("bound %d: %d freezes, send delay up to %v, want none", bound, res.Freezes.Count, h.SendDelay.Max())
-			}
+			assert.True(t, res.Freezes.Count == 0 && h.SendDelay.Max() <= 0,
+				"bound %d: %d freezes, send delay up to %v, want none", bound, res.Freezes.Count, h.SendDelay.Max())
 		})
 	}
 }

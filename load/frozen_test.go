@@ -177,18 +177,14 @@ func TestFrozenTarget(t *testing.T) {
 				assert.Equal(t, over(h.Response), tt.response, "response times over 20 ms")
 				assert.Equal(t, over(h.Service), tt.service, "service times over 20 ms")
 				assert.Equal(t, h.Dropped, tt.dropped, "dropped")
-				if h.Unsent != 0 || h.Failed != 0 || h.Unknown != 0 {
-					t.Errorf("unsent %d failed %d unknown %d, want none", h.Unsent, h.Failed, h.Unknown)
-				}
-				if got, want := res.Stall.Longest, 501*time.Millisecond; got != want {
-					t.Errorf("longest time without an answer %v, want %v", got, want)
-				}
+				assert.True(t, h.Unsent == 0 && h.Failed == 0 && h.Unknown == 0,
+					"unsent %d failed %d unknown %d, want none", h.Unsent, h.Failed, h.Unknown)
+				assert.Equal(t, res.Stall.Longest, 501*time.Millisecond, "longest time without an answer")
 				if s := res.Stall; s.Count != 1 || len(s.Spans) != 1 || s.Spans[0] != (measure.Span{At: s.LongestAt, Length: s.Longest}) {
 					t.Errorf("got the stalls %+v, want the longest alone", s)
 				}
-				if got := len(res.Intervals); got != 4 && got != 3 {
-					t.Errorf("%d intervals, want 3 or 4", got)
-				}
+				got := len(res.Intervals)
+				assert.True(t, got == 4 || got == 3, "%d intervals, want 3 or 4", got)
 			})
 		})
 	}

@@ -16,7 +16,6 @@ func TestLateness(t *testing.T) {
 	assert.True(t, len(late) != 0 && len(late) <= int(span/wait) && late[0] >= 0 && slices.IsSorted(late), "got %v", late)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if got := Lateness(ended, wait, span); len(got) != 0 {
-		t.Errorf("an ended context: got %v", got)
-	}
+	got := Lateness(ended, wait, span)
+	assert.True(t, len(got) == 0, "an ended context: got %v", got)
 }

@@ -48,11 +48,9 @@ func TestLead(t *testing.T) {
 				if tt.start > 0 {
 					plan.StartAt = time.Now().Add(tt.start)
 				}
-				r, err := Fire(t.Context(), plan, f)
-				assert.OK(t, err)
-				if want := -clients * leadPerConnection; f.began != want {
-					t.Errorf("the target was started at %v, want %v", f.began, want)
-				}
+				r := assert.Value(Fire(t.Context(), plan, f))(t)
+				want := -clients * leadPerConnection
+				assert.True(t, f.began == want, "the target was started at %v, want %v", f.began, want)
 				if m := r.Measurement; m.Acked != 1000 || m.SendDelay.Max() > 0 || m.Response.Max() > time.Millisecond+time.Microsecond*20 {
 					t.Errorf("%d acked, send delay up to %v, response up to %v", m.Acked, m.SendDelay.Max(), m.Response.Max())
 				}
@@ -75,9 +73,8 @@ func TestLeadStopped(t *testing.T) {
 				f.ready = func() { stop(r) }
 				r.Start()
 				res, err := r.Wait()
-				if err != nil || res.Measurement.Sent > 0 || res.Stopped != Interrupted {
-					t.Errorf("%d sent, stopped: %s, %v", res.Measurement.Sent, res.Stopped, err)
-				}
+				assert.True(t, err == nil && res.Measurement.Sent == 0 && res.Stopped == Interrupted,
+					"%d sent, stopped: %s, %v", res.Measurement.Sent, res.Stopped, err)
 			})
 		})
 	}
@@ -127,13 +124,10 @@ func TestPrepare(t *testing.T) {
 					p.lanes = append(p.lanes, &preparedLane{fakeLane: l})
 				}
 				r, err := Fire(t.Context(), Plan{Schedule: Constant(1000), BatchEvents: 1, Threads: 2, Measurement: Limits{Time: time.Second}, Portable: true}, p)
-				if err != nil || r.Measurement.Acked != 1000 {
-					t.Fatalf("%d acked, %v", r.Measurement.Acked, err)
-				}
+				assert.Must(t, err == nil && r.Measurement.Acked == 1000, "%d acked, %v", r.Measurement.Acked, err)
 				for i, l := range p.lanes {
-					if len(l.prepared) != tt.prepared || tt.prepared > 0 && l.prepared[0] >= 0 {
-						t.Fatalf("lane %d was prepared at %v, want %d times before 0", i, l.prepared, tt.prepared)
-					}
+					assert.Must(t, len(l.prepared) == tt.prepared && (tt.prepared <= 0 || l.prepared[0] < 0),
+						"lane %d was prepared at %v, want %d times before 0", i, l.prepared, tt.prepared)
 				}
 			})
 		})
@@ -199,10 +193,8 @@ func TestCollectEarly(t *testing.T) {
 				if tt.clients < manyConnections {
 					want = 300 * time.Millisecond // without a lead, time 0 comes before the connections
 				}
-				assert.Equal(t, r.Now(), want, "the start returned at")
-				if _, err := r.Wait(); err != nil {
-					t.Fatal(err)
-				}
+				assert.Equal(t, r.Now(), want, "when the start returned")
+				assert.Value(r.Wait())(t)
 				synctest.Wait()
 				assert.True(t, slices.Equal(h.began, tt.collected), "collections began at %v, want %v", h.began, tt.collected)
 			})
@@ -214,8 +206,7 @@ func TestCollectEarly(t *testing.T) {
 func TestMemorySize(t *testing.T) {
 	const bytes = 32 << 20
 	b := make([]byte, bytes)
-	if got := (goMemory{}).size(); got < bytes {
-		t.Errorf("%d bytes, and %d are live", got, bytes)
-	}
+	got := (goMemory{}).size()
+	assert.True(t, got >= bytes, "%d bytes, and %d are live", got, bytes)
 	runtime.KeepAlive(b)
 }

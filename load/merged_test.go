@@ -52,9 +52,8 @@ func TestSnapshotsHaveMergedRows(t *testing.T) {
 						missing++
 						continue
 					}
-					if got.Counts != iv.Counts || got.Service != nil && !got.Service.Equal(iv.Service) {
-						t.Fatalf("the snapshot had %+v of a row, the result has %+v", got.Counts, iv.Counts)
-					}
+					assert.Must(t, got.Counts == iv.Counts && (got.Service == nil || got.Service.Equal(iv.Service)),
+						"the snapshot had %+v of a row, the result has %+v", got.Counts, iv.Counts)
 				}
 				assert.True(t, merged >= 400 && missing <= 2, "no snapshot had %d of %d merged rows", missing, merged)
 			})

@@ -23,8 +23,7 @@ func newTestMix(t testing.TB, weights []float64, fakes ...*fake) *Mix {
 	for i, w := range weights {
 		parts = append(parts, Part{Name: fmt.Sprint("part ", i), Weight: w, Target: fakes[i]})
 	}
-	m, err := NewMix(parts)
-	assert.OK(t, err)
+	m := assert.Value(NewMix(parts))(t)
 	return m
 }
 
@@ -124,9 +123,8 @@ func TestMixOfThreeOnThreads(t *testing.T) {
 		}, newTestMix(t, weights, fakes...))
 		assert.OK(t, err)
 		for i, want := range []float64{4000, 12_000, 24_000} {
-			if got := float64(res.Parts[i].Sent); math.Abs(got-want) > 3*4 {
-				t.Errorf("part %d sent %v, want %v", i, got, want)
-			}
+			got := float64(res.Parts[i].Sent)
+			assert.True(t, math.Abs(got-want) <= 3*4, "part %d sent %v, want %v", i, got, want)
 		}
 	})
 }
@@ -153,11 +151,11 @@ func TestScheduledMix(t *testing.T) {
 		for i, want := range []uint64{600, 2400, 0} {
 			p := res.Parts[i]
 			sum.Add(p.Counts)
-			assert.Equal(t, p.Offered, want, "part %d was offered", i)
+			assert.Equal(t, p.Offered, want, "events offered to part %d", i)
 		}
 		whole := res.Measurement.Counts
 		sum.WireBytes = whole.WireBytes
-		assert.Equal(t, sum, whole, "the parts add up to, the run to")
+		assert.Equal(t, sum, whole, "sum of the parts, and the run")
 		if p := res.Parts[0]; p.Acked != 600 || p.Response.Max() > 2*time.Millisecond || p.InFlight < 0.19 || p.InFlight > 0.21 {
 			t.Errorf("the first part: %d acked within %v, %.2f in flight; want 600 within 1ms, 0.2 in flight", p.Acked, p.Response.Max(), p.InFlight)
 		}
@@ -182,8 +180,7 @@ func TestMixEndsWithItems(t *testing.T) {
 			assert.OK(t, err)
 			plan.BatchEvents, plan.Portable = 1, true
 			time.AfterFunc(time.Hour, func() { panic("the run does not end") })
-			res, err := Fire(t.Context(), plan, m)
-			assert.OK(t, err)
+			res := assert.Value(Fire(t.Context(), plan, m))(t)
 			if res.Stopped != ByFeed || res.Parts[1].Acked != 80 || res.Parts[0].Acked < 19 || res.Parts[0].Acked > 21 {
 				t.Errorf("stopped by %q with %d and %d acked, want %q with 20 and 80", res.Stopped, res.Parts[0].Acked, res.Parts[1].Acked, ByFeed)
 			}
@@ -211,9 +208,8 @@ func TestMixPartition(t *testing.T) {
 func TestMixRefuses(t *testing.T) {
 	f := newFake(Single(), 1, nil)
 	for name, weights := range map[string][]float64{"no weight": {0, 0}, "a negative one": {1, -1}, "not a number": {math.NaN(), 1}, "too large": {math.MaxFloat64, math.MaxFloat64}} {
-		if _, err := NewMix([]Part{{Weight: weights[0], Target: f}, {Weight: weights[1], Target: f}}); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		_, err := NewMix([]Part{{Weight: weights[0], Target: f}, {Weight: weights[1], Target: f}})
+		assert.True(t, err != nil, "%s: no error", name)
 	}
 }
 
@@ -226,15 +222,10 @@ func BenchmarkMix(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			m, err := NewMix([]Part{{Name: "a", Weight: 20, Target: &instantTarget{room: 1}}, {Name: "b", Weight: 80, Target: &instantTarget{room: 1}}})
-			if err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, err)
 			plan.Measurement = Limits{Events: uint64(b.N)}
 			start := time.Now()
-			r, err := Fire(b.Context(), plan, m)
-			if err != nil {
-				b.Fatal(err)
-			}
+			r := assert.Value(Fire(b.Context(), plan, m))(b)
 			b.ReportMetric(float64(r.Measurement.Acked)/time.Since(start).Seconds()/1e6, "Mevents/s")
 		})
 	}
@@ -264,13 +255,11 @@ func TestSchedulesOfAMix(t *testing.T) {
 				assert.OK(t, err)
 				plan := tt.plan
 				plan.Schedule, plan.MaxInFlight, plan.BatchEvents, plan.Portable = Constant(1), 1000, 1, true
-				res, err := Fire(t.Context(), plan, m)
-				assert.OK(t, err)
+				res := assert.Value(Fire(t.Context(), plan, m))(t)
 				for i, p := range res.Parts {
-					if p.Offered != tt.want[i] || p.Acked != tt.want[i] {
-						t.Errorf("%s: offered %d, acked %d, want %d", p.Name, p.Offered, p.Acked, tt.want[i])
-					}
-					assert.Equal(t, p.SendDelay.Max(), 0, "%s:  late", p.Name)
+					assert.True(t, p.Offered == tt.want[i] && p.Acked == tt.want[i],
+						"%s: offered %d, acked %d, want %d", p.Name, p.Offered, p.Acked, tt.want[i])
+					assert.Equal(t, p.SendDelay.Max(), 0, "%s: how late", p.Name)
 				}
 				if res.Measurement.Offered != tt.want[0]+tt.want[1] || res.Measurement.End > tt.until+60*time.Millisecond {
 					t.Errorf("%d offered, the measurement ended at %v", res.Measurement.Offered, res.Measurement.End)
@@ -281,7 +270,7 @@ func TestSchedulesOfAMix(t *testing.T) {
 			})
 		})
 	}
-	if _, err := NewMix([]Part{{Weight: 1, Schedule: Constant(1), Target: newFake(Single(), 1, constantly(0))}, {Weight: 1, Target: newFake(Single(), 1, constantly(0))}}); err == nil {
-		t.Error("a schedule for one part of two is accepted")
-	}
+	target := newFake(Single(), 1, constantly(0))
+	_, err := NewMix([]Part{{Weight: 1, Schedule: Constant(1), Target: target}, {Weight: 1, Target: target}})
+	assert.True(t, err != nil, "a schedule for one part of two is accepted")
 }

@@ -80,15 +80,12 @@ func TestMinSleep(t *testing.T) {
 				r, err := New(Plan{Schedule: Constant(tt.rate), BatchEvents: 1, MaxInFlight: 10_000, Measurement: Limits{Time: length}, Portable: true}, f)
 				assert.OK(t, err)
 				r.Start()
-				res, err := r.Wait()
-				assert.OK(t, err)
+				res := assert.Value(r.Wait())(t)
 				want := uint64(tt.rate * length.Seconds())
-				if h := res.Measurement; h.Acked != want || h.Dropped+h.Unsent > 0 {
-					t.Errorf("%+v, want %d acked", h.Counts, want)
-				}
-				if f.flushes < tt.least || f.flushes > tt.most {
-					t.Errorf("%d writes for %d events, want %d to %d", f.flushes, want, tt.least, tt.most)
-				}
+				h := res.Measurement
+				assert.True(t, h.Acked == want && h.Dropped+h.Unsent == 0, "%+v, want %d acked", h.Counts, want)
+				assert.True(t, f.flushes >= tt.least && f.flushes <= tt.most,
+					"%d writes for %d events, want %d to %d", f.flushes, want, tt.least, tt.most)
 			})
 		})
 	}
@@ -99,10 +96,9 @@ func TestMinSleep(t *testing.T) {
 // a second.
 func TestAnswersEndAWaitForTheBound(t *testing.T) {
 	for _, tt := range []struct {
-		name            string
-		length          time.Duration
-		blocked, filled bool
-		sleeps, napping bool
+		name                             string
+		length                           time.Duration
+		blocked, filled, sleeps, napping bool
 	}{
 		{"events closer than minSleep", minSleep / 2, false, false, true, true},
 		{"with an answer", minSleep / 2, false, true, true, true},

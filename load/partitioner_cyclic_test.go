@@ -10,12 +10,11 @@ import (
 )
 
 func TestBlocks(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name        string
 		partitioner Partitioner
 		stream      int32
-		k           uint64
-		want        uint64
+		k, want     uint64
 		streams     int
 	}{
 		{"single", Single(), 0, 12345, 12345, 1},
@@ -24,8 +23,7 @@ func TestBlocks(t *testing.T) {
 		{"blocks, within", Blocks(4, 100), 1, 99, 199, 4},
 		{"blocks, next round", Blocks(4, 100), 1, 100, 500, 4},
 		{"beyond all numbers", RoundRobin(3), 1, math.MaxUint64, math.MaxUint64, 3},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			assert.Equal(t, tt.partitioner.Event(tt.stream, tt.k), tt.want, "Event(%d, %d)", tt.stream, tt.k)
 			assert.Equal(t, tt.partitioner.Streams(), tt.streams, "streams")

@@ -24,13 +24,13 @@ func TestSequence(t *testing.T) {
 		got = append(got, d.Event(2, k))
 	}
 	assert.Same(t, got, []uint64{0, 2, 3, 4, 6})
-	assert.Equal(t, d.Event(1, 0), math.MaxUint64, "a stream outside the cycle has event")
+	assert.Equal(t, d.Event(1, 0), math.MaxUint64, "event of a stream outside the cycle")
 	assert.Equal(t, d.Before(1, 100), 0, "a stream outside the cycle events")
 	assert.Equal(t, d.Event(0, math.MaxUint64), math.MaxUint64, "an event beyond all numbers")
 }
 
 func TestWholeShares(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		weights []float64
 		want    []int
@@ -42,11 +42,8 @@ func TestWholeShares(t *testing.T) {
 		{"hardly any", []float64{1e-9, 1}, []int{1, 65536}},
 		{"no ratio", []float64{math.Pi, math.E}, []int{35135, 30401}},
 		{"tiny numbers", []float64{1e-300, 3e-300}, []int{16384, 49152}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			assert.Same(t, wholeShares(tt.weights), tt.want)
-		})
+	} {
+		t.Run(tt.name, func(t *testing.T) { assert.Same(t, wholeShares(tt.weights), tt.want) })
 	}
 }
 
@@ -70,7 +67,7 @@ func TestWeightedIsSpread(t *testing.T) {
 }
 
 func TestPartitionersPanic(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		make func()
 	}{
@@ -83,12 +80,9 @@ func TestPartitionersPanic(t *testing.T) {
 		{"only zero weights", func() { Weighted([]float64{0, 0}) }},
 		{"a negative weight", func() { Weighted([]float64{1, -1}) }},
 		{"not a number", func() { Weighted([]float64{math.NaN()}) }},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
-			defer func() {
-				assert.True(t, recover() != nil, "no panic")
-			}()
+			defer func() { assert.True(t, recover() != nil, "no panic") }()
 			tt.make()
 		})
 	}

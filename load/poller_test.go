@@ -11,13 +11,12 @@ import (
 // pollTarget is a target that completes batches only from within Wait.
 type pollTarget struct {
 	instantTarget
-	mu    sync.Mutex
-	fired []Outcome
-	woken chan struct{}
-	asked int
-	ready bool
-	left  bool
-	waits int
+	mu          sync.Mutex
+	fired       []Outcome
+	woken       chan struct{}
+	asked       int
+	ready, left bool
+	waits       int
 }
 
 func (a *pollTarget) Start(s Sink)     { a.sink = s }
@@ -89,11 +88,10 @@ func TestThreadsWaitInTheirTarget(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			a := &pollTarget{instantTarget: instantTarget{room: 7}, woken: make(chan struct{}, 1)}
 			tt.plan.BatchEvents, tt.plan.MaxInFlight = 7, 3
-			r, err := Fire(t.Context(), tt.plan, a)
-			assert.OK(t, err)
-			if r.Measurement.Acked != 700 || !a.ready || !a.left || a.waits < 700/7/3 {
-				t.Errorf("acked %d in %d waits, ready: %v, left: %v; want 700 with three batches in flight, ready and left", r.Measurement.Acked, a.waits, a.ready, a.left)
-			}
+			r := assert.Value(Fire(t.Context(), tt.plan, a))(t)
+			assert.True(t, r.Measurement.Acked == 700 && a.ready && a.left && a.waits >= 700/7/3,
+				"acked %d in %d waits, ready: %v, left: %v; want 700 with three batches in flight, ready and left",
+				r.Measurement.Acked, a.waits, a.ready, a.left)
 		})
 	}
 }

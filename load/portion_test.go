@@ -20,11 +20,10 @@ import (
 
 // A firedBatch is what is the same wherever a batch is fired.
 type firedBatch struct {
-	stream   int32
-	first    uint64
-	events   int32
-	due, end time.Duration
-	sent     time.Duration
+	stream         int32
+	first          uint64
+	events         int32
+	due, end, sent time.Duration
 }
 
 // portions divides clients among a number of generators at random; some may get none.
@@ -59,8 +58,7 @@ func TestPortions(t *testing.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
 		limit := rapid.SampledFrom([]uint64{0, 777}).Draw(rt, "events")
 		warm := rapid.SampledFrom([]time.Duration{0, 333 * time.Millisecond}).Draw(rt, "warm-up")
-		schedule, err := ParseShapeSeed(shape, seed)
-		assert.OK(t, err)
+		schedule := assert.Value(ParseShapeSeed(shape, seed))(t)
 		partitioner := RoundRobin(streams)
 		if rapid.Bool().Draw(rt, "by key") {
 			rng := rand.New(rand.NewPCG(seed, 2))
@@ -107,9 +105,7 @@ func TestPortions(t *testing.T) {
 			var all sync.WaitGroup
 			for i, p := range parts {
 				names[i] = fmt.Sprint(i)
-				all.Go(func() {
-					results[i] = fire(p, &together, &mu)
-				})
+				all.Go(func() { results[i] = fire(p, &together, &mu) })
 			}
 			all.Wait()
 			sortFired(one)
@@ -179,11 +175,9 @@ func TestLease(t *testing.T) {
 		r.Start()
 		time.Sleep(900 * time.Millisecond)
 		lease.Store(int64(2 * time.Second)) // renewed
-		res, err := r.Wait()
-		assert.OK(t, err)
-		if res.Stopped != ByLease || last >= 2*time.Second || last < 1900*time.Millisecond {
-			t.Errorf("stopped by %q, sent last at %v: want %q, just before 2s", res.Stopped, last, ByLease)
-		}
+		res := assert.Value(r.Wait())(t)
+		assert.True(t, res.Stopped == ByLease && last < 2*time.Second && last >= 1900*time.Millisecond,
+			"stopped by %q, sent last at %v: want %q, just before 2s", res.Stopped, last, ByLease)
 	})
 }
 

@@ -48,12 +48,9 @@ func TestHeap(t *testing.T) {
 			at, _ := slices.BinarySearch(want, s.ready)
 			want = slices.Insert(want, at, s.ready)
 		} else if len(want) > 0 {
-			if h[0].ready != want[0] {
-				t.Fatalf("step %d: %v is on top, want %v", step, h[0].ready, want[0])
-			}
-			if got := h.pop(); got.ready != want[0] {
-				t.Fatalf("step %d: got %v, want %v", step, got.ready, want[0])
-			}
+			assert.Must(t, h[0].ready == want[0], "step %d: %v is on top, want %v", step, h[0].ready, want[0])
+			got := h.pop()
+			assert.Must(t, got.ready == want[0], "step %d: got %v, want %v", step, got.ready, want[0])
 			want = want[1:]
 		}
 	}

@@ -52,17 +52,15 @@ func TestStreamWithoutLane(t *testing.T) {
 					Measurement: Limits{Time: 3 * time.Second}, Portable: true,
 				}, w)
 				assert.OK(t, err)
-				if r.Measurement.Dropped != tt.dropped || r.Measurement.Acked != 300-tt.dropped {
-					t.Errorf("dropped %d, acked %d", r.Measurement.Dropped, r.Measurement.Acked)
-				}
+				assert.True(t, r.Measurement.Dropped == tt.dropped && r.Measurement.Acked == 300-tt.dropped,
+					"dropped %d, acked %d", r.Measurement.Dropped, r.Measurement.Acked)
 				if tt.overload == Drop {
 					return
 				}
-				assert.Equal(t, r.Measurement.Queueing.Max(), time.Second, "queueing took at most")
+				assert.Equal(t, r.Measurement.Queueing.Max(), time.Second, "longest queueing")
 				assert.Equal(t, r.Measurement.SendDelay.Max(), 0, "send delay")
-				if got, want := r.Measurement.Response.Max(), 1001*time.Millisecond; got != want {
-					t.Errorf("response time %v at most, want %v", got, want)
-				}
+				got, want := r.Measurement.Response.Max(), 1001*time.Millisecond
+				assert.True(t, got == want, "response time %v at most, want %v", got, want)
 			})
 		})
 	}
@@ -108,7 +106,7 @@ func TestFullLane(t *testing.T) {
 			assert.OK(t, err)
 			assert.Equal(t, r.Measurement.Acked, 1000, "acked")
 			assert.Equal(t, r.Measurement.SendDelay.Max(), 0, "send delay")
-			assert.Equal(t, r.Measurement.Queueing.Max(), 300*time.Millisecond, "queueing took at most")
+			assert.Equal(t, r.Measurement.Queueing.Max(), 300*time.Millisecond, "longest queueing")
 			// Queued batches keep growing if their size is not fixed.
 			assert.True(t, perBatch != 0 || r.Measurement.Batches <= 710, "%d batches: queued batches did not grow", r.Measurement.Batches)
 		})
@@ -163,10 +161,9 @@ func TestMovedStream(t *testing.T) {
 		assert.OK(t, err)
 		m := &r.Measurement
 		assert.Equal(t, m.Acked, 100, "acked")
-		if got, want := m.Response.Max(), refuse+time.Millisecond; got != want {
-			t.Errorf("response time %v at most, want %v", got, want)
-		}
-		assert.Equal(t, m.Queueing.Max(), refuse, "queueing took at most")
+		got, want := m.Response.Max(), refuse+time.Millisecond
+		assert.True(t, got == want, "response time %v at most, want %v", got, want)
+		assert.Equal(t, m.Queueing.Max(), refuse, "longest queueing")
 		assert.Equal(t, m.SendDelay.Max(), 0, "send delay")
 	})
 }
@@ -181,9 +178,8 @@ func TestBuffer(t *testing.T) {
 		}, f)
 		assert.OK(t, err)
 		// 100 events are due while the one in flight is frozen; 50 of them fit.
-		if d := r.Measurement.Dropped; d < 50 || d > 52 {
-			t.Errorf("dropped %d, want about the 50 that do not fit into the buffer", d)
-		}
+		d := r.Measurement.Dropped
+		assert.True(t, d >= 50 && d <= 52, "dropped %d, want about the 50 that do not fit into the buffer", d)
 	})
 }
 
@@ -199,11 +195,9 @@ func TestBufferOfStreams(t *testing.T) {
 		assert.OK(t, err)
 		// From 1 s to 1.5 s 92 events are due while one is frozen; each of four streams
 		// has room for 12.5.
-		if d := r.Measurement.Dropped; d < 38 || d > 44 {
-			t.Errorf("dropped %d, want about the 42 that do not fit into the buffer", d)
-		}
-		if sum := r.Measurement.Acked + r.Measurement.Dropped + r.Measurement.Failed + r.Measurement.Unknown + r.Measurement.Unsent; sum != 600 {
-			t.Errorf("%d events are accounted for, want 600", sum)
-		}
+		d := r.Measurement.Dropped
+		assert.True(t, d >= 38 && d <= 44, "dropped %d, want about the 42 that do not fit into the buffer", d)
+		m := &r.Measurement
+		assert.Equal(t, m.Acked+m.Dropped+m.Failed+m.Unknown+m.Unsent, 600, "events accounted for")
 	})
 }

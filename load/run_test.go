@@ -25,8 +25,7 @@ func constantly(d time.Duration) func(int, Batch, time.Duration) (time.Duration,
 func fireTest(t *testing.T, p Plan, f *fake) *Result {
 	t.Helper()
 	p.Portable = true
-	res, err := Fire(t.Context(), p, f)
-	assert.OK(t, err)
+	res := assert.Value(Fire(t.Context(), p, f))(t)
 	return res
 }
 
@@ -163,15 +162,12 @@ func TestBatchSizeDoesNotMatter(t *testing.T) {
 			f := newFake(RoundRobin(3), 1, constantly(time.Millisecond))
 			f.room = room
 			res := fireTest(t, Plan{Schedule: Constant(10_000), MaxInFlight: 10_000, Linger: 5 * time.Millisecond, Measurement: Limits{Time: time.Second}}, f)
-			if res.Measurement.Offered != 10_000 || res.Measurement.Acked != 10_000 {
-				t.Errorf("room %d: offered %d, acked %d, want 10000", room, res.Measurement.Offered, res.Measurement.Acked)
-			}
-			if got := res.Measurement.Batching.Max(); got > 5*time.Millisecond {
-				t.Errorf("room %d: batching took %v, longer than the linger", room, got)
-			}
-			if room == 1 && res.Measurement.Batching.Max() != 0 {
-				t.Errorf("batches of one event took %v of batching", res.Measurement.Batching.Max())
-			}
+			assert.True(t, res.Measurement.Offered == 10_000 && res.Measurement.Acked == 10_000,
+				"room %d: offered %d, acked %d, want 10000", room, res.Measurement.Offered, res.Measurement.Acked)
+			got := res.Measurement.Batching.Max()
+			assert.True(t, got <= 5*time.Millisecond, "room %d: batching took %v, longer than the linger", room, got)
+			assert.True(t, room != 1 || res.Measurement.Batching.Max() == 0,
+				"batches of one event took %v of batching", res.Measurement.Batching.Max())
 		})
 	}
 }
@@ -188,7 +184,7 @@ func TestLimits(t *testing.T) {
 		check  func(t *testing.T, r *Result)
 	}{
 		{"time", Plan{Measurement: Limits{Time: time.Second}}, nil, ByTime, func(t *testing.T, r *Result) {
-			assert.Equal(t, r.Measurement.Length(), time.Second, "the measurement lasted")
+			assert.Equal(t, r.Measurement.Length(), time.Second, "length of the measurement")
 		}},
 		{"events", Plan{Measurement: Limits{Events: 1234}}, nil, ByEvents, func(t *testing.T, r *Result) {
 			assert.Equal(t, r.Measurement.Sent, 1234, "sent")
@@ -202,14 +198,12 @@ func TestLimits(t *testing.T) {
 			assert.True(t, r.Measurement.Bytes >= 1000 && r.Measurement.Bytes <= 1060, "%d bytes", r.Measurement.Bytes)
 		}},
 		{"failures", Plan{Measurement: Limits{Failures: 10}}, failing, ByFailures, func(t *testing.T, r *Result) {
-			if f := r.Measurement.Counts.Failed; f < 11 || f > 20 {
-				t.Errorf("%d failed", f)
-			}
+			f := r.Measurement.Counts.Failed
+			assert.True(t, f >= 11 && f <= 20, "%d failed", f)
 		}},
 		{"failure rate", Plan{Measurement: Limits{FailureRate: 0.5}}, failing, ByFailureRate, func(t *testing.T, r *Result) {
-			if f := r.Measurement.Counts.Failed; f < 100 || f > 110 {
-				t.Errorf("%d failed", f)
-			}
+			f := r.Measurement.Counts.Failed
+			assert.True(t, f >= 100 && f <= 110, "%d failed", f)
 		}},
 		{"warm-up by events", Plan{WarmupEvents: 100, Measurement: Limits{Events: 50}}, nil, ByEvents, func(t *testing.T, r *Result) {
 			assert.True(t, r.Warmup.Sent == 100 && r.Measurement.Sent == 50, "sent %d + %d", r.Warmup.Sent, r.Measurement.Sent)
@@ -235,13 +229,11 @@ func TestLimits(t *testing.T) {
 func TestClosedLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fireTest(t, Plan{Concurrency: 4, BatchEvents: 1, Measurement: Limits{Time: time.Second}}, newFake(RoundRobin(3), 1, constantly(10*time.Millisecond)))
-		if r.Measurement.Sent != 400 || r.Mode != ClosedLoop {
-			t.Errorf("%s: concurrency 4 of 10 ms each sent %d in a second, want 400", r.Mode, r.Measurement.Sent)
-		}
+		assert.True(t, r.Measurement.Sent == 400 && r.Mode == ClosedLoop,
+			"%s: concurrency 4 of 10 ms each sent %d in a second, want 400", r.Mode, r.Measurement.Sent)
 		assert.True(t, r.Measurement.Response == nil && r.Measurement.SendDelay == nil, "a closed loop has response times or send delay")
-		if got := r.Measurement.InFlight; got < 3.95 || got > 4.05 {
-			t.Errorf("%.2f in flight, want 4", got)
-		}
+		got := r.Measurement.InFlight
+		assert.True(t, got >= 3.95 && got <= 4.05, "%.2f in flight, want 4", got)
 	})
 }
 
@@ -255,15 +247,14 @@ func TestConcurrencyIsTheLimit(t *testing.T) {
 
 func TestStepsAreReportedApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := ParseShape("steps(100/s:1s,200/s:1s,400/s:1s)")
-		assert.OK(t, err)
+		s := assert.Value(ParseShape("steps(100/s:1s,200/s:1s,400/s:1s)"))(t)
 		r := fireTest(t, Plan{Schedule: s, Steps: s.(Stepped).Steps(), BatchEvents: 1}, newFake(Single(), 1, constantly(time.Millisecond)))
 		var got []uint64
 		for _, st := range r.Steps {
 			got = append(got, st.Acked)
 		}
 		assert.Same(t, got, []uint64{100, 200, 400}, "acked by step")
-		assert.Equal(t, r.Measurement.Acked, 700, "the measurement acked")
+		assert.Equal(t, r.Measurement.Acked, 700, "events acked in the measurement")
 	})
 }
 
@@ -277,9 +268,9 @@ func TestRetry(t *testing.T) {
 			return at + time.Millisecond, Outcome{}
 		})
 		r := fireTest(t, Plan{Schedule: Constant(100), BatchEvents: 1, Retry: 2, Measurement: Limits{Time: time.Second}}, f)
-		if r.Measurement.Acked != 100 || r.Measurement.Batches != 100 || r.Measurement.Retries != 200 {
-			t.Errorf("acked %d in %d batches with %d retries, want 100, 100, 200", r.Measurement.Acked, r.Measurement.Batches, r.Measurement.Retries)
-		}
+		assert.True(t, r.Measurement.Acked == 100 && r.Measurement.Batches == 100 && r.Measurement.Retries == 200,
+			"acked %d in %d batches with %d retries, want 100, 100, 200",
+			r.Measurement.Acked, r.Measurement.Batches, r.Measurement.Retries)
 		assert.Equal(t, r.Measurement.Service.Min(), 3*time.Millisecond, "service time")
 	})
 }
@@ -296,8 +287,7 @@ func TestStopAndAbort(t *testing.T) {
 			if abort {
 				r.Abort()
 			}
-			res, err := r.Wait()
-			assert.OK(t, err)
+			res := assert.Value(r.Wait())(t)
 			want := measure.Counts{Offered: 100, Sent: 100, Acked: 100}
 			if abort {
 				want.Acked, want.Unknown = 50, 50
@@ -330,14 +320,12 @@ func TestInterruptedDrain(t *testing.T) {
 				r.Start()
 				time.Sleep(3 * time.Second)
 				r.Stop(Interrupted)
-				res, err := r.Wait()
-				assert.OK(t, err)
+				res := assert.Value(r.Wait())(t)
 				if res.Measurement.Unknown != 100 || res.Measurement.Length() != tt.measurement || res.Stopped != Interrupted {
 					t.Errorf("%d unknown, a measurement of %v, stopped by %q; want 100, %v, %q", res.Measurement.Unknown, res.Measurement.Length(), res.Stopped, tt.measurement, Interrupted)
 				}
-				if got := res.Drain.Length(); got > 2100*time.Millisecond {
-					t.Errorf("the drain took %v, want the 2 s until the interruption", got)
-				}
+				got := res.Drain.Length()
+				assert.True(t, got <= 2100*time.Millisecond, "the drain took %v, want the 2 s until the interruption", got)
 			})
 		})
 	}
@@ -351,9 +339,8 @@ func TestUnsentIsCensored(t *testing.T) {
 		r := fireTest(t, Plan{
 			Schedule: Constant(10), BatchEvents: 1, MaxInFlight: 3, Drain: time.Second, Measurement: Limits{Time: time.Second},
 		}, newFake(Single(), 1, never))
-		if r.Measurement.Unknown != 3 || r.Measurement.Unsent != 7 {
-			t.Errorf("unknown %d, unsent %d, want 3 and 7", r.Measurement.Unknown, r.Measurement.Unsent)
-		}
+		assert.True(t, r.Measurement.Unknown == 3 && r.Measurement.Unsent == 7,
+			"unknown %d, unsent %d, want 3 and 7", r.Measurement.Unknown, r.Measurement.Unsent)
 		assert.Equal(t, r.Measurement.Censored.Max(), 2*time.Second, "the oldest")
 	})
 }
@@ -361,9 +348,7 @@ func TestUnsentIsCensored(t *testing.T) {
 // TestIdentitiesCanFail: the check that every run makes can fail.
 func TestIdentitiesCanFail(t *testing.T) {
 	good := measure.Tally{Counts: measure.Counts{Offered: 3, Sent: 2, Dropped: 1, Acked: 2}}
-	if err := identities(&good); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, identities(&good))
 	for _, bad := range []measure.Counts{{Offered: 1}, {Offered: 1, Sent: 1}, {Sent: 1, Acked: 1}} {
 		assert.True(t, identities(&measure.Tally{Counts: bad}) != nil, "%+v passes", bad)
 	}

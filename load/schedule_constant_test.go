@@ -12,7 +12,7 @@ import (
 
 func TestConstantCount(t *testing.T) {
 	const week = 7 * 24 * time.Hour
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		rate float64
 		t    time.Duration
@@ -33,8 +33,7 @@ func TestConstantCount(t *testing.T) {
 		{"one in eleven days", 1e-6, 1_000_000 * time.Second, 1},
 		{"the largest", MaxRate, time.Second, 1e12},
 		{"more than can be counted", MaxRate, Never, math.MaxUint64},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			assert.Equal(t, Constant(tt.rate).Count(tt.t), tt.want, "Constant(%v).Count(%v)", tt.rate, tt.t)
 		})
@@ -42,7 +41,7 @@ func TestConstantCount(t *testing.T) {
 }
 
 func TestConstantDue(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		rate float64
 		n    uint64
@@ -54,8 +53,7 @@ func TestConstantDue(t *testing.T) {
 		{"two a nanosecond", 2e9, 5, 2},
 		{"beyond time", 1e-6, 1 << 40, Never},
 		{"the last number", 1, math.MaxUint64, Never},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			assert.Equal(t, Constant(tt.rate).Due(tt.n), tt.want, "Constant(%v).Due(%d)", tt.rate, tt.n)
 		})
@@ -63,7 +61,7 @@ func TestConstantDue(t *testing.T) {
 }
 
 func TestFraction(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		rate     float64
 		num, den uint64
@@ -73,8 +71,7 @@ func TestFraction(t *testing.T) {
 		{"five sixths", 50. / 60, 1, 1_200_000_000},
 		{"a day", 1. / 86400, 1, 86400e9},
 		{"zero", 0, 0, 1},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			num, den := fraction(tt.rate)
 			assert.True(t, num == tt.num && den == tt.den, "fraction(%v) = %d/%d, want %d/%d", tt.rate, num, den, tt.num, tt.den)
@@ -98,9 +95,7 @@ func TestCheckRate(t *testing.T) {
 		assert.True(t, CheckRate(bad) != nil, "CheckRate(%v) found nothing", bad)
 	}
 	for _, good := range []float64{MinRate, 0.5, 1, 50_000, 10_000_001.5, MaxRate} {
-		if err := CheckRate(good); err != nil {
-			t.Errorf("CheckRate(%v): %v", good, err)
-		}
+		assert.OK(t, CheckRate(good), "CheckRate(%v)", good)
 	}
 }
 

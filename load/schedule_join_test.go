@@ -24,7 +24,7 @@ func TestJoined(t *testing.T) {
 		{Name: "2.5/s", Rate: 2.5, Start: 13 * time.Second, End: Never},
 	}
 	assert.Same(t, s.Steps(), want)
-	dues := []struct {
+	for _, d := range []struct {
 		n    uint64
 		want time.Duration
 	}{
@@ -35,27 +35,24 @@ func TestJoined(t *testing.T) {
 		{10_030, 12 * time.Second},
 		{10_031, 13 * time.Second},
 		{10_036, 15 * time.Second},
-	}
-	for _, d := range dues {
+	} {
 		assert.Equal(t, s.Due(d.n), d.want, "Due(%d)", d.n)
 	}
-	assert.Equal(t, s.Count(15*time.Second+1), 10_037, "Count, want 10,037")
+	assert.Equal(t, s.Count(15*time.Second+1), 10_037, "Count")
 	assert.Equal(t, s.Rate(0), 1000, "Rate at the start")
 	assert.Equal(t, s.Rate(11500*time.Millisecond), 20, "Rate")
 	assert.Equal(t, s.End(), Never, "End")
 }
 
 func TestJoinedNeedsEnds(t *testing.T) {
-	defer func() {
-		assert.True(t, recover() != nil, "no panic")
-	}()
+	defer func() { assert.True(t, recover() != nil, "no panic") }()
 	Joined(Constant(1), Constant(2))
 }
 
 func TestJoinedOfShort(t *testing.T) {
 	s := Joined(Ramp(0, 10, time.Second), Until(Burst(5, time.Second), 2*time.Second))
 	assert.Equal(t, s.Count(Never), 15, "events")
-	assert.Equal(t, s.Due(15), Never, "an event after the end is due at")
+	assert.Equal(t, s.Due(15), Never, "when an event after the end is due")
 	assert.Equal(t, s.End(), 3*time.Second, "End")
 	assert.Equal(t, s.Rate(time.Hour), 0, "Rate after the end")
 }
@@ -108,7 +105,7 @@ func TestCombinationProperties(t *testing.T) {
 }
 
 func TestLimit(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		s    Schedule
 		n    uint64
@@ -120,11 +117,8 @@ func TestLimit(t *testing.T) {
 		{"more than there are", Ramp(10, 10, time.Second), 1000, time.Second},
 		{"as many as there are", Ramp(10, 10, time.Second), 10, time.Second},
 		{"the next is never due", Constant(MinRate), 9_223_372_037, Never},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, Limit(tt.s, tt.n).End(), tt.want, "End")
-		})
+	} {
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, Limit(tt.s, tt.n).End(), tt.want, "End") })
 	}
 }
 
@@ -134,10 +128,7 @@ func TestStepsAreKept(t *testing.T) {
 		{Name: "10/s", Rate: 10, Start: 0, End: time.Second},
 		{Name: "20/s", Rate: 20, Start: time.Second, End: 1500 * time.Millisecond},
 	}
-	for name, got := range map[string]Schedule{
-		"until": Until(s, 1500*time.Millisecond),
-		"limit": Limit(s, 20),
-	} {
+	for name, got := range map[string]Schedule{"until": Until(s, 1500*time.Millisecond), "limit": Limit(s, 20)} {
 		st, ok := got.(Stepped)
 		if !ok {
 			t.Errorf("%s: the steps are lost", name)
@@ -145,7 +136,6 @@ func TestStepsAreKept(t *testing.T) {
 		}
 		assert.Same(t, st.Steps(), want, "%s", name)
 	}
-	if _, ok := Until(Constant(1), time.Second).(Stepped); ok {
-		t.Error("a constant rate has steps")
-	}
+	_, ok := Until(Constant(1), time.Second).(Stepped)
+	assert.True(t, !ok, "a constant rate has steps")
 }

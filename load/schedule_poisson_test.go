@@ -27,12 +27,10 @@ func TestPoissonInOrder(t *testing.T) {
 	for n := range uint64(50_000) {
 		d := s.Due(n)
 		assert.Must(t, d >= last, "Due(%d) = %d, after %d", n, d, last)
-		if c := s.Count(d); c > n {
-			t.Fatalf("Due(%d) = %d, but %d events are due before", n, d, c)
-		}
-		if c := s.Count(d + 1); c <= n {
-			t.Fatalf("Due(%d) = %d, but %d events are due until then", n, d, c)
-		}
+		c := s.Count(d)
+		assert.Must(t, c <= n, "Due(%d) = %d, but %d events are due before", n, d, c)
+		c = s.Count(d + 1)
+		assert.Must(t, c > n, "Due(%d) = %d, but %d events are due until then", n, d, c)
 		last = d
 	}
 }
@@ -41,7 +39,7 @@ func TestPoissonRepeats(t *testing.T) {
 	a, b, c := Poisson(1000, 1), Poisson(1000, 1), Poisson(1000, 2)
 	same := 0
 	for _, n := range []uint64{9_999_999, 0, 12, 5_000_000_000, 13, 999} {
-		assert.Equal(t, a.Due(n), b.Due(n), "event %d is due at and at", n)
+		assert.Equal(t, a.Due(n), b.Due(n), "when event %d is due", n)
 		if a.Due(n) == c.Due(n) {
 			same++
 		}
@@ -83,9 +81,8 @@ func TestPoissonGaps(t *testing.T) {
 	mean := sum / seconds
 	variance := squares/seconds - mean*mean
 	assert.True(t, math.Abs(mean-rate) <= 4*math.Sqrt(rate/seconds), "%v events a second, want %v", mean, rate)
-	if r := variance / rate; math.Abs(r-1) > 4*math.Sqrt(2./seconds) {
-		t.Errorf("variance of the count a second is %v of the mean, want 1", r)
-	}
+	r := variance / rate
+	assert.True(t, math.Abs(r-1) <= 4*math.Sqrt(2./seconds), "variance of the count a second is %v of the mean, want 1", r)
 }
 
 func TestPoissonConcurrently(t *testing.T) {
@@ -106,7 +103,7 @@ func TestPoissonConcurrently(t *testing.T) {
 }
 
 func TestRandomNumbers(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name           string
 		mean, variance float64
 		draw           func(*random) uint64
@@ -120,8 +117,7 @@ func TestRandomNumbers(t *testing.T) {
 		{"Poisson of 9", 9, 9, func(r *random) uint64 { return r.poisson(9) }},
 		{"Poisson of 12", 12, 12, func(r *random) uint64 { return r.poisson(12) }},
 		{"Poisson of 1e6", 1e6, 1e6, func(r *random) uint64 { return r.poisson(1e6) }},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			const n = 20_000
 			r := random(99)
@@ -131,9 +127,8 @@ func TestRandomNumbers(t *testing.T) {
 				sum += d
 				squares += d * d
 			}
-			if e := sum / n; math.Abs(e) > 4*math.Sqrt(tt.variance/n) {
-				t.Errorf("the mean is off by %v", e)
-			}
+			e := sum / n
+			assert.True(t, math.Abs(e) <= 4*math.Sqrt(tt.variance/n), "the mean is off by %v", e)
 			// The variance of a squared deviation is at most about 2v^2 + v.
 			if v := squares / n; math.Abs(v-tt.variance) > 4*math.Sqrt((2*tt.variance*tt.variance+tt.variance)/n) {
 				t.Errorf("variance %v, want %v", v, tt.variance)
@@ -142,11 +137,8 @@ func TestRandomNumbers(t *testing.T) {
 	}
 	r := random(5)
 	for n := range uint64(3000) {
-		if h := r.half(n); h > n {
-			t.Fatalf("half of %d is %d", n, h)
-		}
+		h := r.half(n)
+		assert.Must(t, h <= n, "half of %d is %d", n, h)
 	}
-	if got := bits.OnesCount64(mix(0)); got == 0 {
-		t.Error("mix(0) is 0")
-	}
+	assert.True(t, bits.OnesCount64(mix(0)) != 0, "mix(0) is 0")
 }

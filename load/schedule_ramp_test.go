@@ -11,7 +11,7 @@ import (
 )
 
 func TestRampCount(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		from, to float64
 		over, t  time.Duration
@@ -27,8 +27,7 @@ func TestRampCount(t *testing.T) {
 		{"huge, a day", 1e6, 30e6, 24 * time.Hour, 24 * time.Hour, 15_500_000 * 86400},
 		{"fractional", 0.1, 0.3, 10 * time.Second, 10 * time.Second, 2},
 		{"a nanosecond", 1, 2, time.Minute, 1, 1},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			assert.Equal(t, Ramp(tt.from, tt.to, tt.over).Count(tt.t), tt.want, "Count(%v)", tt.t)
 		})
@@ -165,12 +164,12 @@ func TestSteps(t *testing.T) {
 	}
 	assert.Same(t, s.Steps(), want)
 	// The two slow steps are one and a half events each, and three together.
-	assert.Equal(t, s.Count(Never), 200_003, "events, want 200,003")
+	assert.Equal(t, s.Count(Never), 200_003, "events")
 	// The event after the pause is due when the rate is above 0 again, not when the
 	// events of the previous step are over.
-	assert.Equal(t, s.Due(200_000), 11*time.Second, "event after the pause is due at")
+	assert.Equal(t, s.Due(200_000), 11*time.Second, "when the event after the pause is due")
 	assert.Equal(t, s.Rate(10500*time.Millisecond), 0, "rate in the pause")
-	assert.Equal(t, s.Due(200_003), Never, "an event after the end is due at")
+	assert.Equal(t, s.Due(200_003), Never, "when an event after the end is due")
 }
 
 func TestStepsOfUnlikelyFractions(t *testing.T) {
@@ -185,9 +184,8 @@ func TestStepsOfUnlikelyFractions(t *testing.T) {
 		steps = append(steps, Step{Rate: rate, End: d})
 	}
 	s := Steps(steps)
-	if got := float64(s.Count(Never)); got < want || got > want+1 {
-		t.Errorf("%v events, want %v", got, want)
-	}
+	got := float64(s.Count(Never))
+	assert.True(t, got >= want && got <= want+1, "%v events, want %v", got, want)
 	for n := range s.Count(Never) {
 		d := s.Due(n)
 		if s.Count(d) > n || s.Count(d+1) <= n {
@@ -197,7 +195,7 @@ func TestStepsOfUnlikelyFractions(t *testing.T) {
 }
 
 func TestBadRampsAndSteps(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		err  error
 	}{
@@ -210,8 +208,7 @@ func TestBadRampsAndSteps(t *testing.T) {
 		{"a step without length", checkSteps([]Step{{Rate: 1}})},
 		{"too long together", checkSteps([]Step{{Rate: 1, End: MaxSpan}, {Rate: 1, End: MaxSpan}})},
 		{"an absurd rate", checkSteps([]Step{{Rate: 1e15, End: 1}})},
-	}
-	for _, tt := range tests {
+	} {
 		assert.True(t, tt.err != nil, "%s: no error", tt.name)
 	}
 }

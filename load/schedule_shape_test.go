@@ -12,10 +12,9 @@ import (
 )
 
 func TestParseShape(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name, text string
-		end        time.Duration
-		at         time.Duration
+		end, at    time.Duration
 		count      uint64
 		rate       float64
 		steps      int
@@ -35,11 +34,9 @@ func TestParseShape(t *testing.T) {
 		{"poisson", "poisson(5k/s,1)", Never, 0, 0, 5000, 0},
 		{"joined", "constant(1k/s):10s+ramp(1k/s,3k/s,10s)+constant(3k/s)", Never, 20 * time.Second, 30_000, 3000, 3},
 		{"joined with steps", "constant(1k/s):10s + steps(10/s..20/s,10/s,1s)", 12 * time.Second, 12 * time.Second, 10_030, 0, 3},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := ParseShape(tt.text)
-			assert.OK(t, err)
+			s := assert.Value(ParseShape(tt.text))(t)
 			assert.Equal(t, s.End(), tt.end, "End")
 			assert.Equal(t, s.Count(tt.at), tt.count, "Count(%v)", tt.at)
 			assert.Equal(t, s.Rate(tt.at), tt.rate, "Rate(%v)", tt.at)
@@ -53,7 +50,7 @@ func TestParseShape(t *testing.T) {
 }
 
 func TestParseShapeErrors(t *testing.T) {
-	tests := []struct{ name, text, want string }{
+	for _, tt := range []struct{ name, text, want string }{
 		{"empty", "", "shapes are"},
 		{"unknown", "square(1k/s)", `unknown shape "square"`},
 		{"a bare rate", "50k/s", "unknown shape"},
@@ -85,8 +82,7 @@ func TestParseShapeErrors(t *testing.T) {
 		{"a year", "constant(1/s):9000h", "longer than 100 days"},
 		{"a year together", "constant(1/s):2000h+constant(1/s):2000h", "longer than 100 days"},
 		{"steps of a year", "steps(1/s:2000h,2/s:2000h)", "longer than 100 days"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := ParseShape(tt.text)
 			assert.Must(t, err != nil, "no error, but %v", s)
@@ -120,9 +116,7 @@ func TestShapeForms(t *testing.T) {
 			continue
 		}
 		examples++
-		if _, err := ParseShape(rest); err != nil {
-			t.Error(err)
-		}
+		assert.Value(ParseShape(rest))(t)
 		assert.True(t, len(line) <= 80, "too wide: %s", line)
 	}
 	assert.True(t, examples >= 9, "only %d examples found", examples)
@@ -143,9 +137,8 @@ func FuzzParseShape(f *testing.F) {
 		// The parsed schedule can be used.
 		for _, at := range []time.Duration{0, 1, time.Second, time.Hour, Never} {
 			c := s.Count(at)
-			if d := s.Due(c); d < at {
-				t.Errorf("%q: Count(%d) = %d, but that event is due at %d", text, at, c, d)
-			}
+			d := s.Due(c)
+			assert.True(t, d >= at, "%q: Count(%d) = %d, but that event is due at %d", text, at, c, d)
 		}
 	})
 }

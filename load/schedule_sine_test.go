@@ -20,7 +20,7 @@ func sineIntegral(mean, amplitude float64, period time.Duration) func(time.Durat
 }
 
 func TestSineCount(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name            string
 		mean, amplitude float64
 		period, t       time.Duration
@@ -32,8 +32,7 @@ func TestSineCount(t *testing.T) {
 		{"periods of a third of an event", 1. / 3, 0.1, time.Second, 3000 * time.Second, 1000},
 		{"a swing of more than 2^32 events", 4e7, 4e7, 10 * time.Minute, 5 * time.Minute, 19_639_437_269}, // 1.2e10 + 2.4e10/pi
 		{"no swing", 700_000, 0, time.Second, 10 * time.Second, 7_000_000},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			assert.Equal(t, Sine(tt.mean, tt.amplitude, tt.period).Count(tt.t), tt.want, "Count(%v)", tt.t)
 		})
@@ -59,23 +58,21 @@ func TestSineAtItsTrough(t *testing.T) {
 		assert.Must(t, c >= last, "Count(%d) = %d after %d", x, c, last)
 		last = c
 	}
-	if got := s.Rate(750 * time.Millisecond); got > 1e-3 {
-		t.Errorf("rate at the trough: %v", got)
-	}
+	got := s.Rate(750 * time.Millisecond)
+	assert.True(t, got <= 1e-3, "rate at the trough: %v", got)
 }
 
 func TestSineStaysNear(t *testing.T) {
 	const mean, amplitude, period = 1e6, 1e6, time.Minute
 	s, f := Sine(mean, amplitude, period), sineIntegral(mean, amplitude, period)
 	for x := time.Duration(1); x < period; x += 12_345_679 {
-		if got, want := float64(s.Count(x)), f(x); got < want-0.05 || got > want+1.05 {
-			t.Fatalf("Count(%d) = %v, want ceil of %v", x, got, want)
-		}
+		got, want := float64(s.Count(x)), f(x)
+		assert.Must(t, got >= want-0.05 && got <= want+1.05, "Count(%d) = %v, want ceil of %v", x, got, want)
 	}
 }
 
 func TestBadSines(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name            string
 		mean, amplitude float64
 		period          time.Duration
@@ -86,15 +83,14 @@ func TestBadSines(t *testing.T) {
 		{"not a number", 1, math.NaN(), time.Second},
 		{"no period", 1, 1, 0},
 		{"a long period", 1, 1, 1000 * time.Hour},
-	}
-	for _, tt := range tests {
+	} {
 		assert.True(t, checkSine(tt.mean, tt.amplitude, tt.period) != nil, "%s: no error", tt.name)
 	}
 }
 
 func TestBurst(t *testing.T) {
 	s := Burst(1000, time.Second)
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		t    time.Duration
 		want uint64
@@ -104,12 +100,11 @@ func TestBurst(t *testing.T) {
 		{"before the second", time.Second, 1000},
 		{"the second", time.Second + 1, 2000},
 		{"a week", 7 * 24 * time.Hour, 604_800_000},
-	}
-	for _, tt := range tests {
+	} {
 		assert.Equal(t, s.Count(tt.t), tt.want, "%s: Count(%d)", tt.name, tt.t)
 	}
 	assert.Equal(t, s.Due(1999), time.Second, "Due(1999)")
-	assert.Equal(t, s.Due(math.MaxUint64), Never, "the last number is due at")
+	assert.Equal(t, s.Due(math.MaxUint64), Never, "when the last number is due")
 	assert.Equal(t, s.Rate(0), 1000, "Rate")
 }
 

@@ -96,8 +96,7 @@ func TestUnionBeforeOfManyStreams(t *testing.T) {
 	for _, s := range of {
 		parts = append(parts, Part{Name: "part", Schedule: countedSchedule{s, &asked}, Target: newFake(RoundRobin(streams), 1, nil)})
 	}
-	m, err := NewMix(parts)
-	assert.OK(t, err)
+	m := assert.Value(NewMix(parts))(t)
 	p, plain := m.Partitioner(), unionPartitioner(of)
 	bounds := []uint64{0, 1, 1000, 123_456, math.MaxUint64}
 	for i := range of {
@@ -105,13 +104,11 @@ func TestUnionBeforeOfManyStreams(t *testing.T) {
 			before := asked
 			for _, n := range bounds {
 				s := int32(i*streams) + k
-				if got, want := p.Before(s, n), RoundRobin(streams).Before(k, plain.Before(int32(i), n)); got != want {
-					t.Fatalf("%d events of stream %d before number %d, want %d", got, s, n, want)
-				}
+				got, want := p.Before(s, n), RoundRobin(streams).Before(k, plain.Before(int32(i), n))
+				assert.Must(t, got == want, "%d events of stream %d before number %d, want %d", got, s, n, want)
 			}
-			if k > 0 && asked != before {
-				t.Fatalf("stream %d of part %d asked the schedules %d times, want 0 after the first stream", k, i, asked-before)
-			}
+			assert.Must(t, k <= 0 || asked == before,
+				"stream %d of part %d asked the schedules %d times, want 0 after the first stream", k, i, asked-before)
 		}
 	}
 	assert.True(t, asked != 0, "the schedules were never asked")

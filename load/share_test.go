@@ -58,9 +58,9 @@ func TestFirstFreeLane(t *testing.T) {
 					},
 				}, target)
 				assert.OK(t, err)
-				if late != tt.late || r.Measurement.Dropped != tt.dropped || r.Measurement.Acked != 200-tt.dropped {
-					t.Errorf("%d late, %d dropped, %d acked; want %d, %d, %d", late, r.Measurement.Dropped, r.Measurement.Acked, tt.late, tt.dropped, 200-tt.dropped)
-				}
+				assert.True(t, late == tt.late && r.Measurement.Dropped == tt.dropped && r.Measurement.Acked == 200-tt.dropped,
+					"%d late, %d dropped, %d acked; want %d, %d, %d",
+					late, r.Measurement.Dropped, r.Measurement.Acked, tt.late, tt.dropped, 200-tt.dropped)
 				assert.True(t, used[0] != 0 && used[1] != 0, "batches by connection: %d; want both used", used)
 			})
 		})
@@ -80,9 +80,8 @@ func TestNoFreeLane(t *testing.T) {
 		if got := r.Measurement.Queueing.Max(); got < 1400*time.Millisecond || got > 1600*time.Millisecond {
 			t.Errorf("the longest queueing time is %v, want about 1.5 s", got)
 		}
-		if got := r.Measurement.SendDelay.Max(); got > time.Millisecond {
-			t.Errorf("a send delay of %v, want none", got)
-		}
+		got := r.Measurement.SendDelay.Max()
+		assert.True(t, got <= time.Millisecond, "a send delay of %v, want none", got)
 	})
 }
 
@@ -168,8 +167,7 @@ func TestLateTogether(t *testing.T) {
 				t.Errorf("at %v a write had %d batches, want 1", w.at, w.batches)
 			}
 		}
-		if late != mostTogether || written != rate {
-			t.Errorf("a late write had at most %d batches, %d in all; want %d, %d", late, written, mostTogether, rate)
-		}
+		assert.True(t, late == mostTogether && written == rate,
+			"a late write had at most %d batches, %d in all; want %d, %d", late, written, mostTogether, rate)
 	})
 }

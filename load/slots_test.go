@@ -34,19 +34,15 @@ func TestSlotsStayFew(t *testing.T) {
 				if tt.shared {
 					target = sharingTarget{f}
 				}
-				r, err := New(p, target)
-				assert.OK(t, err)
+				r := assert.Value(New(p, target))(t)
 				r.Start()
-				if _, err := r.Wait(); err != nil {
-					t.Fatal(err)
-				}
+				assert.Value(r.Wait())(t)
 				lanes := 0
 				for _, th := range r.threads {
 					for _, ls := range th.lanes {
 						lanes++
-						if got, most := len(ls.slots.ring), 16; got > most {
-							t.Errorf("lane %d has room for %d entries, want at most %d", ls.index, got, most)
-						}
+						got, most := len(ls.slots.ring), 16
+						assert.True(t, got <= most, "lane %d has room for %d entries, want at most %d", ls.index, got, most)
 						assert.Equal(t, ls.slots.n, p.MaxInFlight, "lane %d slots", ls.index)
 					}
 				}
@@ -99,9 +95,8 @@ func TestLateInPieces(t *testing.T) {
 			Measurement: Limits{Time: time.Second}, Portable: true,
 		}, c)
 		assert.OK(t, err)
-		if res.Measurement.Acked != uint64(events) || late > 0 {
-			t.Errorf("%d acked, %d sent late; want %d, 0", res.Measurement.Acked, late, events)
-		}
-		assert.Equal(t, c.most, leastAtOnce, "at most were fired and not written")
+		assert.True(t, res.Measurement.Acked == uint64(events) && late <= 0,
+			"%d acked, %d sent late; want %d, 0", res.Measurement.Acked, late, events)
+		assert.Equal(t, c.most, leastAtOnce, "most that were fired and not written")
 	})
 }

@@ -79,12 +79,10 @@ func fireStage(t *testing.T, plan Plan, stage StagePlan, of *fakeFollower, targe
 	plan.Portable = true
 	s := NewStage(stage, of, &plan)
 	plan.Completed = func() { s.CatchUp(time.Second, nil) }
-	r, err := New(plan, target)
-	assert.OK(t, err)
+	r := assert.Value(New(plan, target))(t)
 	s.Start(r)
 	r.Start()
-	res, err := r.Wait()
-	assert.OK(t, err)
+	res := assert.Value(r.Wait())(t)
 	return res, s.Result(res)
 }
 
@@ -106,9 +104,8 @@ func TestStage(t *testing.T) {
 				plan := Plan{Schedule: Constant(1000), BatchEvents: 1, MaxInFlight: 100, Measurement: Limits{Events: 500}}
 				stage := StagePlan{Name: "read", Delay: delay, Done: func(o, _ *Outcome) { sent = append(sent, o.Done+delay) }}
 				res, got := fireStage(t, plan, stage, of, f)
-				if diff := cmp.Diff(sent, of.began); diff != "" || len(sent) != 450 {
-					t.Errorf("%d reads; when reads began:\n%s", len(sent), diff)
-				}
+				diff := cmp.Diff(sent, of.began)
+				assert.True(t, diff == "" && len(sent) == 450, "%d reads; when reads began:\n%s", len(sent), diff)
 				c := got.Counts
 				if c.Offered != 450 || c.Sent != 450 || c.Acked != 450 || got.Unread+got.Missed != 0 || res.Measurement.Consumed != 450 {
 					t.Errorf("counts %+v, unread %d, missed %d, consumed %d", c, got.Unread, got.Missed, res.Measurement.Consumed)
@@ -120,7 +117,7 @@ func TestStage(t *testing.T) {
 				if h := got.Set.Response; h.Count() != 450 || h.Max() < 30*time.Millisecond || h.Max() > 31*time.Millisecond {
 					t.Errorf("response of reads up to %v, of %d", h.Max(), h.Count())
 				}
-				assert.Equal(t, got.Set.SendDelay.Max(), 0, "reads began late")
+				assert.Equal(t, got.Set.SendDelay.Max(), 0, "reads that began late")
 			})
 		})
 	}
@@ -134,9 +131,8 @@ func TestStageInFlight(t *testing.T) {
 		plan := Plan{Schedule: Constant(1000), BatchEvents: 1, MaxInFlight: 100, Measurement: Limits{Events: 100}}
 		_, got := fireStage(t, plan, StagePlan{MaxInFlight: 2}, of, newFake(Single(), 1, constantly(time.Millisecond)))
 		assert.True(t, of.most == 2 && got.Acked == 100, "%d reads at a time, %d read", of.most, got.Acked)
-		if late, response := got.Set.SendDelay.Max(), got.Set.Response.Max(); late != 0 || response < 300*time.Millisecond {
-			t.Errorf("late %v, response %v", late, response)
-		}
+		late, response := got.Set.SendDelay.Max(), got.Set.Response.Max()
+		assert.True(t, late == 0 && response >= 300*time.Millisecond, "late %v, response %v", late, response)
 	})
 }
 
@@ -179,12 +175,10 @@ func TestStageWaits(t *testing.T) {
 		plan := Plan{Schedule: Constant(1000), BatchEvents: 1, MaxInFlight: 100, Measurement: Limits{Events: 500}}
 		res, got := fireStage(t, plan, StagePlan{MaxInFlight: 5, Queue: 10}, of, newFake(Single(), 1, constantly(time.Millisecond)))
 		m := &res.Measurement
-		if got.Acked != 500 || m.Response.Max() < 400*time.Millisecond {
-			t.Errorf("%d read, response up to %v", got.Acked, m.Response.Max())
-		}
-		if late := m.SendDelay.Max(); late > time.Millisecond {
-			t.Errorf("sent %v late", late)
-		}
+		assert.True(t, got.Acked == 500 && m.Response.Max() >= 400*time.Millisecond,
+			"%d read, response up to %v", got.Acked, m.Response.Max())
+		late := m.SendDelay.Max()
+		assert.True(t, late <= time.Millisecond, "sent %v late", late)
 		if lower := m.Lower.Response; lower != nil && lower.Max() < m.Response.Max()-time.Millisecond {
 			t.Errorf("response up to %v, its lower bound up to %v", m.Response.Max(), lower.Max())
 		}
@@ -200,16 +194,15 @@ func TestStageGivenUp(t *testing.T) {
 		cancel := make(chan struct{})
 		close(cancel)
 		plan.Completed = func() { s.CatchUp(time.Hour, cancel) }
-		r, err := New(plan, newFake(Single(), 1, constantly(time.Millisecond)))
-		assert.OK(t, err)
+		r := assert.Value(New(plan, newFake(Single(), 1, constantly(time.Millisecond))))(t)
 		s.Start(r)
 		r.Start()
-		res, err := r.Wait()
-		assert.OK(t, err)
+		res := assert.Value(r.Wait())(t)
 		time.Sleep(time.Minute)
 		got := s.Result(res)
-		if got.Acked != res.Measurement.Consumed || res.Measurement.EndToEnd.Count() != got.Acked || got.Acked+got.Unknown+got.Unread != 500 || got.Unread == 0 {
-			t.Errorf("%d read, %d consumed, %d end-to-end times, %d without an answer, %d unread", got.Acked, res.Measurement.Consumed, res.Measurement.EndToEnd.Count(), got.Unknown, got.Unread)
-		}
+		assert.True(t, got.Acked == res.Measurement.Consumed && res.Measurement.EndToEnd.Count() == got.Acked &&
+			got.Acked+got.Unknown+got.Unread == 500 && got.Unread > 0,
+			"%d read, %d consumed, %d end-to-end times, %d without an answer, %d unread",
+			got.Acked, res.Measurement.Consumed, res.Measurement.EndToEnd.Count(), got.Unknown, got.Unread)
 	})
 }

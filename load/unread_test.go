@@ -23,12 +23,11 @@ func TestStageUnread(t *testing.T) {
 		res, got := fireStage(t, plan, StagePlan{MaxInFlight: 1}, of, f)
 		m := &res.Measurement
 		unread := 100 - got.Acked // deleted, without a place, stuck, or waiting
-		if m.Unread != unread || m.UnreadAges.Count() != unread || m.EndToEnd.Count() != got.Acked || unread != 23 {
-			t.Errorf("%d unread, %d ages, %d end-to-end times; want 23 and 77", m.Unread, m.UnreadAges.Count(), m.EndToEnd.Count())
-		}
-		if v := measure.Percentiles(m.EndToEnd, m.UnreadAges, []float64{50, 99}); !v[1].AtLeast || v[1].D < time.Second {
-			t.Errorf("p99 is %+v, want a lower bound of a second or more", v[1])
-		}
+		assert.Equal(t, unread, 23, "unread")
+		assert.True(t, m.Unread == unread && m.UnreadAges.Count() == unread && m.EndToEnd.Count() == got.Acked,
+			"%d unread, %d ages, %d end-to-end times; want 23 and 77", m.Unread, m.UnreadAges.Count(), m.EndToEnd.Count())
+		v := measure.Percentiles(m.EndToEnd, m.UnreadAges, []float64{50, 99})
+		assert.True(t, v[1].AtLeast && v[1].D >= time.Second, "p99 is %+v, want a lower bound of a second or more", v[1])
 	})
 }
 
@@ -53,12 +52,12 @@ func TestUnsentOfARoundTrip(t *testing.T) {
 				Schedule: Constant(100), BatchEvents: 1, MaxInFlight: 1, Measurement: Limits{Time: time.Second}, Drain: time.Second,
 				Portable: true, Returns: true, Unanswered: unanswered,
 			}
-			res, err := Fire(t.Context(), plan, newFake(Single(), 1, constantly(time.Hour)))
-			assert.OK(t, err)
+			res := assert.Value(Fire(t.Context(), plan, newFake(Single(), 1, constantly(time.Hour))))(t)
 			m := &res.Measurement
-			if m.Unsent != 99 || m.UnreadAges.Count() != 99 || m.Unread != 0 || (m.Censored.Count() == 100) == unanswered {
-				t.Errorf("%d unsent, %d ages, %d unread, %d without an answer; want 99 of each but unread", m.Unsent, m.UnreadAges.Count(), m.Unread, m.Censored.Count())
-			}
+			assert.Equal(t, m.Censored.Count() == 100, !unanswered, "whether the unanswered event counts")
+			assert.True(t, m.Unsent == 99 && m.UnreadAges.Count() == 99 && m.Unread == 0,
+				"%d unsent, %d ages, %d unread, %d without an answer; want 99 of each but unread",
+				m.Unsent, m.UnreadAges.Count(), m.Unread, m.Censored.Count())
 		})
 	}
 }
@@ -91,8 +90,7 @@ func TestUnreadAge(t *testing.T) {
 				r, err = New(plan, newFake(Single(), 1, constantly(0)))
 				assert.OK(t, err)
 				r.Start()
-				res, err := r.Wait()
-				assert.OK(t, err)
+				res := assert.Value(r.Wait())(t)
 				m = res.Measurement
 			})
 			unread, ages := m.Unread, m.UnreadAges

@@ -128,9 +128,8 @@ func TestKnow(t *testing.T) {
 				}
 				seen[i] = true
 			}
-			if first != wantFirst || fresh != want {
-				t.Fatalf("%d to %d: first %v, %d are new; want %v, %d", from, to, first, fresh, wantFirst, want)
-			}
+			assert.Must(t, first == wantFirst && fresh == want,
+				"%d to %d: first %v, %d are new; want %v, %d", from, to, first, fresh, wantFirst, want)
 			for i := 1; i < len(w.known); i++ {
 				assert.Must(t, w.known[i-1].to <= w.known[i].from, "not in order: %v", w.known)
 			}

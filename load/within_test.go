@@ -59,8 +59,7 @@ func TestPhasesEndWithinIntervals(t *testing.T) {
 // TestStepsMeetWithinIntervals: each step has its own part of the interval in which two of them meet.
 func TestStepsMeetWithinIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shape, err := ParseShape("constant(1k/s):1500ms+constant(3k/s):1500ms")
-		assert.OK(t, err)
+		shape := assert.Value(ParseShape("constant(1k/s):1500ms+constant(3k/s):1500ms"))(t)
 		r := fireTest(t, Plan{Schedule: shape, Steps: shape.(Stepped).Steps(), Measurement: Limits{Time: 3 * time.Second}}, newFake(Single(), 1, constantly(time.Microsecond)))
 		rates := []float64{1000, 1000, 3000, 3000}
 		var got []measure.Interval
@@ -80,10 +79,8 @@ func TestStepsMeetWithinIntervals(t *testing.T) {
 
 // TestTargetRate: the rate of a measurement is the one that was asked for, however many events were due in it.
 func TestTargetRate(t *testing.T) {
-	ramp, err := ParseShape("ramp(100/s,300/s,2s)")
-	assert.OK(t, err)
-	poisson, err := ParseShape("poisson(1k/s)")
-	assert.OK(t, err)
+	ramp := assert.Value(ParseShape("ramp(100/s,300/s,2s)"))(t)
+	poisson := assert.Value(ParseShape("poisson(1k/s)"))(t)
 	for _, tt := range []struct {
 		name string
 		plan Plan
@@ -102,9 +99,8 @@ func TestTargetRate(t *testing.T) {
 				f := newFake(Single(), 1, constantly(time.Millisecond))
 				f.room = 1000
 				r := fireTest(t, tt.plan, f)
-				if d := r.Measurement.Rate - tt.want; d < -1e-6*tt.want || d > 1e-6*tt.want {
-					t.Errorf("target rate %v, want %v", r.Measurement.Rate, tt.want)
-				}
+				d := r.Measurement.Rate - tt.want
+				assert.True(t, d >= -1e-6*tt.want && d <= 1e-6*tt.want, "target rate %v, want %v", r.Measurement.Rate, tt.want)
 			})
 		})
 	}

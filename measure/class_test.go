@@ -15,5 +15,5 @@ func TestClasses(t *testing.T) {
 	b.Merge(a)
 	want := Classes{{"authorization", 5, 1}, {"refused", 2, 2}, {"timeout", 4, 2}}
 	assert.Same(t, b, want)
-	assert.Same(t, a, Classes{{"refused", 2, 2}, {"timeout", 4, 2}}, "%v", "Merge changed its argument:")
+	assert.Same(t, a, Classes{{"refused", 2, 2}, {"timeout", 4, 2}}, "argument of Merge")
 }

@@ -73,10 +73,8 @@ func TestEncodeHDR(t *testing.T) {
 // DecodeHDR decodes what the library encodes.
 func TestDecodeHDROfOthers(t *testing.T) {
 	h := skewed(10_000)
-	b, err := h.ToHDR().Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	assert.OK(t, err)
-	got, err := DecodeHDR(string(b))
-	assert.OK(t, err)
+	b := assert.Value(h.ToHDR().Encode(hdrhistogram.V2CompressedEncodingCookieBase))(t)
+	got := assert.Value(DecodeHDR(string(b)))(t)
 	got.Refine(Summarize(h, nil, nil))
 	if !got.ToHDR().Equals(h.ToHDR()) || got.Percentile(99) != h.Percentile(99) {
 		t.Errorf("got p99 %v, want %v", got.Percentile(99), h.Percentile(99))
@@ -89,12 +87,11 @@ func TestEncodeHDRNothing(t *testing.T) {
 	got, err := DecodeHDR(NewHistogram().EncodeHDR())
 	assert.True(t, err == nil && got.Count() == 0 && got.Max() == 0 && got.Min() == 0, "got %v and %v, want an empty histogram", got, err)
 	got.Record(time.Second)
-	assert.Equal(t, got.Min(), time.Second, "got a minimum")
+	assert.Equal(t, got.Min(), time.Second, "minimum")
 }
 
 func TestRefineIgnoresOthers(t *testing.T) {
-	h, err := DecodeHDR(skewed(100).EncodeHDR())
-	assert.OK(t, err)
+	h := assert.Value(DecodeHDR(skewed(100).EncodeHDR()))(t)
 	before := h.Max()
 	h.Refine(&Summary{Count: 99, Max: 1e9})
 	h.Refine(nil)
@@ -103,17 +100,15 @@ func TestRefineIgnoresOthers(t *testing.T) {
 
 func TestDecodeHDRFaults(t *testing.T) {
 	ref := hdrhistogram.New(1, 1000, 2)
-	other, err := ref.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	assert.OK(t, err)
+	other := assert.Value(ref.Encode(hdrhistogram.V2CompressedEncodingCookieBase))(t)
 	good := skewed(1000).EncodeHDR()
-	tests := []struct{ name, text, want string }{
+	for _, tt := range []struct{ name, text, want string }{
 		{"nothing", "", "not in V2"},
 		{"not base64", "!", "illegal base64"},
 		{"another format", base64.StdEncoding.EncodeToString([]byte("some other text")), "not in V2"},
 		{"truncated", good[:len(good)/8*4], "truncated"},
 		{"another range", string(other), "1 us to 1 h"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h, err := DecodeHDR(tt.text)
 			assert.ErrorHas(t, err, tt.want, "got %v and", h)
@@ -185,8 +180,6 @@ func BenchmarkDecodeHDR(b *testing.B) {
 	text := skewed(100_000).EncodeHDR()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := DecodeHDR(text); err != nil {
-			b.Fatal(err)
-		}
+		assert.Value(DecodeHDR(text))(b)
 	}
 }

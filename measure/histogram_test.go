@@ -62,11 +62,10 @@ func TestPercentileAgainstHDR(t *testing.T) {
 }
 
 func TestRank(t *testing.T) {
-	tests := []struct {
-		name string
-		p    float64
-		n    uint64
-		want uint64
+	for _, tt := range []struct {
+		name    string
+		p       float64
+		n, want uint64
 	}{
 		{"zero percent is the first", 0, 10, 1},
 		{"half of an even number", 50, 10, 5},
@@ -78,11 +77,8 @@ func TestRank(t *testing.T) {
 		{"all", 100, 10, 10},
 		{"more than all", 150, 10, 10},
 		{"not a number", math.NaN(), 10, 1},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, rank(tt.p, tt.n), tt.want, "rank(%v, %d)", tt.p, tt.n)
-		})
+	} {
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, rank(tt.p, tt.n), tt.want, "rank(%v, %d)", tt.p, tt.n) })
 	}
 }
 
@@ -132,12 +128,8 @@ func TestSumOfAWeek(t *testing.T) {
 	const events = 10_000_000 * 7 * 86400
 	h.RecordN(1234567891*time.Nanosecond, events)
 	h.RecordN(1234567893*time.Nanosecond, events)
-	if got, want := h.Mean(), 1234567892*time.Nanosecond; got != want {
-		t.Errorf("mean: got %v, want %v", got, want)
-	}
-	if got, want := h.Count(), uint64(2*events); got != want {
-		t.Errorf("count: got %d, want %d", got, want)
-	}
+	assert.Equal(t, h.Mean(), 1234567892*time.Nanosecond, "mean")
+	assert.Equal(t, h.Count(), uint64(2*events), "count")
 }
 
 func TestOutOfRange(t *testing.T) {
@@ -152,16 +144,13 @@ func TestOutOfRange(t *testing.T) {
 	if h.Below() != 3 || h.Above() != 2 || h.Count() != 7 {
 		t.Errorf("got %d below, %d above of %d; want 3, 2 of 7", h.Below(), h.Above(), h.Count())
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		p    float64
 		want time.Duration
-	}{{1, 0}, {42, Lowest}, {57, Lowest}, {71, Highest}, {72, Over}, {100, Over}}
-	for _, tt := range tests {
+	}{{1, 0}, {42, Lowest}, {57, Lowest}, {71, Highest}, {72, Over}, {100, Over}} {
 		assert.Equal(t, h.Percentile(tt.p), tt.want, "p%v", tt.p)
 	}
-	if got, want := h.Max(), 100*time.Hour; got != want {
-		t.Errorf("max: got %v, want %v", got, want)
-	}
+	assert.Equal(t, h.Max(), 100*time.Hour, "max")
 }
 
 // No matter how observations are divided, merged, compacted or reset, the total is the
@@ -254,28 +243,24 @@ func TestToHDR(t *testing.T) {
 	}
 	h.Record(2 * time.Hour)
 	hdr := h.ToHDR()
-	if got, want := hdr.TotalCount(), int64(h.Count()); got != want {
-		t.Errorf("count: got %d, want %d", got, want)
-	}
+	assert.Equal(t, hdr.TotalCount(), int64(h.Count()), "count")
 	for _, p := range []float64{1, 50, 99, 99.9} {
 		r := float64(rank(p, h.Count())) / float64(h.Count()) * 100
-		if got, want := hdr.ValueAtPercentile(r), int64(h.Percentile(p)/Lowest); got != want {
-			t.Errorf("p%v: got %d us, want %d us", p, got, want)
-		}
+		got, want := hdr.ValueAtPercentile(r), int64(h.Percentile(p)/Lowest)
+		assert.True(t, got == want, "p%v: got %d us, want %d us", p, got, want)
 	}
 }
 
 func TestRecordDoesNotAllocate(t *testing.T) {
 	h := NewHistogram()
 	h.Record(time.Millisecond)
-	if got := testing.AllocsPerRun(100, func() {
+	got := testing.AllocsPerRun(100, func() {
 		h.Record(time.Millisecond)
 		h.RecordN(time.Second, 100)
 		h.RecordSpan(time.Millisecond, 2*time.Millisecond, 2400)
 		h.Reset()
-	}); got != 0 {
-		t.Errorf("got %v allocations, want none", got)
-	}
+	})
+	assert.True(t, got == 0, "got %v allocations, want none", got)
 }
 
 // sample returns typical service times: around 400 us, with a tail.

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // Every percentile of the result is the least of those of the histograms, and its count
@@ -30,9 +32,7 @@ func TestLeastOf(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := LeastOf(tt.hs...)
-			if got.Count() != tt.hs[0].Count() {
-				t.Fatalf("counted %d, want %d", got.Count(), tt.hs[0].Count())
-			}
+			assert.Must(t, got.Count() == tt.hs[0].Count(), "counted %d, want %d", got.Count(), tt.hs[0].Count())
 			mean := tt.hs[0].Mean()
 			for _, p := range []float64{0.1, 1, 10, 50, 90, 99, 99.9, 100} {
 				want := time.Duration(1 << 62)
@@ -47,18 +47,13 @@ func TestLeastOf(t *testing.T) {
 				if len(tt.hs) > 2 {
 					slack = want / 10
 				}
-				if d := (got.Percentile(p) - want).Abs(); d > slack {
-					t.Errorf("p%v is %v, want %v", p, got.Percentile(p), want)
-				}
+				assert.True(t, (got.Percentile(p)-want).Abs() <= slack, "p%v is %v, want %v", p, got.Percentile(p), want)
 			}
-			if d := (got.Mean() - mean).Abs(); d > 1 {
-				t.Errorf("the mean is %v, want %v", got.Mean(), mean)
-			}
+			assert.True(t, (got.Mean()-mean).Abs() <= 1, "the mean is %v, want %v", got.Mean(), mean)
 			again := NewHistogram() // all cells are within the span
 			again.Merge(got)
-			if again.Percentile(99) != got.Percentile(99) || again.Count() != got.Count() {
-				t.Errorf("merged: p99 %v of %d, want %v of %d", again.Percentile(99), again.Count(), got.Percentile(99), got.Count())
-			}
+			assert.True(t, again.Percentile(99) == got.Percentile(99) && again.Count() == got.Count(),
+				"merged: p99 %v of %d, want %v of %d", again.Percentile(99), again.Count(), got.Percentile(99), got.Count())
 		})
 	}
 	if got := LeastOf(nil, NewHistogram()); got.Count() != 0 || got.Percentile(50) != 0 {

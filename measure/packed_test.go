@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"carronade/internal/testkit/assert"
 )
 
 type packedCell struct {
@@ -60,7 +62,7 @@ func TestPackedSize(t *testing.T) {
 	}
 	even := NewHistogram()
 	even.RecordSpan(0, 5*time.Millisecond, 20_000)
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		h    *Histogram
 		most int // bytes
@@ -71,15 +73,12 @@ func TestPackedSize(t *testing.T) {
 		{"200 answers within a millisecond", random(200, func() float64 { return 0.3 + 0.1*rng.ExpFloat64() }), 90},
 		{"20,000 events around a millisecond", random(20_000, func() float64 { return 1 + 0.1*rng.NormFloat64() }), 500},
 		{"20,000 events, a wide tail", random(20_000, func() float64 { return 0.2 + 2*rng.ExpFloat64() }), 2500},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := tt.h.Compact()
 			used := len(unpacked(c.packed))
 			t.Logf("%d cells in %d bytes", used, len(c.packed))
-			if len(c.packed) > tt.most {
-				t.Errorf("%d cells take %d bytes, want at most %d", used, len(c.packed), tt.most)
-			}
+			assert.True(t, len(c.packed) <= tt.most, "%d cells take %d bytes, want at most %d", used, len(c.packed), tt.most)
 		})
 	}
 }

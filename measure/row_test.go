@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // fill sets every field of an interval to something that no other field has.
@@ -46,11 +48,9 @@ func TestRowIsItsInterval(t *testing.T) {
 	empty := Interval{Phase: Measurement, Start: time.Second, End: 2 * time.Second, Set: Set{Response: NewHistogram(), Service: &Histogram{}}}
 	for _, iv := range []Interval{full, empty, {}} {
 		r := newRow(&iv)
-		if got := r.interval(); !reflect.DeepEqual(got, iv) {
-			t.Errorf("got  %+v\nwant %+v", got, iv)
-		}
-		if r.cells != iv.cellBytes() || cap(r.data) != len(r.data) {
-			t.Errorf("%d bytes of cells, want %d; %d bytes in %d", r.cells, iv.cellBytes(), len(r.data), cap(r.data))
-		}
+		got := r.interval()
+		assert.True(t, reflect.DeepEqual(got, iv), "got  %+v\nwant %+v", got, iv)
+		assert.True(t, r.cells == iv.cellBytes() && cap(r.data) == len(r.data),
+			"%d bytes of cells, want %d; %d bytes in %d", r.cells, iv.cellBytes(), len(r.data), cap(r.data))
 	}
 }

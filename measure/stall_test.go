@@ -28,9 +28,8 @@ func TestStallAdd(t *testing.T) {
 			for _, x := range tt.add {
 				s.Add(x[0], x[1])
 			}
-			if diff := cmp.Diff(tt.want, s.Spans); diff != "" || s.Count != tt.count {
-				t.Errorf("%d stalls, want %d (-want +got):\n%s", s.Count, tt.count, diff)
-			}
+			diff := cmp.Diff(tt.want, s.Spans)
+			assert.True(t, diff == "" && s.Count == tt.count, "%d stalls, want %d (-want +got):\n%s", s.Count, tt.count, diff)
 		})
 	}
 }

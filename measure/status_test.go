@@ -17,5 +17,5 @@ func TestStatuses(t *testing.T) {
 	a.Merge(b)
 	want := Statuses{{202, 3, 30}, {400, 1, 1}, {503, 2, 15}}
 	assert.Same(t, a, want)
-	assert.Same(t, b, before, "Merge changed its argument")
+	assert.Same(t, b, before, "argument of Merge")
 }

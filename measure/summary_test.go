@@ -18,7 +18,7 @@ func TestPercentilesCensored(t *testing.T) {
 	unanswered.Record(2 * time.Second)
 	unanswered.Record(3 * time.Second)
 	second := func(n int) time.Duration { return time.Duration(n) * time.Second }
-	tests := []struct {
+	for _, tt := range []struct {
 		name        string
 		h, censored *Histogram
 		want        []Value
@@ -31,12 +31,8 @@ func TestPercentilesCensored(t *testing.T) {
 		{"none answered", NewHistogram(), unanswered, []Value{{99, 2998272 * time.Microsecond, true}, {50, second(2), true}}},
 		{"only ages", nil, unanswered, []Value{{99, 2998272 * time.Microsecond, true}, {50, second(2), true}}},
 		{"nothing", nil, nil, []Value{{P: 99}, {P: 50}}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := Percentiles(tt.h, tt.censored, []float64{99, 50})
-			assert.Same(t, got, tt.want)
-		})
+	} {
+		t.Run(tt.name, func(t *testing.T) { assert.Same(t, Percentiles(tt.h, tt.censored, []float64{99, 50}), tt.want) })
 	}
 }
 
@@ -87,10 +83,9 @@ func TestOneWithoutAnAnswer(t *testing.T) {
 // stored are summaries as older programs wrote them, with one number for the smallest
 // age and the first lower bound, and how they are decoded.
 var stored = []struct {
-	name string
-	text string
-	ages float64 // the smallest, in us
-	from float64 // the first percentile that is a lower bound
+	name, text string
+	ages       float64 // the smallest, in us
+	from       float64 // the first percentile that is a lower bound
 }{
 	{"bounds", `{"count":95,"mean_us":106,"min_us":100,"p50_us":100,"p90_us":100,"p95_us":200,"p99_us":300,"p999_us":300,"p9999_us":300,"max_us":200,"below_range":0,"above_range":0,"censored":2,"at_least_from_us":200}`, 200, 95},
 	{"ages beyond all", `{"count":3,"mean_us":100,"min_us":100,"p50_us":100,"p90_us":100,"max_us":100,"below_range":0,"above_range":0,"censored":1,"at_least_from_us":5000}`, 5000, 0},
@@ -103,13 +98,10 @@ func TestOlderSummary(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var s Summary
 			assert.OK(t, json.Unmarshal([]byte(tt.text), &s))
-			if s.CensoredMin != tt.ages || s.AtLeastFrom != tt.from {
-				t.Errorf("the smallest age is %v us, bounds are from p%v on; want %v, %v", s.CensoredMin, s.AtLeastFrom, tt.ages, tt.from)
-			}
+			assert.True(t, s.CensoredMin == tt.ages && s.AtLeastFrom == tt.from,
+				"the smallest age is %v us, bounds are from p%v on; want %v, %v", s.CensoredMin, s.AtLeastFrom, tt.ages, tt.from)
 			for _, v := range s.Percentiles {
-				if want := tt.from > 0 && v.P >= tt.from; v.AtLeast != want {
-					t.Errorf("p%v: AtLeast is %v", v.P, v.AtLeast)
-				}
+				assert.Equal(t, v.AtLeast, tt.from > 0 && v.P >= tt.from, "p%v: AtLeast", v.P)
 			}
 		})
 	}
@@ -143,14 +135,12 @@ func TestExtremesOfEventsWithoutAnswer(t *testing.T) {
 				ages.RecordN(age, tt.each)
 			}
 			s := Summarize(h, ages, nil)
-			text, err := json.Marshal(s)
-			assert.OK(t, err)
+			text := assert.Value(json.Marshal(s))(t)
 			var fields map[string]any
 			assert.OK(t, json.Unmarshal(text, &fields))
 			delete(fields, "censored_mean_us")
 			delete(fields, "censored_max_us")
-			lacking, err := json.Marshal(fields)
-			assert.OK(t, err)
+			lacking := assert.Value(json.Marshal(fields))(t)
 			var back, older Summary
 			assert.OK(t, errors.Join(json.Unmarshal(text, &back), json.Unmarshal(lacking, &older)))
 			for _, c := range []struct {
@@ -167,9 +157,8 @@ func TestExtremesOfEventsWithoutAnswer(t *testing.T) {
 			}
 		})
 	}
-	if _, ok := Summarize(NewHistogram(), nil, nil).Largest(); ok {
-		t.Error("nothing has a maximum")
-	}
+	_, ok := Summarize(NewHistogram(), nil, nil).Largest()
+	assert.True(t, !ok, "nothing has a maximum")
 }
 
 // TestOlderReaders: an older program takes all percentiles from at_least_from_us on for
@@ -192,17 +181,14 @@ func TestOlderReaders(t *testing.T) {
 			}
 			ages.RecordN(tt.age, tt.n)
 			s := Summarize(h, ages, nil)
-			text, err := json.Marshal(s)
-			assert.OK(t, err)
+			text := assert.Value(json.Marshal(s))(t)
 			var old map[string]float64
 			assert.OK(t, json.Unmarshal(text, &old))
-			if got, want := old["at_least_from_us"], Micros(tt.age); got != want {
-				t.Errorf("bounds are from %v us on, the smallest age is %v us", got, want)
-			}
+			got, want := old["at_least_from_us"], Micros(tt.age)
+			assert.True(t, got == want, "bounds are from %v us on, the smallest age is %v us", got, want)
 			for _, v := range s.Percentiles {
-				if least := old[percentileKey(v.P)] >= old["at_least_from_us"]; v.AtLeast && !least {
-					t.Errorf("p%v is a lower bound, but an older program takes it as known", v.P)
-				}
+				least := old[percentileKey(v.P)] >= old["at_least_from_us"]
+				assert.True(t, !v.AtLeast || least, "p%v is a lower bound, but an older program takes it as known", v.P)
 			}
 		})
 	}
@@ -240,7 +226,7 @@ func TestSummaryJSON(t *testing.T) {
 	h.RecordN(2*time.Millisecond, 90)
 	h.RecordN(500*time.Nanosecond, 5)
 	ages.RecordN(5*time.Second, 5)
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		summary *Summary
 		want    string
@@ -248,23 +234,19 @@ func TestSummaryJSON(t *testing.T) {
 		{name: "whole", summary: Summarize(h, ages, []float64{25, 0.1, 99.5, 50, 100}), want: `{"count":995,"mean_us":182.264,"min_us":0.5,"p0_1_us":1,"p25_us":2,"p50_us":2,"p90_us":2,"p95_us":2000,"p99_us":2000,"p995_us":2000,"p999_us":5000000,"p9999_us":5000000,"p100_us":5000000,"max_us":2000,"below_range":5,"above_range":0,"censored":5,"at_least_from_us":5000000,"at_least_from_p":99.9,"censored_mean_us":5000000,"censored_max_us":5000000}`},
 		{name: "nothing counted", summary: Summarize(NewHistogram(), nil, nil), want: `{"count":0,"mean_us":null,"min_us":null,"p50_us":null,"p90_us":null,"p95_us":null,"p99_us":null,"p999_us":null,"p9999_us":null,"max_us":null,"below_range":0,"above_range":0,"censored":0,"at_least_from_us":null,"at_least_from_p":null,"censored_mean_us":null,"censored_max_us":null}`},
 		{name: "nil", summary: Summarize(nil, nil, nil), want: `null`},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := json.Marshal(tt.summary)
-			assert.OK(t, err)
+			got := assert.Value(json.Marshal(tt.summary))(t)
 			assert.Same(t, string(got), tt.want)
 			var back *Summary
 			assert.OK(t, json.Unmarshal(got, &back))
-			again, err := json.Marshal(back)
-			assert.OK(t, err)
-			assert.Same(t, string(again), string(got), "read back and written")
+			assert.Same(t, string(assert.Value(json.Marshal(back))(t)), string(got), "read back and written")
 		})
 	}
 }
 
 func TestPercentileKey(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		p    float64
 		want string
 	}{
@@ -276,17 +258,14 @@ func TestPercentileKey(t *testing.T) {
 		{55, "p55_us"},
 		{0.01, "p0_01_us"},
 		{100, "p100_us"},
-	}
-	for _, tt := range tests {
+	} {
 		assert.Equal(t, percentileKey(tt.p), tt.want, "percentileKey(%v)", tt.p)
-		if got, ok := parsePercentileKey(tt.want); !ok || got != tt.p {
-			t.Errorf("parsePercentileKey(%q): got %v, %v; want %v", tt.want, got, ok, tt.p)
-		}
+		got, ok := parsePercentileKey(tt.want)
+		assert.True(t, ok && got == tt.p, "parsePercentileKey(%q): got %v, %v; want %v", tt.want, got, ok, tt.p)
 	}
 	for _, key := range []string{"mean_us", "p_us", "p50", "pfoo_us", "p1000000_us_us"} {
-		if got, ok := parsePercentileKey(key); ok {
-			t.Errorf("parsePercentileKey(%q): got %v, want no percentile", key, got)
-		}
+		got, ok := parsePercentileKey(key)
+		assert.True(t, !ok, "parsePercentileKey(%q): got %v, want no percentile", key, got)
 	}
 }
 
@@ -299,8 +278,6 @@ func FuzzSummary(f *testing.F) {
 		if json.NewDecoder(strings.NewReader(text)).Decode(&s) != nil {
 			return
 		}
-		if _, err := json.Marshal(&s); err != nil {
-			t.Errorf("%q was read, but cannot be written: %v", text, err)
-		}
+		assert.Value(json.Marshal(&s))(t, "%q was read, but cannot be written", text)
 	})
 }

@@ -20,9 +20,8 @@ func TestText(t *testing.T) {
 			b.Record(time.Duration(rng.Int64N(int64(time.Second))))
 		}
 		x, y := recoded(t, a), recoded(t, b.Compact())
-		if !x.Equal(a) || !y.Equal(b) || x.Mean() != a.Mean() || x.Min() != a.Min() || x.Max() != a.Max() {
-			t.Fatalf("decoded %v, want %v", x, a)
-		}
+		assert.Must(t, x.Equal(a) && y.Equal(b) && x.Mean() == a.Mean() && x.Min() == a.Min() && x.Max() == a.Max(),
+			"decoded %v, want %v", x, a)
 		a.Merge(b)
 		if x.Merge(y); !x.Equal(a) || x.Sum() != a.Sum() || x.Below() != a.Below() || x.Above() != a.Above() {
 			t.Fatalf("the sum of decoded ones is %v, want %v", x, a)
@@ -32,8 +31,7 @@ func TestText(t *testing.T) {
 
 func recoded(t *testing.T, h *Histogram) *Histogram {
 	t.Helper()
-	text, err := json.Marshal(Set{Response: h})
-	assert.OK(t, err)
+	text := assert.Value(json.Marshal(Set{Response: h}))(t)
 	var s Set
 	assert.OK(t, json.Unmarshal(text, &s))
 	assert.Must(t, s.Service == nil, "a missing histogram exists after decoding")

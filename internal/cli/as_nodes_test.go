@@ -13,9 +13,7 @@ func TestUnusable(t *testing.T) {
 	fine := fleet.Info{Name: "a", Version: fleetVersion()}
 	busy := fleet.Info{Name: "b", Version: fleetVersion(), Busy: "7"}
 	old := fleet.Info{Name: "c", Version: "0"}
-	if err := unusable([]fleet.Info{fine}); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, unusable([]fleet.Info{fine}))
 	var got []string
 	for _, err := range splitErrors(unusable([]fleet.Info{busy, fine, old})) {
 		got = append(got, err.Error()+" | "+hintOf(err))

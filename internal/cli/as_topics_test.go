@@ -8,6 +8,7 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 )
 
 // The job of a load on topics has the number of operations, if there is one.
@@ -26,9 +27,8 @@ func TestTopicsJob(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			job := topicsJob(&tt.load)
-			if job.Count != tt.want || job.Op != tt.load.Op || job.For != tt.load.For || job.Partitions != 0 {
-				t.Errorf("got %+v, want a count of %d", job, tt.want)
-			}
+			assert.True(t, job.Count == tt.want && job.Op == tt.load.Op && job.For == tt.load.For && job.Partitions == 0,
+				"got %+v, want a count of %d", job, tt.want)
 		})
 	}
 }

@@ -22,20 +22,17 @@ func TestCalibrationFor(t *testing.T) {
 		for i := 0; i < len(settings); i += 2 {
 			d.Add(settings[i], "the test's "+settings[i], settings[i+1])
 		}
-		w, err := workload.Resolve(s.Kinds, &d, nil)
-		assert.OK(t, err)
+		w := assert.Value(workload.Resolve(s.Kinds, &d, nil))(t)
 		return w
 	}
 	const kafka, riemann, apm = "kafka://127.0.0.1:9092/t", "riemann://127.0.0.1", "apm+http://127.0.0.1"
-	if got := s.calibrationFor(workloadOf("target", kafka), 100); got != nil {
-		t.Fatalf("without a calibration: got %+v", got)
-	}
+	got := s.calibrationFor(workloadOf("target", kafka), 100)
+	assert.Must(t, got == nil, "without a calibration: got %+v", got)
 	keep := func(processors int, host string, c report.Calibration) {
 		t.Helper()
 		c.Version = "v"
-		if _, err := keepCalibration(&calibration{Schema: calibrationSchema, Host: host, Processors: processors, Calibration: c}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := keepCalibration(&calibration{Schema: calibrationSchema, Host: host, Processors: processors, Calibration: c})
+		assert.OK(t, err)
 	}
 	for i, c := range []report.Calibration{
 		{EventBytes: 100, NullPerS: 1}, // of an older program
@@ -50,12 +47,11 @@ func TestCalibrationFor(t *testing.T) {
 	keep(load.Processors(), hostName()+".other", report.Calibration{EventBytes: 501, Target: "kafka", Clients: 2})
 
 	for _, tt := range []struct {
-		name      string
-		of        *workload.Workload
-		bytes     float64
-		wantBytes float64
-		clients   int
-		instead   string
+		name             string
+		of               *workload.Workload
+		bytes, wantBytes float64
+		clients          int
+		instead          string
 	}{
 		{"the default", workloadOf("target", kafka), 100, 100, 0, ""},
 		{"a quarter larger", workloadOf("target", kafka, "size", "125"), 125, 100, 0, ""},
@@ -71,9 +67,9 @@ func TestCalibrationFor(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := s.calibrationFor(tt.of, tt.bytes)
 			assert.Must(t, got != nil, "got none")
-			if got.EventBytes != tt.wantBytes || got.Clients != tt.clients || got.Instead != tt.instead {
-				t.Errorf("got %.0f bytes, %d clients, instead %q; want %.0f, %d, %q", got.EventBytes, got.Clients, got.Instead, tt.wantBytes, tt.clients, tt.instead)
-			}
+			assert.True(t, got.EventBytes == tt.wantBytes && got.Clients == tt.clients && got.Instead == tt.instead,
+				"got %.0f bytes, %d clients, instead %q; want %.0f, %d, %q",
+				got.EventBytes, got.Clients, got.Instead, tt.wantBytes, tt.clients, tt.instead)
 		})
 	}
 	if got := keptCalibrations(); len(got) != 4 || !got[0].isDefault() || got[1].Target != "riemann" {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 )
 
@@ -19,9 +20,8 @@ func TestCalled(t *testing.T) {
 		{"./bin/kafka-run-class.sh org.apache.kafka.tools.ProducerPerformance --topic t", "as org.apache.kafka.tools.ProducerPerformance --topic t"},
 		{"kafka-run-class", "as"},
 	} {
-		if got := called(strings.Fields(tt.args)); !slices.Equal(got, strings.Fields(tt.want)) {
-			t.Errorf("%q is %q, want %q", tt.args, got, tt.want)
-		}
+		got := called(strings.Fields(tt.args))
+		assert.True(t, slices.Equal(got, strings.Fields(tt.want)), "%q is %q, want %q", tt.args, got, tt.want)
 	}
 }
 
@@ -30,7 +30,6 @@ func TestCalled(t *testing.T) {
 func TestNewWarnings(t *testing.T) {
 	w := &workload.Workload{Warnings: []string{"early"}}
 	d := &report.Document{Warnings: []string{"early", "late"}}
-	if got := newWarnings(w, d); !slices.Equal(got, []string{"late"}) || len(d.Warnings) != 2 {
-		t.Errorf("got %q of %q", got, d.Warnings)
-	}
+	got := newWarnings(w, d)
+	assert.True(t, slices.Equal(got, []string{"late"}) && len(d.Warnings) == 2, "got %q of %q", got, d.Warnings)
 }

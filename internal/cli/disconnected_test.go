@@ -26,7 +26,7 @@ func TestUnknownIsNotRefused(t *testing.T) {
 			server, err := standin.Spawn(t.Context(), carronade(t), tt.name, "--listen", "127.0.0.1:0", "--delay", "300ms")
 			assert.OK(t, err)
 			t.Cleanup(func() { _ = server.Stop() })
-			args := []string{"run", strings.Replace(tt.url, "ADDR", server.Addr(), 1), "--rate", "1k/s", "--for", "5s", "--request-timeout", "1s", "--no-store", "--json"}
+			args := []string{"run", strings.Replace(tt.url, "ADDR", server.Addr(), 1), "--rate", "1k/s", "--for", "10s", "--request-timeout", "3s", "--no-store", "--json"}
 			if tt.name == "kafka" {
 				args = append(args, "--create-topic", "auto")
 			}
@@ -43,16 +43,13 @@ func TestUnknownIsNotRefused(t *testing.T) {
 					} `json:"totals"`
 				} `json:"phases"`
 			}
-			if err := json.Unmarshal(p.out.Bytes(), &d); err != nil {
-				t.Fatalf("%v\n%s\n%s", err, p.out.String(), p.said.String())
-			}
+			assert.OK(t, json.Unmarshal(p.out.Bytes(), &d), "%s\n%s", p.out.String(), p.said.String())
 			var failed, unknown uint64
 			for _, ph := range d.Phases {
 				failed, unknown = failed+ph.Totals.Failed, unknown+ph.Totals.Unknown
 			}
-			if failed == 0 || unknown == 0 || d.Classes["refused"] != failed || d.Classes["disconnected"] != unknown {
-				t.Errorf("%d failed and %d unknown, by class %v; want those refused and these disconnected", failed, unknown, d.Classes)
-			}
+			assert.True(t, failed > 0 && unknown > 0 && d.Classes["refused"] == failed && d.Classes["disconnected"] == unknown,
+				"%d failed and %d unknown, by class %v; want those refused and these disconnected", failed, unknown, d.Classes)
 		})
 	}
 }

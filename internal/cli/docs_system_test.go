@@ -65,11 +65,9 @@ func exampleRepository(t *testing.T, dir string, swap *strings.Replacer) {
 	}
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"commit", "-qm", "a server"}, {"branch", "trace-apm-server"}} {
 		cmd := exec.Command(testkit.Program(t, "git"), append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		assert.Must(t, err == nil, "git %v: %v\n%s", args, err, out)
 	}
-	if out, err := exec.Command(testkit.Program(t, "make"), "-C", dir).CombinedOutput(); err != nil {
-		t.Fatalf("make: %v\n%s", err, out)
-	}
+	out, err := exec.Command(testkit.Program(t, "make"), "-C", dir).CombinedOutput()
+	assert.Must(t, err == nil, "make: %v\n%s", err, out)
 }

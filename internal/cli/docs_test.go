@@ -88,8 +88,7 @@ func addresses(t *testing.T, text string) []string {
 			free := freeAddress(t)
 			args = append(s.args[:len(s.args):len(s.args)], "--listen", free, "--udp", free)
 		}
-		c, err := standin.Spawn(t.Context(), carronade(t), args...)
-		assert.OK(t, err)
+		c := assert.Value(standin.Spawn(t.Context(), carronade(t), args...))(t)
 		t.Cleanup(func() { _ = c.Stop() })
 		pairs = append(pairs, s.addr, c.Addr())
 	}
@@ -117,13 +116,11 @@ func startTeam(t *testing.T, dir string) []string {
 	t.Helper()
 	cmd := exec.Command(carronade(t), "serve", "--text-port", "0", "--http-port", "0")
 	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir+"/data")
-	out, err := cmd.StdoutPipe()
-	assert.OK(t, err)
+	out := assert.Value(cmd.StdoutPipe())(t)
 	assert.OK(t, cmd.Start())
 	t.Cleanup(func() {
-		if err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()); err != nil {
-			t.Error(err)
-		}
+		err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait())
+		assert.True(t, err == nil, "%v", err)
 	})
 	var pairs []string
 	lines := bufio.NewScanner(out)
@@ -141,13 +138,11 @@ func startNode(t *testing.T, dir string) []string {
 	t.Helper()
 	cmd := exec.Command(carronade(t), "as", "mongoose", "--run-node", "--load-step-node-port=0", "--run-port=0")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_DATA_HOME="+dir+"/data", "HOME="+dir)
-	out, err := cmd.StdoutPipe()
-	assert.OK(t, err)
+	out := assert.Value(cmd.StdoutPipe())(t)
 	assert.OK(t, cmd.Start())
 	t.Cleanup(func() {
-		if err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()); err != nil {
-			t.Error(err)
-		}
+		err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait())
+		assert.True(t, err == nil, "%v", err)
 	})
 	lines := bufio.NewScanner(out)
 	assert.Must(t, lines.Scan(), "the node does not listen")
@@ -172,9 +167,8 @@ func (e *example) startMember(t *testing.T, dir string) (end func()) {
 	cmd.Stderr = &words
 	assert.OK(t, cmd.Start())
 	end = func() {
-		if err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()); err != nil {
-			t.Errorf("%s: %v\n%s", e.command, err, words.String())
-		}
+		err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait())
+		assert.True(t, err == nil, "%s: %v\n%s", e.command, err, words.String())
 	}
 	for range 200 {
 		status := exec.Command(carronade(t), "fleet", "status")
@@ -191,8 +185,7 @@ func (e *example) startMember(t *testing.T, dir string) (end func()) {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 20 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		assert.OK(t, err)
+		l := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 		p, err := net.ListenPacket("udp", l.Addr().String())
 		l.Close()
 		if err == nil {
@@ -217,8 +210,7 @@ func TestExamplesOfDocumentsRun(t *testing.T) {
 	}
 	var list []document
 	for _, path := range documents(t) {
-		data, err := os.ReadFile(path)
-		assert.OK(t, err)
+		data := assert.Value(os.ReadFile(path))(t)
 		if blocks := examples(string(data)); len(blocks) > 0 {
 			list = append(list, document{path, string(data), blocks})
 		}
@@ -261,8 +253,7 @@ func TestExamplesOfDocumentsRun(t *testing.T) {
 func carronade(t testing.TB) string {
 	t.Helper()
 	testkit.Need(t, "minutes: it runs the program")
-	exe, err := exec.LookPath("carronade")
-	assert.OK(t, err)
+	exe := assert.Value(exec.LookPath("carronade"))(t)
 	return exe
 }
 
@@ -358,9 +349,8 @@ func (e *example) check(t *testing.T, dir string, swap *strings.Replacer) {
 	if want := labels(e.want); len(want) > 0 {
 		got := labels(strings.Split(out.String(), "\n"))
 		for _, l := range want {
-			if !slices.Contains(got, l) {
-				t.Errorf("line %d: %s: its report has no row %q:\n%s", e.line, e.command, l, out.String())
-			}
+			assert.True(t, slices.Contains(got, l),
+				"line %d: %s: its report has no row %q:\n%s", e.line, e.command, l, out.String())
 		}
 		return
 	}
@@ -432,8 +422,7 @@ func matches(want, got []string) bool {
 // In docs/reports.md every command is an example that is run, and every file is
 // created.
 func TestEveryCommandOfReportsRuns(t *testing.T) {
-	data, err := os.ReadFile(root + "/docs/reports.md")
-	assert.OK(t, err)
+	data := assert.Value(os.ReadFile(root + "/docs/reports.md"))(t)
 	fence, inFile := "", false
 	for i, line := range strings.Split(string(data), "\n") {
 		switch {
@@ -477,8 +466,7 @@ func TestMatchesCanFail(t *testing.T) {
 func TestEverySettingIsDocumented(t *testing.T) {
 	texts := make(map[string]string)
 	for _, path := range documents(t) {
-		data, err := os.ReadFile(path)
-		assert.OK(t, err)
+		data := assert.Value(os.ReadFile(path))(t)
 		texts[path] = string(data)
 	}
 	parts := map[string]string{
@@ -512,7 +500,7 @@ func TestEverySettingIsDocumented(t *testing.T) {
 			}
 			texts[path] = before + begin + want + end + after
 		}
-		assert.Equal(t, found, 1, "documents have the marks of %q", name)
+		assert.Equal(t, found, 1, "documents with the marks of %q", name)
 	}
 	if !testkit.Update() {
 		return
@@ -591,17 +579,13 @@ var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 
 // Links between documents lead to existing files.
 func TestLinksOfDocuments(t *testing.T) {
-	decisions, err := filepath.Glob(root + "/docs/decisions/*.md")
-	assert.OK(t, err)
+	decisions := assert.Value(filepath.Glob(root + "/docs/decisions/*.md"))(t)
 	found := 0
 	for _, path := range append(documents(t), decisions...) {
-		data, err := os.ReadFile(path)
-		assert.OK(t, err)
+		data := assert.Value(os.ReadFile(path))(t)
 		for _, m := range link.FindAllStringSubmatch(string(data), -1) {
 			found++
-			if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
-				t.Errorf("%s: the link to %s leads nowhere", path, m[1])
-			}
+			assert.Value(os.Stat(filepath.Join(filepath.Dir(path), m[1])))(t, "%s: the link to %s leads nowhere", path, m[1])
 		}
 	}
 	assert.True(t, found != 0, "no document has a link")

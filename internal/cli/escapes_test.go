@@ -26,6 +26,7 @@ import (
 	"carronade/internal/sandbox"
 	"carronade/internal/serve"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // forms are texts that lead out of the folder of jobs, for what the rules may take for a file, an
@@ -192,14 +193,10 @@ func lines() {
 // alone, with the rules and the system, and with the system alone.
 func TestEscapes(t *testing.T) {
 	t.Parallel()
-	program, err := exec.LookPath("carronade-lines")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := assert.Value(exec.LookPath("carronade-lines"))(t)
 	page, err := os.ReadFile("../../docs/serve.md")
-	if want := fmt.Sprintf("each in %d forms", len(forms)); err != nil || !strings.Contains(string(page), want) {
-		t.Errorf("docs/serve.md says nothing of %q (%v)", want, err)
-	}
+	want := fmt.Sprintf("each in %d forms", len(forms))
+	assert.True(t, err == nil && strings.Contains(string(page), want), "docs/serve.md says nothing of %q (%v)", want, err)
 	every := 73 // has no factor in common with the forms
 	if testkit.Conformance {
 		every = 1
@@ -216,14 +213,10 @@ func TestEscapes(t *testing.T) {
 			dir := t.TempDir()
 			folder, victim := filepath.Join(dir, "files"), filepath.Join(dir, "victim")
 			for _, path := range []string{"files/sub", "files/xy:", "files/elasticsearchy:", "files/elasticsearch:", "files/elasticsearchy:@x", "victim", "data", "tmp"} {
-				if err := os.MkdirAll(filepath.Join(dir, path), 0o700); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, os.MkdirAll(filepath.Join(dir, path), 0o700))
 			}
 			for path, text := range map[string]string{"files/in": "text\n", "files/s.js": "", "victim/secret": secretText + "\n"} {
-				if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600))
 			}
 			for link, to := range map[string]string{"out": "../victim/secret", "dir": "../victim", "nothing": "../victim/made"} {
 				if err := os.Symlink(to, filepath.Join(folder, link)); err != nil {
@@ -239,15 +232,11 @@ func TestEscapes(t *testing.T) {
 				all = slices.DeleteFunc(all, func(a attempt) bool { return rules.Command(pathIn(a.Args), nil) != nil })
 			}
 			for _, name := range []string{canary.addr, "env:" + secretName} { // so that a command with this file ends at once
-				if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, os.Mkdir(filepath.Join(folder, name), 0o700))
 			}
 			before := files(t, victim)
 			in, err := json.Marshal(map[string]any{"Rules": rules, "Confined": walls.confined, "Open": walls.open, "Attempts": all})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			cmd := exec.CommandContext(t.Context(), program)
 			cmd.Dir, cmd.Stdin = folder, bytes.NewReader(in)
 			cmd.Env = []string{"HOME=" + dir, "XDG_DATA_HOME=" + filepath.Join(dir, "data"), "XDG_RUNTIME_DIR=" + filepath.Join(dir, "data"), "TMPDIR=" + filepath.Join(dir, "tmp"), "GODEBUG=multipathtcp=0", "NO_COLOR=1"}
@@ -255,23 +244,15 @@ func TestEscapes(t *testing.T) {
 				cmd.Env = append(cmd.Env, secretName+"="+secretText)
 			}
 			out, err := cmd.CombinedOutput()
-			if err != nil || string(out) != "done\n" {
-				t.Errorf("%v\n%s", err, out)
-			}
-			if diff := cmp.Diff(before, files(t, victim)); diff != "" {
-				t.Errorf("files outside of the folder (-before +after):\n%s", diff)
-			}
+			assert.True(t, err == nil && string(out) == "done\n", "%v\n%s", err, out)
+			assert.NoDiff(t, cmp.Diff(before, files(t, victim)), "files outside of the folder")
 			for name, text := range files(t, folder) {
-				if strings.Contains(text, secretText) {
-					t.Errorf("the file %s has a secret", name)
-				}
+				assert.True(t, !strings.Contains(text, secretText), "the file %s has a secret", name)
 			}
-			if n := canary.accepted.Load(); n > 0 {
-				t.Errorf("%d connections to an address that is not allowed", n)
-			}
-			if got := allowed.text(); strings.Contains(got, secretText) {
-				t.Errorf("the target was sent a secret: %q", got)
-			}
+			n := canary.accepted.Load()
+			assert.True(t, n <= 0, "%d connections to an address that is not allowed", n)
+			got := allowed.text()
+			assert.True(t, !strings.Contains(got, secretText), "the target was sent a secret: %q", got)
 			t.Logf("%d command lines: %d flags and arguments in %d forms each, one of %d of them", len(all), flags, len(forms), every)
 		})
 	}
@@ -299,9 +280,7 @@ func files(t *testing.T, folder string) map[string]string {
 		found[path] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return maps.Clone(found)
 }
 
@@ -315,10 +294,7 @@ type listener struct {
 
 func listen(t *testing.T) *listener {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	to := &listener{addr: l.Addr().String()}
 	go func() {

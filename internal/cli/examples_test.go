@@ -25,9 +25,7 @@ func TestExampleWorkloads(t *testing.T) {
 		docs, err := workload.ReadFile(path)
 		assert.True(t, err == nil, "%v", err)
 		for _, doc := range docs {
-			if _, err := workload.Resolve(cli.Kinds(), nil, doc); err != nil {
-				t.Errorf("%s: %v", path, err)
-			}
+			assert.Value(workload.Resolve(cli.Kinds(), nil, doc))(t, "%s", path)
 		}
 	}
 }
@@ -36,10 +34,8 @@ func TestExampleWorkloads(t *testing.T) {
 // each size is consumed as it was produced. Its own trial, with fewer events, runs.
 func TestExampleSeries(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../examples/workloads/series.yaml")
-	assert.OK(t, err)
-	docs, err := workload.Read("series.yaml", bytes.NewReader(text))
-	assert.OK(t, err)
+	text := assert.Value(os.ReadFile("../../examples/workloads/series.yaml"))(t)
+	docs := assert.Value(workload.Read("series.yaml", bytes.NewReader(text)))(t)
 	type step struct {
 		op    string
 		count uint64
@@ -47,8 +43,7 @@ func TestExampleSeries(t *testing.T) {
 	var got []step
 	topics := map[string][]string{}
 	for _, doc := range docs {
-		w, err := workload.Resolve(cli.Kinds(), nil, doc)
-		assert.OK(t, err)
+		w := assert.Value(workload.Resolve(cli.Kinds(), nil, doc))(t)
 		got = append(got, step{w.Op, w.Count("count")})
 		topics[w.Target()] = append(topics[w.Target()], w.Op)
 	}
@@ -56,7 +51,7 @@ func TestExampleSeries(t *testing.T) {
 		{"produce", 1e4}, {"consume", 1e4}, {"produce", 1e7}, {"consume", 1e7}, {"produce", 1e8}, {"consume", 1e8},
 	}
 	assert.NoDiff(t, cmp.Diff(want, got, cmp.AllowUnexported(step{})))
-	assert.Equal(t, len(topics), 3, "topics are %v, want one for each size", topics)
+	assert.Equal(t, len(topics), 3, "topics, of which each size has one: %v", topics)
 
 	const trial = "carronade run -f series.yaml --count 10k --label series=trial"
 	assert.True(t, bytes.Contains(text, []byte("#   "+trial+"\n")), "the file does not have %q", trial)
@@ -67,12 +62,10 @@ func TestExampleSeries(t *testing.T) {
 	c := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(trial, "carronade", carronade(t), 1)+" --json-file report.json")
 	c.Dir = dir
 	c.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "CARRONADE_TEST_UNTRUSTED=none")
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v:\n%s", err, out)
-	}
+	out, err := c.CombinedOutput()
+	assert.Must(t, err == nil, "%v:\n%s", err, out)
 	for i, s := range want {
-		data, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("report.%d.json", i+1)))
-		assert.OK(t, err)
+		data := assert.Value(os.ReadFile(filepath.Join(dir, fmt.Sprintf("report.%d.json", i+1))))(t)
 		var d struct {
 			Op     string
 			Totals struct{ Acked, Consumed uint64 }

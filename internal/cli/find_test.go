@@ -58,9 +58,7 @@ func startFind(t *testing.T, flags ...string) (p *process, server *standin.Child
 
 func (p *process) answer(t *testing.T) (a answer) {
 	t.Helper()
-	if err := json.Unmarshal(p.out.Bytes(), &a); err != nil {
-		t.Fatalf("%v\n%s\n%s", err, p.out.String(), p.said.String())
-	}
+	assert.OK(t, json.Unmarshal(p.out.Bytes(), &a), "%s\n%s", p.out.String(), p.said.String())
 	assert.True(t, a.Schema == "carronade.find/1" && len(a.Limits) == 1 && a.Limits[0] == "p99 < 20 ms", "got %+v", a)
 	return a
 }
@@ -105,9 +103,8 @@ func TestFind(t *testing.T) {
 		if probe := one.Role == "probe"; probe && (i > 0 && a.Trials[i-1].Role != "probe" || one.Verdict != nil) || !probe && one.Rate <= 0 {
 			t.Errorf("trial %d: got %+v", i+1, one)
 		}
-		if judged := one.Role == "search" || one.Role == "confirm"; judged && one.Verdict == nil {
-			t.Errorf("trial %d is not judged: %+v", i+1, one)
-		}
+		judged := one.Role == "search" || one.Role == "confirm"
+		assert.True(t, !judged || one.Verdict != nil, "trial %d is not judged: %+v", i+1, one)
 	}
 	compareTrials(t, store, &a)
 }
@@ -118,9 +115,7 @@ func TestFindInterrupted(t *testing.T) {
 	p, _, store, _ := startFind(t, longSearch...)
 	p.until(t, "trial 2")
 	p.interrupt(t)
-	if got := p.end(t); got != 130 {
-		t.Errorf("exit code: got %d, want 130; it said:\n%s", got, p.said.String())
-	}
+	p.exits(t, 130)
 	a := p.answer(t)
 	assert.True(t, a.Ending == "stopped" && a.Why == "interrupted" && len(a.Trials) != 0, "got %+v", a)
 	compareTrials(t, store, &a)
@@ -132,9 +127,7 @@ func TestFindOfASystemThatDies(t *testing.T) {
 	p, server, _, _ := startFind(t, longSearch...)
 	p.until(t, "trial 2")
 	assert.OK(t, server.Stop())
-	if got := p.end(t); got != 2 {
-		t.Errorf("exit code: got %d, want 2; it said:\n%s", got, p.said.String())
-	}
+	p.exits(t, 2)
 	// It may stop before a trial connects, or while one does.
 	if a := p.answer(t); a.Ending != "died" || !strings.Contains(a.Why, "refused") && !strings.Contains(a.Why, "EOF") {
 		t.Errorf("got %+v", a)
@@ -158,13 +151,9 @@ func TestFindResumed(t *testing.T) {
 			p.until(t, "trial ")
 		}
 		p.interrupt(t)
-		if got := p.end(t); got != 130 {
-			t.Fatalf("exit code: got %d, want 130; it said:\n%s", got, p.said.String())
-		}
+		p.exits(t, 130)
 		a := p.answer(t)
-		if a.ID != id {
-			t.Errorf("got %+v; it said:\n%s", a, p.said.String())
-		}
+		assert.True(t, a.ID == id, "got %+v; it said:\n%s", a, p.said.String())
 		compareTrials(t, store, &a)
 		return a
 	}
@@ -172,18 +161,13 @@ func TestFindResumed(t *testing.T) {
 	replayed := resume(1)
 	assert.Must(t, len(lived.Trials) >= 2 && len(replayed.Trials) >= len(lived.Trials), "got %+v\nand %+v", lived, replayed)
 	for i := range lived.Trials {
-		if a, b := lived.Trials[i], replayed.Trials[i]; !reflect.DeepEqual(a, b) {
-			t.Errorf("trial %d: got %+v\nreplayed %+v", i+1, a, b)
-		}
+		a, b := lived.Trials[i], replayed.Trials[i]
+		assert.True(t, reflect.DeepEqual(a, b), "trial %d: got %+v\nreplayed %+v", i+1, a, b)
 	}
 	p = again("--resume", id, "--gzip", "5")
-	if got := p.end(t); got != 2 || !strings.Contains(p.said.String(), "has another gzip") {
-		t.Errorf("exit code %d; it said:\n%s", got, p.said.String())
-	}
+	p.exits(t, 2, "has another gzip")
 	p = again("--resume", "12345678")
-	if got := p.end(t); got != 2 || !strings.Contains(p.said.String(), `no trials of a search "12345678"`) {
-		t.Errorf("exit code %d; it said:\n%s", got, p.said.String())
-	}
+	p.exits(t, 2, `no trials of a search "12345678"`)
 }
 
 // searchID is the id of the search whose trials are in a store.
@@ -231,9 +215,8 @@ func TestOtherSearchesResumed(t *testing.T) {
 			if got := p.end(t); got != 130 || !regexp.MustCompile(tt.says).MatchString(p.said.String()) || !strings.Contains(p.said.String(), "the same command with --resume "+id) {
 				t.Errorf("exit code %d; it printed:\n%s\nand said:\n%s", got, p.out.String(), p.said.String())
 			}
-			if first := regexp.MustCompile(`trial (\d+)`).FindStringSubmatch(p.said.String()); first == nil || first[1] == "1" {
-				t.Errorf("it began anew:\n%s", p.said.String())
-			}
+			first := regexp.MustCompile(`trial (\d+)`).FindStringSubmatch(p.said.String())
+			assert.True(t, first != nil && first[1] != "1", "it began anew:\n%s", p.said.String())
 		})
 	}
 }
@@ -242,7 +225,7 @@ func TestOtherSearchesResumed(t *testing.T) {
 func TestFindOfOtherTargets(t *testing.T) {
 	t.Parallel()
 	kafka := "kafka://" + spawn(t, "kafka", "--topic", "empty") + "/empty"
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		args []string
 		code int
@@ -259,17 +242,14 @@ func TestFindOfOtherTargets(t *testing.T) {
 		{"a limit on the rate", []string{kafka, "--slo", "throughput>=1k/s"}, 2, []string{"the rate is what is searched for", "--at-least"}},
 		{"a budget that no rate fits", []string{kafka, "--slo", "p99<1s", "--budget", "20s"}, 2, []string{"error: --budget: the budget does not suffice: with these limits a search takes", "hint: give a larger --budget, or a limit on a shorter time"}},
 		{"topics", []string{kafka, "--op", "create"}, 2, []string{"operations on topics have no reports", "carronade topics create"}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, append(append([]string{"find"}, tt.args...), "--store", filepath.Join(t.TempDir(), "reports.db"))...)
 			code := p.end(t)
 			said := strings.Join(strings.Fields(p.out.String()+p.said.String()), " ")
 			for _, want := range tt.says {
-				if !strings.Contains(said, want) {
-					t.Errorf("%q is missing in\n%s%s", want, p.out.String(), p.said.String())
-				}
+				assert.True(t, strings.Contains(said, want), "%q is missing in\n%s%s", want, p.out.String(), p.said.String())
 			}
 			assert.Equal(t, code, tt.code, "exit code")
 		})
@@ -283,9 +263,7 @@ func TestFindOfLosses(t *testing.T) {
 	p := start(t, "find", "kafka://"+server.Addr()+"/t", "--acks", "0", "--slo", "not-found=0", "--from", "2k/s", "--budget", "1m", "--store", filepath.Join(t.TempDir(), "reports.db"), "--json")
 	p.until(t, "trial 2, search: 2 k/s")
 	p.interrupt(t)
-	if got := p.end(t); got != 130 {
-		t.Errorf("exit code: got %d, want 130; it said:\n%s", got, p.said.String())
-	}
+	p.exits(t, 130)
 	var a answer
 	assert.OK(t, json.Unmarshal(p.out.Bytes(), &a))
 	if len(a.Limits) != 1 || a.Limits[0] != "not-found = 0" || len(a.Trials) == 0 || a.Trials[0].Role != "warm-up" || !strings.Contains(p.said.String(), " achieved\nplan: ") {
@@ -313,8 +291,7 @@ func TestUnacknowledged(t *testing.T) {
 		for name, value := range tt.settings {
 			d.Add(name, name, value)
 		}
-		w, err := workload.Resolve(cli.Kinds(), &d, nil)
-		assert.OK(t, err)
+		w := assert.Value(workload.Resolve(cli.Kinds(), &d, nil))(t)
 		assert.Equal(t, w.Unacknowledged(), tt.want, "%v", tt.settings)
 	}
 }

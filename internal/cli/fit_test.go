@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/serve"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -20,13 +21,8 @@ var laptop = target.Room{Memory: 6 << 30, From: "this machine has %s free", File
 func TestFit(t *testing.T) {
 	s := &session{Program: &Program{Kinds: Kinds(), Room: &laptop}}
 	big := filepath.Join(t.TempDir(), "big")
-	f, err := os.Create(big)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Truncate(900 << 20); err != nil {
-		t.Fatal(err)
-	}
+	f := assert.Value(os.Create(big))(t)
+	assert.OK(t, f.Truncate(900<<20))
 	f.Close()
 	for _, tt := range []struct {
 		line, want string // what is refused; "": nothing
@@ -74,11 +70,8 @@ func TestFit(t *testing.T) {
 					d.Add("target", "target", word)
 				}
 			}
-			w, err := workload.Resolve(s.Kinds, &d, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = s.fit(w)
+			w := assert.Value(workload.Resolve(s.Kinds, &d, nil))(t)
+			err := s.fit(w)
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.want)) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
@@ -91,16 +84,10 @@ func TestPricedParts(t *testing.T) {
 	s := &session{Program: &Program{Kinds: Kinds(), Room: &laptop}}
 	for n, fits := range map[string]bool{"1000": true, "3000": false} {
 		docs, err := workload.ParseDocuments("w", []byte("rate: 1/s\nparts:\n  - target: null://\n    name: a\n    clients: "+n+"\n  - target: null://\n    name: b\n    clients: "+n+"\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := workload.Resolve(s.Kinds, nil, docs[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.fit(w); (err == nil) != fits {
-			t.Errorf("%s clients each: %v", n, err)
-		}
+		assert.OK(t, err)
+		w := assert.Value(workload.Resolve(s.Kinds, nil, docs[0]))(t)
+		err = s.fit(w)
+		assert.True(t, (err == nil) == fits, "%s clients each: %v", n, err)
 	}
 }
 
@@ -121,9 +108,7 @@ func TestPricedTopics(t *testing.T) {
 func TestRefusedBeforeAnythingIsMade(t *testing.T) {
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	file := filepath.Join(t.TempDir(), "w.yaml")
-	if err := os.WriteFile(file, []byte("- target: null://\n  for: 1s\n- target: null://\n  for: 1s\n  clients: 1000000\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(file, []byte("- target: null://\n  for: 1s\n- target: null://\n  for: 1s\n  clients: 1000000\n"), 0o600))
 	for _, args := range [][]string{
 		{"run", "null://", "--clients", "1000000"},
 		{"run", "-f", file},
@@ -143,47 +128,31 @@ func TestRefusedBeforeAnythingIsMade(t *testing.T) {
 func TestJobMemory(t *testing.T) {
 	v := serving{parallel: 4, jobMemory: "8GiB"}
 	rules := v.rules("files", "")
-	if rules.Memory != 2<<30 {
-		t.Errorf("a job may take %d bytes", rules.Memory)
-	}
+	assert.True(t, rules.Memory == 2<<30, "a job may take %d bytes", rules.Memory)
 	v = serving{parallel: 1}
-	if got, all := v.rules("files", "").Memory, system.AllMemory(); got != int64(all/2) {
-		t.Errorf("a job may take %d of %d bytes", got, all)
-	}
+	got, all := v.rules("files", "").Memory, system.AllMemory()
+	assert.True(t, got == int64(all/2), "a job may take %d of %d bytes", got, all)
 	for _, text := range []string{"1KiB", "much", "-1"} {
 		v := serving{listen: "127.0.0.1", parallel: 1, jobMemory: text}
-		if err := v.check(); err == nil || !strings.Contains(err.Error(), "--job-memory") {
-			t.Errorf("%q: %v", text, err)
-		}
+		assert.ErrorHas(t, v.check(), "--job-memory", "%q", text)
 	}
 	parallel := &session{Program: &Program{Kinds: Kinds(), Room: &laptop}, rules: &serve.Rules{Memory: 1 << 30}}
 	var doc workload.Document
 	doc.Add("target", "test", "null://")
 	doc.Add("pool", "test", "600MiB")
-	w, err := workload.Resolve(Kinds(), &doc, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := assert.Value(workload.Resolve(Kinds(), &doc, nil))(t)
 	_, free, err := parallel.take(w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := parallel.take(w); err == nil || !strings.Contains(err.Error(), "the other runs of this job leave it") {
-		t.Errorf("a second run at the same time: %v", err)
-	}
+	assert.OK(t, err)
+	_, _, err = parallel.take(w)
+	assert.ErrorHas(t, err, "the other runs of this job leave it", "a second run at the same time")
 	free()
-	if _, _, err := parallel.take(w); err != nil {
-		t.Errorf("a run after it: %v", err)
-	}
-	if err := parallel.fitScript(2 << 30); err == nil || !strings.Contains(err.Error(), "--script-memory 2GiB takes") {
-		t.Errorf("a script: %v", err)
-	}
+	_, _, err = parallel.take(w)
+	assert.OK(t, err, "a run after it")
+	assert.ErrorHas(t, parallel.fitScript(2<<30), "--script-memory 2GiB takes", "a script")
 	s := &session{Program: &Program{Room: &laptop}, rules: &serve.Rules{Memory: 1 << 30}}
-	if r := s.room(); r.Memory != 1<<30 || r.From != "a job of this server may take %s" {
-		t.Errorf("got %+v", r)
-	}
+	r := s.room()
+	assert.True(t, r.Memory == 1<<30 && r.From == "a job of this server may take %s", "got %+v", r)
 	s.rules.Memory = 7 << 30 // more than is free
-	if r := s.room(); r.Memory != laptop.Memory || r.From != laptop.From {
-		t.Errorf("got %+v", r)
-	}
+	r = s.room()
+	assert.True(t, r.Memory == laptop.Memory && r.From == laptop.From, "got %+v", r)
 }

@@ -6,6 +6,7 @@ import (
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
 	"carronade/internal/serve"
+	"carronade/internal/testkit/assert"
 )
 
 // TestManifestTarget checks that agents which may load the default target may also connect to
@@ -18,17 +19,15 @@ func TestManifestTarget(t *testing.T) {
 		"kafka://my-cluster-kafka-bootstrap.elsewhere.svc:9092/orders": false,
 		"my-cluster-kafka-0.my-cluster-kafka-brokers.kafka.svc:9093":   false,
 	} {
-		if err := rules.Address(address); (err == nil) != want {
-			t.Errorf("%s: got %v, want allowed: %v", address, err, want)
-		}
+		err := rules.Address(address)
+		assert.True(t, (err == nil) == want, "%s: got %v, want allowed: %v", address, err, want)
 	}
 }
 
 // TestManifestAgents checks that a manifest may have as many agents as can be connected to a coordinator.
 func TestManifestAgents(t *testing.T) {
 	for agents, want := range map[int]bool{bus.MaxAgents: true, bus.MaxAgents + 1: false} {
-		if _, err := fleet.Manifest(fleet.ManifestOptions{Agents: agents}); (err == nil) != want {
-			t.Errorf("%d agents: got %v, want allowed: %v", agents, err, want)
-		}
+		_, err := fleet.Manifest(fleet.ManifestOptions{Agents: agents})
+		assert.True(t, (err == nil) == want, "%d agents: got %v, want allowed: %v", agents, err, want)
 	}
 }

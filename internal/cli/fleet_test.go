@@ -17,6 +17,7 @@ import (
 
 	"carronade/internal/sandbox"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
 
@@ -92,13 +93,10 @@ type fleetReport struct {
 
 func reportOf(t *testing.T, p *process) (r fleetReport) {
 	t.Helper()
-	if err := json.Unmarshal(p.out.Bytes(), &r); err != nil {
-		t.Fatalf("%v\n%s\n%s", err, p.out.String(), p.said.String())
-	}
+	assert.OK(t, json.Unmarshal(p.out.Bytes(), &r), "%s\n%s", p.out.String(), p.said.String())
 	c := r.Totals
-	if c.Offered != c.Sent+c.Dropped+c.Unsent || c.Sent != c.Acked+c.Failed+c.Unknown {
-		t.Errorf("the counts do not add up: %+v", c)
-	}
+	assert.True(t, c.Offered == c.Sent+c.Dropped+c.Unsent && c.Sent == c.Acked+c.Failed+c.Unknown,
+		"the counts do not add up: %+v", c)
 	return r
 }
 
@@ -107,16 +105,11 @@ func TestFleet(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, []string{"a", "--allow"}, []string{"b", "--allow-target", "127.0.0.1:*", "--weight", "2"})
 	p := startTrusted(t, f.args([]string{"null://", "--rate", "3k/s", "--for", "2s", "--warmup", "500ms"})...)
-	if code := p.end(t); code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, p.said.String())
-	}
+	p.exits(t, 0)
 	r := reportOf(t, p)
-	if r.Totals.Offered != 6000 || r.Totals.Acked != 6000 {
-		t.Errorf("offered %d, acked %d, want 6000", r.Totals.Offered, r.Totals.Acked)
-	}
-	if len(r.Fleet.Agents) != 2 || r.Fleet.SkewUS <= 0 {
-		t.Fatalf("fleet: %+v", r.Fleet)
-	}
+	assert.True(t, r.Totals.Offered == 6000 && r.Totals.Acked == 6000,
+		"offered %d, acked %d, want 6000", r.Totals.Offered, r.Totals.Acked)
+	assert.Must(t, len(r.Fleet.Agents) == 2 && r.Fleet.SkewUS > 0, "fleet: %+v", r.Fleet)
 	for i, want := range []struct {
 		name     string
 		from, to int
@@ -129,14 +122,10 @@ func TestFleet(t *testing.T) {
 	}
 
 	refused := f.run(t, "kafka://192.0.2.1:9092/t", "--rate", "1k/s", "--for", "1s", "--fleet-agents", "b")
-	if code := refused.end(t); code == 0 || !strings.Contains(refused.said.String(), "--allow-target") {
-		t.Errorf("exit code %d:\n%s", code, refused.said.String())
-	}
+	refused.exits(t, failed, "--allow-target")
 	elsewhere := child(t, "kafka", "--in-memory", "--topic", "t:1", "--advertise", "192.0.2.1:9092")
 	announced := f.run(t, "kafka://"+elsewhere.Addr()+"/t", "--rate", "1k/s", "--for", "1s", "--fleet-agents", "b")
-	if code := announced.end(t); code == 0 || !strings.Contains(announced.said.String(), "agent b may not connect to 192.0.2.1:9092") {
-		t.Errorf("an announced address: exit code %d:\n%s", code, announced.said.String())
-	}
+	announced.exits(t, failed, "agent b may not connect to 192.0.2.1:9092")
 	for _, c := range []struct{ flags, want string }{
 		{"--clients 1", "1 clients are too few for 2 agents"},
 		{"--concurrency 1", "a concurrency of 1 is too low"},
@@ -146,15 +135,11 @@ func TestFleet(t *testing.T) {
 		{"--trace x.parquet", "--trace keeps what this program sent"},
 	} {
 		p := f.run(t, append([]string{"null://", "--for", "1s"}, strings.Fields(c.flags)...)...)
-		if code := p.end(t); code == 0 || !strings.Contains(p.said.String(), c.want) {
-			t.Errorf("%s: exit code %d, want %q:\n%s", c.flags, code, c.want, p.said.String())
-		}
+		p.exits(t, failed, c.want)
 	}
 
 	f.ask(t, "", "fleet", "remove", "b", "--data", f.data)
-	if code := f.agents["b"].end(t); code == 0 || !strings.Contains(f.agents["b"].said.String(), "revoked") {
-		t.Errorf("a removed agent ended with %d:\n%s", code, f.agents["b"].said.String())
-	}
+	f.agents["b"].exits(t, failed, "revoked")
 }
 
 // TestFleetLost: a run whose agent is killed ends, and says what is missing; with
@@ -163,35 +148,29 @@ func TestFleetLost(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []bool{false, true} {
 		f := startFleet(t, []string{"a", "--allow"}, []string{"b", "--allow"})
-		args := []string{"null://", "--rate", "2k/s", "--for", "12s"}
+		args := []string{"null://", "--rate", "2k/s", "--for", "5m"}
 		if keep {
-			args = append(args, "--keep-going")
+			args = []string{"null://", "--rate", "2k/s", "--for", "20s", "--keep-going"}
 		}
 		p := f.run(t, args...)
 		p.until(t, "measurement  2 s")
-		if err := f.agents["b"].Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, f.agents["b"].Process.Kill())
 		p.until(t, "agent b is lost")
-		if code := p.end(t); code == 0 {
-			t.Errorf("keep going %v: exit code %d:\n%s", keep, code, p.said.String())
-		}
+		p.exits(t, failed)
 		r := reportOf(t, p)
 		if !r.doubts("agent b: no message came from it") || len(r.Fleet.Agents) != 2 || r.Fleet.Agents[1].State != "aborted" {
 			t.Errorf("keep going %v: %+v %+v", keep, r.Trust, r.Fleet)
 		}
-		if keep && (r.Totals.Offered != 24_000 || r.Fleet.Agents[0].Sent != 12_000 || r.Totals.Unsent < 6000) {
-			t.Errorf("the other did not go on: %+v, %+v", r.Totals, r.Fleet)
-		}
-		if !keep && r.Totals.Offered >= 24_000 {
-			t.Errorf("the run did not end early: %+v", r.Totals)
-		}
+		assert.True(t, !keep || r.Totals.Offered == 40_000 && r.Fleet.Agents[0].Sent == 20_000 && r.Totals.Unsent >= 6000,
+			"the other did not go on: %+v, %+v", r.Totals, r.Fleet)
+		assert.True(t, keep || r.Totals.Offered < 600_000, "the run did not end early: %+v", r.Totals)
 	}
 }
 
 // TestFleetStopped: an agent that is stopped for three seconds is back, one that is stopped
 // for eight is lost and sends nothing again in that run.
 func TestFleetStopped(t *testing.T) {
+	testkit.OnlyConformance(t, "must go on two seconds after a message: TestSilent of internal/fleet has virtual time")
 	t.Parallel()
 	f := startFleet(t, []string{"a", "--allow"}, []string{"b", "--allow"})
 	b := f.agents["b"]
@@ -202,9 +181,8 @@ func TestFleetStopped(t *testing.T) {
 	signal(t, b, syscall.SIGCONT)
 	p.until(t, "agent b is back")
 	p.end(t)
-	if r := reportOf(t, p); r.Totals.Offered != 18_000 || r.Totals.Acked != 18_000 {
-		t.Errorf("after a stop of 3 s: %+v", r.Totals)
-	}
+	r := reportOf(t, p)
+	assert.True(t, r.Totals.Offered == 18_000 && r.Totals.Acked == 18_000, "after a stop of 3 s: %+v", r.Totals)
 
 	p = f.run(t, "null://", "--rate", "2k/s", "--for", "30s")
 	p.until(t, "measurement  1 s")
@@ -240,9 +218,8 @@ func TestFleetVerified(t *testing.T) {
 		if l == nil || !l.Complete || l.Acked != r.Totals.Acked || l.Read != l.Acked || l.Acked < 3000 || l.Lost+l.Unread+l.Inexact+l.Reordered+l.Duplicated+l.Corrupted+l.Foreign > 0 {
 			t.Errorf("%s: acked %d, ledger %+v", c.args, r.Totals.Acked, l)
 		}
-		if r.Totals.Consumed != c.consumed || (r.Fleet.Bound > 0) != (c.consumed > 0) {
-			t.Errorf("%s: consumed %d, want %d; bound %v us", c.args, r.Totals.Consumed, c.consumed, r.Fleet.Bound)
-		}
+		assert.True(t, r.Totals.Consumed == c.consumed && (r.Fleet.Bound > 0) == (c.consumed > 0),
+			"%s: consumed %d, want %d; bound %v us", c.args, r.Totals.Consumed, c.consumed, r.Fleet.Bound)
 		a, b, reader := r.Fleet.Agents[0], r.Fleet.Agents[1], r.Fleet.Agents[2]
 		if a.Sent == 0 || b.Sent == 0 || a.Sent+b.Sent != r.Totals.Sent || reader.Sent != 0 || !reader.Reads || reader.State != "complete" {
 			t.Errorf("%s: agents %+v", c.args, r.Fleet.Agents)
@@ -251,13 +228,9 @@ func TestFleetVerified(t *testing.T) {
 
 	p := f.run(t, target, "--rate", "1k/s", "--for", "30s", "--verify", "--fleet-reader", "c")
 	p.until(t, "measurement  2 s")
-	if err := f.agents["c"].Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, f.agents["c"].Process.Kill())
 	p.until(t, "agent c is lost")
-	if code := p.end(t); code == 0 {
-		t.Errorf("without the agent that reads: exit code %d", code)
-	}
+	p.exits(t, failed)
 	r := reportOf(t, p)
 	if l := r.Ledger; l == nil || l.Complete || l.Lost > 0 || l.Unread == 0 || l.Acked != r.Totals.Acked || !r.doubts("agent c: no message came from it") {
 		t.Errorf("without the agent that reads: ledger %+v, acked %d, %+v", l, r.Totals.Acked, r.Trust)
@@ -270,9 +243,7 @@ func TestFleetVerified(t *testing.T) {
 		{"riemann://127.0.0.1:1 --rate 1 --for 1s --verify --fleet-reader b", "another machine cannot read"},
 	} {
 		p := f.run(t, strings.Fields(c.args)...)
-		if code := p.end(t); code == 0 || !strings.Contains(p.said.String(), c.want) {
-			t.Errorf("%s: exit code %d, want %q:\n%s", c.args, code, c.want, p.said.String())
-		}
+		p.exits(t, failed, c.want)
 	}
 }
 
@@ -284,9 +255,7 @@ func TestFleetStop(t *testing.T) {
 	p := f.run(t, "null://", "--rate", "1k/s", "--for", "5m")
 	p.until(t, "measurement  1 s")
 	f.ask(t, "stopped on a, b", "fleet", "stop", "--data", f.data)
-	if code := p.end(t); code != 130 {
-		t.Errorf("exit code %d, want 130:\n%s", code, p.said.String())
-	}
+	p.exits(t, 130)
 	r := reportOf(t, p)
 	if r.Totals.Acked < 1000 || r.Totals.Acked != r.Totals.Sent || !r.doubts("not every agent fired all of its share") {
 		t.Errorf("%+v %+v", r.Totals, r.Trust)
@@ -301,16 +270,11 @@ func TestFleetNATS(t *testing.T) {
 	dir := t.TempDir()
 	var users strings.Builder
 	user := func(name, publish, subscribe string) (path string) {
-		pair, err := nkeys.CreateUser()
-		if err != nil {
-			t.Fatal(err)
-		}
+		pair := assert.Value(nkeys.CreateUser())(t)
 		key, _ := pair.PublicKey()
 		seed, _ := pair.Seed()
 		path = filepath.Join(dir, name)
-		if err := os.WriteFile(path, seed, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(path, seed, 0o600))
 		fmt.Fprintf(&users, "{ nkey: %s, permissions: { publish: %q, subscribe: %q } }\n", key, publish, subscribe)
 		return path
 	}
@@ -322,9 +286,7 @@ func TestFleetNATS(t *testing.T) {
 		{"--agent a", "refused the credentials"},
 	} {
 		p := start(t, append([]string{"fleet", "start", "--nats", url, "--data", filepath.Join(dir, "other")}, strings.Fields(c.args)...)...)
-		if code := p.end(t); code != 2 || !strings.Contains(p.said.String(), c.want) {
-			t.Errorf("fleet start %s: exit code %d, want %q:\n%s", c.args, code, c.want, p.said.String())
-		}
+		p.exits(t, 2, c.want)
 	}
 	f.ask(t, "the fleet meets at "+url, "fleet", "start", "--nats", url, "--nats-nkey", operator, "--data", f.data, "--agent", "a", "--agent", "b", "--agent", "absent")
 	for name, key := range map[string]string{"a": a, "b": b} {
@@ -334,19 +296,15 @@ func TestFleetNATS(t *testing.T) {
 	f.ask(t, "b ready ", "fleet", "status", "--data", f.data)
 	f.ask(t, "managed by its administrator", "fleet", "token", "--data", f.data, "-o", filepath.Join(dir, "join"))
 	p := f.run(t, "null://", "--rate", "1k/s", "--for", "2s")
-	if code := p.end(t); code != 0 && code != 3 {
-		t.Fatalf("exit code %d:\n%s", code, p.said.String())
-	}
-	if r := reportOf(t, p); r.Totals.Acked != 2000 || len(r.Fleet.Agents) != 2 {
-		t.Errorf("%+v, %+v", r.Totals, r.Fleet)
-	}
+	code := p.end(t)
+	assert.Must(t, code == 0 || code == 3, "exit code %d:\n%s", code, p.said.String())
+	r := reportOf(t, p)
+	assert.True(t, r.Totals.Acked == 2000 && len(r.Fleet.Agents) == 2, "%+v, %+v", r.Totals, r.Fleet)
 }
 
 func signal(t *testing.T, p *process, s syscall.Signal) {
 	t.Helper()
-	if err := p.Process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, p.Process.Signal(s))
 }
 
 // TestFleetRecover: when the program that commands a run is killed, its agents stop by
@@ -355,26 +313,20 @@ func TestFleetRecover(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, []string{"a", "--allow"}, []string{"b", "--allow"})
 	store := filepath.Join(t.TempDir(), "reports.db")
-	p := f.run(t, "null://", "--rate", "2k/s", "--for", "60s", "--store", store)
+	p := f.run(t, "null://", "--rate", "2k/s", "--for", "5m", "--store", store)
 	p.until(t, "measurement  2 s")
-	if err := p.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, p.Process.Kill())
 	for _, a := range f.agents {
 		a.until(t, "has ended")
 	}
 	recovered := start(t, "fleet", "recover", "last", "--json", "--store", store, "--fleet="+filepath.Join(f.data, "operator.json"))
-	if code := recovered.end(t); code != 3 {
-		t.Errorf("exit code %d, want 3: it was not interrupted", code)
-	}
+	recovered.exits(t, 3)
 	r := reportOf(t, recovered)
-	if !r.doubts("recovered from the agents") || len(r.Fleet.Agents) != 2 || r.Totals.Acked < 4000 || r.Totals.Acked > 30_000 {
+	if !r.doubts("recovered from the agents") || len(r.Fleet.Agents) != 2 || r.Totals.Acked < 4000 || r.Totals.Acked >= 600_000 {
 		t.Errorf("recovered: %+v %+v %+v", r.Trust, r.Totals, r.Fleet)
 	}
 	again := start(t, "fleet", "recover", "last~1", "--json", "--store", store, "--fleet="+filepath.Join(f.data, "operator.json"))
-	if code := again.end(t); code == 0 || !strings.Contains(again.said.String(), "its spool has no data of run") {
-		t.Errorf("recovered twice: exit code %d\n%s", code, again.said.String())
-	}
+	again.exits(t, failed, "its spool has no data of run")
 }
 
 // TestFleetMarks: the program that commands a run takes marks, which have no scores; a limit on a
@@ -383,18 +335,16 @@ func TestFleetMarks(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, []string{"a", "--allow"})
 	runtime := "XDG_RUNTIME_DIR=" + t.TempDir()
-	cmd := exec.Command(carronade(t), f.args([]string{"null://", "--rate", "1k/s", "--for", "4s", "--marks"})...)
+	cmd := exec.Command(carronade(t), f.args([]string{"null://", "--rate", "1k/s", "--for", "5m", "--marks"})...)
 	cmd.Env = []string{runtime, "CARRONADE_TEST_UNTRUSTED=none"}
 	p := begin(t, cmd)
 	p.until(t, "measurement  1 s")
 	mark := exec.Command(carronade(t), "mark", "last", "fault", "pull the plug")
 	mark.Env = append(os.Environ(), runtime)
-	if out, err := mark.CombinedOutput(); err != nil || !strings.Contains(string(out), "fault pull the plug at ") {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if code := p.end(t); code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, p.said.String())
-	}
+	out, err := mark.CombinedOutput()
+	assert.Must(t, err == nil && strings.Contains(string(out), "fault pull the plug at "), "%v: %s", err, out)
+	p.interrupt(t)
+	p.exits(t, 130)
 	var r struct {
 		Faults struct {
 			Marks []struct {
@@ -406,17 +356,13 @@ func TestFleetMarks(t *testing.T) {
 			Notes  []string
 		}
 	}
-	if err := json.Unmarshal(p.out.Bytes(), &r); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.Unmarshal(p.out.Bytes(), &r))
 	got := r.Faults
-	if len(got.Marks) != 1 || got.Marks[0].Name != "pull the plug" || got.Marks[0].AtS < 1 || got.Marks[0].AtS > 4 || got.Marks[0].BoundS <= 0 || len(got.Scores) != 0 || len(got.Notes) != 1 {
+	if len(got.Marks) != 1 || got.Marks[0].Name != "pull the plug" || got.Marks[0].AtS < 1 || got.Marks[0].BoundS <= 0 || len(got.Scores) != 0 || len(got.Notes) != 1 {
 		t.Errorf("faults %+v", got)
 	}
 	refused := f.run(t, "null://", "--rate", "1k/s", "--for", "1s", "--slo", "outage<1s")
-	if code := refused.end(t); code != 2 || !strings.Contains(refused.said.String(), "a fleet takes marks, and has no scores of faults") {
-		t.Errorf("a limit on a score: exit code %d:\n%s", code, refused.said.String())
-	}
+	refused.exits(t, 2, "a fleet takes marks, and has no scores of faults")
 }
 
 // TestAgentWalls: an agent opens files of its folder for runs and no others, also by names that are not
@@ -426,9 +372,7 @@ func TestAgentWalls(t *testing.T) {
 	t.Chdir(dir)
 	const outside, inside = "canary-beside-the-folder", "canary-in-the-folder"
 	for path, text := range map[string]string{"outside": outside, filepath.Join(data, "files", "inside"): inside} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 	}
 	target := listen(t)
 	f := startFleet(t, []string{"a", "--allow-target", target.addr, "--data", data})
@@ -438,9 +382,8 @@ func TestAgentWalls(t *testing.T) {
 			t.Errorf("%s: exit code %d:\n%s", file, code, p.said.String())
 		}
 	}
-	if got := target.text(); strings.Contains(got, outside) || !strings.Contains(got, inside) {
-		t.Errorf("the target was sent %q", got)
-	}
+	got := target.text()
+	assert.True(t, !strings.Contains(got, outside) && strings.Contains(got, inside), "the target was sent %q", got)
 	if sandbox.Here().Files {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", f.agents["a"].Process.Pid))
 		if err != nil || !strings.Contains(string(status), "NoNewPrivs:\t1") || !strings.Contains(string(status), "CapEff:\t0000000000000000") {

@@ -19,8 +19,7 @@ import (
 // ends before it if not enough are left.
 func TestGateOfCI(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(root + "/docs/reports.md")
-	assert.OK(t, err)
+	text := assert.Value(os.ReadFile(root + "/docs/reports.md"))(t)
 	script := ""
 	for _, b := range examples(string(text)) {
 		if b.command == "cat gate.sh" {
@@ -54,17 +53,13 @@ func TestGateOfCI(t *testing.T) {
 				assert.Must(t, errors.As(err, &exit), "%v", err)
 				code = exit.ExitCode()
 			}
-			if code != tt.code {
-				t.Errorf("got %d, want %d\n%s", code, tt.code, words.String())
-			}
-			found, err := filepath.Glob(filepath.Join(dir, "*.*"))
-			assert.OK(t, err)
+			assert.True(t, code == tt.code, "got %d, want %d\n%s", code, tt.code, words.String())
+			found := assert.Value(filepath.Glob(filepath.Join(dir, "*.*")))(t)
 			for i := range found {
 				found[i] = filepath.Base(found[i])
 			}
-			if diff := cmp.Diff(tt.files, found); diff != "" {
-				t.Errorf("it wrote (-want +got):\n%s\n%s", diff, words.String())
-			}
+			diff := cmp.Diff(tt.files, found)
+			assert.True(t, diff == "", "it wrote (-want +got):\n%s\n%s", diff, words.String())
 		})
 	}
 }

@@ -28,16 +28,13 @@ func TestGeneratesAreKept(t *testing.T) {
 	got := keptGenerates()
 	_, oldest := got["key-004"]
 	newest := got[fmt.Sprintf("key-%03d", maxGenerates+4)]
-	if len(got) != maxGenerates || oldest || newest.EventsPerS != maxGenerates+4 {
-		t.Errorf("got %d of them, the oldest %v, the newest %+v", len(got), oldest, newest)
-	}
-	path, err := generatesPath()
-	assert.OK(t, err)
+	assert.True(t, len(got) == maxGenerates && !oldest && newest.EventsPerS == maxGenerates+4,
+		"got %d of them, the oldest %v, the newest %+v", len(got), oldest, newest)
+	path := assert.Value(generatesPath())(t)
 	for _, text := range []string{"", "null", "[1]", "{\"a\":"} {
 		assert.OK(t, os.WriteFile(filepath.Clean(path), []byte(text), 0o600))
-		if got := keptGenerates(); got == nil || len(got) != 0 {
-			t.Errorf("from %q: got %v", text, got)
-		}
+		got := keptGenerates()
+		assert.True(t, got != nil && len(got) == 0, "from %q: got %v", text, got)
 	}
 }
 
@@ -50,8 +47,7 @@ func TestGeneratingDistinguishesWorkloads(t *testing.T) {
 		for i := 0; i < len(settings); i += 2 {
 			d.Add(settings[i], "--"+settings[i], settings[i+1])
 		}
-		w, err := workload.Resolve(s.Kinds, &d, nil)
-		assert.OK(t, err)
+		w := assert.Value(workload.Resolve(s.Kinds, &d, nil))(t)
 		return hashOf(s.generating(w))
 	}
 	base := of()
@@ -63,9 +59,8 @@ func TestGeneratingDistinguishesWorkloads(t *testing.T) {
 		{"size", "200"}, {"key", "seq"}, {"header", "a=b"}, {"batch-size", "16KiB"}, {"fresh", "true"}, {"clients", "2"}, {"batch-events", "1"}, {"payload", "zero"}, {"threads", "1"},
 	} {
 		hash := of(other...)
-		if as, ok := seen[hash]; ok {
-			t.Errorf("%q is the same workload as %q", other, as)
-		}
+		as, ok := seen[hash]
+		assert.True(t, !ok, "%q is the same workload as %q", other, as)
 		seen[hash] = other
 	}
 }

@@ -83,8 +83,7 @@ func startPrometheus(t *testing.T, program string, flags ...string) *prometheus 
 	p.url = "http://" + addr
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, program, append([]string{"--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(p.dir, "data"), "--web.listen-address=" + addr}, flags...)...)
-	words, err := cmd.StderrPipe()
-	assert.OK(t, err)
+	words := assert.Value(cmd.StderrPipe())(t)
 	assert.OK(t, cmd.Start())
 	t.Cleanup(func() { cancel(); _ = cmd.Wait() })
 	watchdog := time.AfterFunc(time.Minute, cancel)
@@ -105,8 +104,7 @@ func startPrometheus(t *testing.T, program string, flags ...string) *prometheus 
 // scrape makes the server scrape these addresses. It watches its folder.
 func (p *prometheus) scrape(t *testing.T, job string, addrs ...string) {
 	t.Helper()
-	text, err := json.Marshal([]map[string]any{{"targets": addrs}})
-	assert.OK(t, err)
+	text := assert.Value(json.Marshal([]map[string]any{{"targets": addrs}}))(t)
 	temp := filepath.Join(p.dir, job+".new")
 	assert.OK(t, os.WriteFile(temp, text, 0o600))
 	assert.OK(t, os.Rename(temp, filepath.Join(p.dir, job+".json")))

@@ -59,8 +59,7 @@ func publishedRuns(t *testing.T, pushes *pushes, length string) (runs []publishe
 // scrapePage reads a page of metrics in the format that has native histograms.
 func scrapePage(t *testing.T, addr string) (out []*dto.MetricFamily) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/metrics", nil)
-	assert.OK(t, err)
+	r := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/metrics", nil))(t)
 	r.Header.Set("Accept", string(expfmt.NewFormat(expfmt.TypeProtoDelim)))
 	resp, err := http.DefaultClient.Do(r)
 	assert.OK(t, err)
@@ -127,9 +126,8 @@ func newPushes(t *testing.T) *pushes {
 		var page bytes.Buffer
 		e := expfmt.NewEncoder(&page, format)
 		for _, f := range p.families() {
-			if err := e.Encode(f); err != nil {
-				t.Error(err)
-			}
+			err := e.Encode(f)
+			assert.True(t, err == nil, "%v", err)
 		}
 		w.Header().Set("Content-Type", string(format))
 		_, _ = page.WriteTo(w) // Prometheus may have ended

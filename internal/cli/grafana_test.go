@@ -47,9 +47,7 @@ type boardQuery struct {
 
 func readBoard(t *testing.T, file string) (b board) {
 	t.Helper()
-	data, err := os.ReadFile(root + "/packaging/grafana/" + file)
-	assert.OK(t, err)
-	assert.OK(t, json.Unmarshal(data, &b))
+	assert.OK(t, json.Unmarshal(assert.Value(os.ReadFile(root+"/packaging/grafana/"+file))(t), &b))
 	return b
 }
 
@@ -172,9 +170,8 @@ func (e exports) check(t *testing.T, q boardQuery) (used []string) {
 		kept = append(kept, m[1])
 	}
 	for _, l := range kept {
-		if !somewhere[l] && l != "le" { // native histograms have no le, and need none
-			t.Errorf("%s: no metric has the label %s: %s", q.Name, l, q.Expr)
-		}
+		// native histograms have no le, and need none
+		assert.True(t, somewhere[l] || l == "le", "%s: no metric has the label %s: %s", q.Name, l, q.Expr)
 	}
 	return used
 }
@@ -220,9 +217,8 @@ func TestDashboardsShowWhatRunsExport(t *testing.T) {
 					delete(unused, metric)
 				}
 			}
-			if got := slices.Sorted(maps.Keys(unused)); !slices.Equal(got, tt.unused) {
-				t.Errorf("in no query: %q, want %q", got, tt.unused)
-			}
+			got := slices.Sorted(maps.Keys(unused))
+			assert.True(t, slices.Equal(got, tt.unused), "in no query: %q, want %q", got, tt.unused)
 		})
 	}
 }
@@ -238,17 +234,14 @@ func TestDashboardsCanBeImported(t *testing.T) {
 		names := []string{"__rate_interval", "__range"} // Grafana's own
 		for _, v := range b.Templating.List {
 			names = append(names, v.Name)
-			if v.Type == "datasource" && (v.Name != "datasource" || v.Current.Value != "${DS_PROMETHEUS}") {
-				t.Errorf("%s: the data source is %v", file, v)
-			}
+			assert.True(t, v.Type != "datasource" || v.Name == "datasource" && v.Current.Value == "${DS_PROMETHEUS}",
+				"%s: the data source is %v", file, v)
 			assert.True(t, v.Type != "query" || labelValues.MatchString(v.Definition), "%s: variable %s is %q", file, v.Name, v.Definition)
 		}
 		assert.True(t, slices.Equal(names[2:], []string{"datasource", "target", "op", "run"}), "%s: variables %q", file, names)
 		for _, q := range b.all() {
 			for _, m := range regexp.MustCompile(`\$(\w+)`).FindAllStringSubmatch(q.Expr, -1) {
-				if !slices.Contains(names, m[1]) {
-					t.Errorf("%s: %s: no variable %s", file, q.Name, m[1])
-				}
+				assert.True(t, slices.Contains(names, m[1]), "%s: %s: no variable %s", file, q.Name, m[1])
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,9 +34,8 @@ func TestAlternating(t *testing.T) {
 	for _, k := range alternating(tasks, 4) {
 		got = append(got, k.file+string(rune('0'+k.i)))
 	}
-	if want := "a0 b0 b1 a1 a2 b2 b3 a3"; strings.Join(got, " ") != want {
-		t.Errorf("got %s, want %s", strings.Join(got, " "), want)
-	}
+	want := "a0 b0 b1 a1 a2 b2 b3 a3"
+	assert.Equal(t, strings.Join(got, " "), want)
 }
 
 // inProcess returns a session that runs in this process, with files for it.
@@ -80,8 +80,7 @@ func TestInterleave(t *testing.T) {
 	})
 	base, candidate, err := s.interleave(t.Context(), interleaving(path, "a.yaml", "b.yaml", 2))
 	assert.OK(t, err)
-	kept, err := sqlite.Open(t.Context(), path("reports.db"))
-	assert.OK(t, err)
+	kept := assert.Value(sqlite.Open(t.Context(), path("reports.db")))(t)
 	defer kept.Close()
 	type run struct {
 		side int
@@ -90,15 +89,12 @@ func TestInterleave(t *testing.T) {
 	var all []run
 	for side, ids := range [][]string{base, candidate} {
 		for i, id := range ids {
-			d, err := kept.Get(t.Context(), id)
-			assert.OK(t, err)
+			d := assert.Value(kept.Get(t.Context(), id))(t)
 			all = append(all, run{side, d})
-			if want := uint64(300 + 100*side); d.Totals.Acked != want {
-				t.Errorf("side %d: %d events, want %d", side, d.Totals.Acked, want)
-			}
-			if d.Repetition != i+1 || d.Repetitions != 2 {
-				t.Errorf("side %d: repetition %d of %d, want %d of 2", side, d.Repetition, d.Repetitions, i+1)
-			}
+			want := uint64(300 + 100*side)
+			assert.True(t, d.Totals.Acked == want, "side %d: %d events, want %d", side, d.Totals.Acked, want)
+			assert.True(t, d.Repetition == i+1 && d.Repetitions == 2,
+				"side %d: repetition %d of %d, want %d of 2", side, d.Repetition, d.Repetitions, i+1)
 			assert.Equal(t, d.Labels["own"] == "yes" && d.Labels["side"] == "a", (side == 0), "side %d: labels %v", side, d.Labels)
 		}
 	}
@@ -108,12 +104,9 @@ func TestInterleave(t *testing.T) {
 		order += string("AB"[r.side])
 	}
 	assert.Equal(t, order, "ABBA", "ran")
-	if rows, err := kept.Rows(t.Context(), store.Query{Fields: []string{}}); err != nil || len(rows) != 4 {
-		t.Errorf("the store has %d reports, %v; want 4", len(rows), err)
-	}
-	if out.Len() > 0 {
-		t.Errorf("it printed %q, but only its caller prints", out.String())
-	}
+	rows, err := kept.Rows(t.Context(), store.Query{Fields: []string{}})
+	assert.True(t, err == nil && len(rows) == 4, "the store has %d reports, %v; want 4", len(rows), err)
+	assert.True(t, out.Len() <= 0, "it printed %q, but only its caller prints", out.String())
 }
 
 // The configuration's collectors get metrics of these runs, as of any.
@@ -124,32 +117,25 @@ func TestInterleaveIsPublished(t *testing.T) {
 	})
 	t.Chdir(path("."))
 	t.Setenv("CARRONADE_CONFIG", path("own.yaml"))
-	if _, _, err := s.interleave(t.Context(), interleaving(path, "a.yaml", "a.yaml", 1)); err != nil {
-		t.Fatal(err)
-	}
-	if said := s.Err.(*bytes.Buffer).String(); !strings.Contains(said, "metrics for Prometheus at http://") {
-		t.Errorf("it said %q", said)
-	}
-	if found, err := filepath.Glob(path("unused*")); err != nil || len(found) > 0 {
-		t.Errorf("it left %v, %v", found, err)
-	}
+	_, _, err := s.interleave(t.Context(), interleaving(path, "a.yaml", "a.yaml", 1))
+	assert.OK(t, err)
+	said := s.Err.(*bytes.Buffer).String()
+	assert.True(t, strings.Contains(said, "metrics for Prometheus at http://"), "it said %q", said)
+	found, err := filepath.Glob(path("unused*"))
+	assert.True(t, err == nil && len(found) == 0, "it left %v, %v", found, err)
 }
 
 // Reports that are not stored cannot be compared, which is an error before the
 // first run.
 func TestInterleaveWithoutAStore(t *testing.T) {
-	s, _, path := inProcess(t, map[string]string{
-		"a.yaml": "{target: 'null://', count: 10}",
-	})
+	s, _, path := inProcess(t, map[string]string{"a.yaml": "{target: 'null://', count: 10}"})
 	t.Setenv("CARRONADE_CONFIG", path("own.yaml"))
 	assert.OK(t, os.WriteFile(path("own.yaml"), []byte("no-store: true\n"), 0o600))
 	base, candidate, err := s.interleave(t.Context(), command.Interleaving{Base: path("a.yaml"), Candidate: path("a.yaml"), Sizes: []int{1}})
-	if err == nil || !strings.Contains(err.Error(), "would not be kept") || len(base)+len(candidate) > 0 {
-		t.Errorf("got %v, %v and %v; want an error before any run", base, candidate, err)
-	}
-	if found, err := filepath.Glob(path("data/carronade/*")); err != nil || len(found) > 0 {
-		t.Errorf("it left %v, %v", found, err)
-	}
+	assert.True(t, err != nil && strings.Contains(err.Error(), "would not be kept") && len(base)+len(candidate) <= 0,
+		"got %v, %v and %v; want an error before any run", base, candidate, err)
+	found, err := filepath.Glob(path("data/carronade/*"))
+	assert.True(t, err == nil && len(found) == 0, "it left %v, %v", found, err)
 }
 
 // Mistakes are errors before anything runs, and an interrupted run ends the
@@ -168,27 +154,38 @@ func TestInterleaveEndsEarly(t *testing.T) {
 	} {
 		_, _, err := s.interleave(t.Context(), interleaving(path, "one.yaml", tt.file, 1))
 		assert.ErrorHas(t, err, tt.want, "%s", tt.file)
-		if _, err := os.Stat(path("reports.db")); err == nil {
-			t.Errorf("%s: a store was created, so something ran", tt.file)
-		}
+		_, err = os.Stat(path("reports.db"))
+		assert.True(t, err != nil, "%s: a store was created, so something ran", tt.file)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), time.Second)
+	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
+	s.Err = onText{s.Err, "measurement", stop}
 	base, candidate, err := s.interleave(ctx, interleaving(path, "long.yaml", "one.yaml", 3))
 	var code exitCode
-	if !errors.As(err, &code) || code.Code != system.ExitInterrupted || len(base)+len(candidate) > 0 {
-		t.Errorf("interrupted: got %v, %v and %v; want code %d", base, candidate, err, system.ExitInterrupted)
+	assert.True(t, errors.As(err, &code) && code.Code == system.ExitInterrupted && len(base)+len(candidate) <= 0,
+		"interrupted: got %v, %v and %v; want code %d", base, candidate, err, system.ExitInterrupted)
+	want := "interrupted in run 1 of 6"
+	assert.True(t, err != nil && strings.Contains(fmt.Sprint(err), want), "interrupted: got %v, want %q", err, want)
+}
+
+// An onText does something when a text is written.
+type onText struct {
+	io.Writer
+	text string
+	do   func()
+}
+
+func (w onText) Write(b []byte) (int, error) {
+	if strings.Contains(string(b), w.text) {
+		w.do()
 	}
-	if want := "interrupted in run 1 of 6"; err == nil || !strings.Contains(fmt.Sprint(err), want) {
-		t.Errorf("interrupted: got %v, want %q", err, want)
-	}
+	return w.Writer.Write(b)
 }
 
 // sides returns the runs of each side in their order, with what they replace.
 func sides(t *testing.T, place string, ids ...[]string) string {
 	t.Helper()
-	kept, err := sqlite.Open(t.Context(), place)
-	assert.OK(t, err)
+	kept := assert.Value(sqlite.Open(t.Context(), place))(t)
 	defer kept.Close()
 	type run struct {
 		name string
@@ -198,8 +195,7 @@ func sides(t *testing.T, place string, ids ...[]string) string {
 	names := map[string]string{}
 	for side, of := range ids {
 		for _, id := range of {
-			d, err := kept.Get(t.Context(), id)
-			assert.OK(t, err)
+			d := assert.Value(kept.Get(t.Context(), id))(t)
 			name := fmt.Sprintf("%c%d", "AB"[side], d.Repetition)
 			runs, names[id] = append(runs, run{name, d}), name
 		}
@@ -219,11 +215,10 @@ func sides(t *testing.T, place string, ids ...[]string) string {
 // side as were requested. With --untrusted all of them count.
 func TestInterleaveReplacesUntrustedRuns(t *testing.T) {
 	for _, tt := range []struct {
-		name      string
-		bad       []int
-		untrusted bool
-		want      string
-		says      string
+		name       string
+		bad        []int
+		untrusted  bool
+		want, says string
 	}{
 		{"all trusted", nil, false, "A1, B1, B2, A2", ""},
 		{"two are not", []int{2, 4}, false, "A1, B1, B2, A2, B1 for B1, A2 for A2", "repetition 2 of 2"},
@@ -238,11 +233,10 @@ func TestInterleaveReplacesUntrustedRuns(t *testing.T) {
 			j.Untrusted = tt.untrusted
 			base, candidate, err := s.interleave(t.Context(), j)
 			assert.OK(t, err)
-			assert.Equal(t, sides(t, j.Place, base, candidate), tt.want, "ran\nwant")
+			assert.Equal(t, sides(t, j.Place, base, candidate), tt.want, "runs")
 			said := s.Err.(*bytes.Buffer).String()
-			if !strings.Contains(said, tt.says) || tt.says == "" && strings.Contains(said, "not trusted") {
-				t.Errorf("it said %q, want %q", said, tt.says)
-			}
+			assert.True(t, strings.Contains(said, tt.says) && (tt.says != "" || !strings.Contains(said, "not trusted")),
+				"it said %q, want %q", said, tt.says)
 		})
 	}
 }
@@ -251,12 +245,11 @@ func TestInterleaveReplacesUntrustedRuns(t *testing.T) {
 // spent.
 func TestInterleaveUntilThereIsAVerdict(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		enough int // runs of each side
-		bad    []int
-		budget time.Duration
-		want   string
-		asked  string
+		name        string
+		enough      int // runs of each side
+		bad         []int
+		budget      time.Duration
+		want, asked string
 	}{
 		{"at the first look", 1, nil, 0, "A1, B1", "1+1"},
 		{"at the second look", 3, nil, time.Hour, "A1, B1, B2, A2, A3, B3", "1+1 3+3"},

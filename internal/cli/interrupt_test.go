@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 )
 
 // TestInterruptBeforeTheRun: the first interrupt ends a command that has begun nothing yet, whatever it reads.
@@ -30,9 +31,8 @@ func TestInterruptBeforeTheRun(t *testing.T) {
 			signals <- os.Interrupt
 			var out, errs bytes.Buffer
 			p := &Program{Kinds: Kinds(), Room: &laptop, Args: args, In: in, Out: &out, Err: &errs, Signals: signals}
-			if code := p.Main(); code != system.ExitInterrupted || out.Len() > 0 {
-				t.Errorf("exit %d\n%s%s", code, out.String(), errs.String())
-			}
+			code := p.Main()
+			assert.True(t, code == system.ExitInterrupted && out.Len() <= 0, "exit %d\n%s%s", code, out.String(), errs.String())
 		})
 	}
 }

@@ -11,14 +11,12 @@ import (
 // absolute.
 func TestAbsoluteStore(t *testing.T) {
 	t.Chdir(t.TempDir())
-	here, err := filepath.Abs("reports.db")
-	assert.OK(t, err)
+	here := assert.Value(filepath.Abs("reports.db"))(t)
 	for place, want := range map[string]string{
 		"reports.db": here, "./reports.db": here, here: here, "sqlite://reports.db": here,
 		"elasticsearch://127.0.0.1:9200": "elasticsearch://127.0.0.1:9200",
 	} {
-		if got, err := absoluteStore(place); got != want || err != nil {
-			t.Errorf("%s: got %s and %v, want %s", place, got, err, want)
-		}
+		got, err := absoluteStore(place)
+		assert.True(t, got == want && err == nil, "%s: got %s and %v, want %s", place, got, err, want)
 	}
 }

@@ -24,18 +24,16 @@ func TestLivePageInABrowser(t *testing.T) {
 	tab := b.OpenServer(t, m[1]+"#token="+m[2], browser.View{})
 	tab.Until(`Number(document.documentElement.dataset.frames) >= 5`)
 	tab.Until(`document.querySelector("#c-cores .legend")?.textContent.includes("system") && document.querySelector("#c-memory .legend").textContent.includes("system")`)
-	if got := browser.Eval[string](tab, `document.getElementById("state").textContent`); !strings.HasPrefix(got, "measurement, ") {
-		t.Errorf("the state: got %q", got)
-	}
+	got := browser.Eval[string](tab, `document.getElementById("state").textContent`)
+	assert.True(t, strings.HasPrefix(got, "measurement, "), "the state: got %q", got)
 	if got := browser.Eval[string](tab, `[...document.querySelectorAll("#now dt")].map((e) => e.textContent).join()`); !strings.HasPrefix(got, "offered,sent,acked,failed,response p50,response p99") {
 		t.Errorf("the numbers of the last second: got %q", got)
 	}
 	p.interrupt(t)
 	tab.Until(`!document.getElementById("result").hidden`)
 	p.end(t)
-	if got := browser.Eval[string](tab, `document.getElementById("result").textContent`); !strings.Contains(got, "acked") || !strings.Contains(got, "p99 < 50 ms") {
-		t.Errorf("the result: got %q", got)
-	}
+	got = browser.Eval[string](tab, `document.getElementById("result").textContent`)
+	assert.True(t, strings.Contains(got, "acked") && strings.Contains(got, "p99 < 50 ms"), "the result: got %q", got)
 	if file := os.Getenv("LIVE_SCREENSHOT"); file != "" {
 		assert.OK(t, os.WriteFile(file, tab.Screenshot(), 0o600))
 	}

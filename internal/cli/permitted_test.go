@@ -26,12 +26,10 @@ func TestLoads(t *testing.T) {
 		"compare a b": false, "compare --run=false a b": false, "report list": false, "topics list x": false, "collate rate": false,
 		"help run": false, "run --unknown": false, "unknown": false, "": false,
 	} {
-		work.Go(func() {
-			assert.Equal(t, s.loads(strings.Fields(line)), want, "%q", line)
-		})
+		work.Go(func() { assert.Equal(t, s.loads(strings.Fields(line)), want, "%q", line) })
 	}
 	work.Wait()
-	assert.Equal(t, s.pprof.cpu, "own", "the session's own flags changed")
+	assert.Equal(t, s.pprof.cpu, "own", "the session's own flags")
 }
 
 // harmless are the words in help for values that are neither a file, an address, a command nor a

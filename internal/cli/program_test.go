@@ -25,9 +25,8 @@ func TestProgramsSideBySide(t *testing.T) {
 				Kinds: cli.Kinds(), Args: []string{"run", "null://", "--count", n, "--json", "--quiet"},
 				In: strings.NewReader(""), Out: &outs[i], Err: new(bytes.Buffer),
 			}
-			if code := p.Main(); code != 0 && code != 3 {
-				t.Errorf("--count %s: exit code %d", n, code)
-			}
+			code := p.Main()
+			assert.True(t, code == 0 || code == 3, "--count %s: exit code %d", n, code)
 		})
 	}
 	all3.Wait()
@@ -35,9 +34,7 @@ func TestProgramsSideBySide(t *testing.T) {
 		var d struct {
 			Totals struct{ Acked json.Number }
 		}
-		if err := json.Unmarshal(outs[i].Bytes(), &d); err != nil {
-			t.Fatalf("%v\n%s", err, outs[i].String())
-		}
+		assert.OK(t, json.Unmarshal(outs[i].Bytes(), &d), "%s", outs[i].String())
 		assert.Equal(t, d.Totals.Acked.String(), n, "--count acked")
 	}
 }
@@ -61,12 +58,10 @@ func TestProgramSignals(t *testing.T) {
 		Signals: signals,
 		Exit:    func(int) {},
 	}
-	if code := p.Main(); code != 130 {
-		t.Errorf("exit code: got %d, want 130; it said:\n%s", code, words.String())
-	}
-	if !strings.Contains(out.String(), `"partial": true`) {
-		t.Errorf("the report is not marked as partial:\n%s", out.String())
-	}
+	code := p.Main()
+	assert.True(t, code == 130, "exit code: got %d, want 130; it said:\n%s", code, words.String())
+	assert.True(t, strings.Contains(out.String(), `"partial": true`),
+		"the report is not marked as partial:\n%s", out.String())
 }
 
 // A program whose parent was killed gets TERM several times. They count as one, so the
@@ -91,12 +86,10 @@ func TestTermOfKilledParent(t *testing.T) {
 		Signals: signals,
 		Exit:    func(int) { t.Error("it exits at once") },
 	}
-	if code := p.Main(); code != 130 {
-		t.Errorf("exit code: got %d, want 130; it said:\n%s", code, words.String())
-	}
-	if !strings.Contains(out.String(), `"partial": true`) {
-		t.Errorf("the report is not marked as partial:\n%s", out.String())
-	}
+	code := p.Main()
+	assert.True(t, code == 130, "exit code: got %d, want 130; it said:\n%s", code, words.String())
+	assert.True(t, strings.Contains(out.String(), `"partial": true`),
+		"the report is not marked as partial:\n%s", out.String())
 }
 
 // A writer is a function that gets the written bytes.

@@ -33,11 +33,8 @@ func TestReplayLabels(t *testing.T) {
 				}
 			}
 			assert.True(t, slices.Equal(got, tt.want), "got %q, want %q", got, tt.want)
-			w, err := workload.Resolve(Kinds(), nil, doc)
-			assert.OK(t, err)
-			if len(w.Labels()) != len(tt.want) {
-				t.Errorf("got %v", w.Labels())
-			}
+			w := assert.Value(workload.Resolve(Kinds(), nil, doc))(t)
+			assert.True(t, len(w.Labels()) == len(tt.want), "got %v", w.Labels())
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 )
 
 // A step that could not run did so also while it is stopped.
@@ -26,8 +27,7 @@ func TestWithoutReport(t *testing.T) {
 		{"interrupted", canceled, true, true, system.ExitInterrupted, "it was stopped before it began to measure"},
 		{"canceled by itself", canceled, false, false, system.ExitFailed, "open: context canceled"},
 	} {
-		if code, err := withoutReport(tt.err, tt.stopped, tt.interrupted); code != tt.code || err.Error() != tt.text {
-			t.Errorf("%s: got %d, %v", tt.name, code, err)
-		}
+		code, err := withoutReport(tt.err, tt.stopped, tt.interrupted)
+		assert.True(t, code == tt.code && err.Error() == tt.text, "%s: got %d, %v", tt.name, code, err)
 	}
 }

@@ -131,9 +131,7 @@ func TestScenarioInterrupted(t *testing.T) {
 	p, store := startScenario(t, threeSteps)
 	p.until(t, "no limit was given")
 	p.interrupt(t)
-	if code := p.end(t); code != 130 {
-		t.Errorf("exit code %d; it said:\n%s", code, p.said.String())
-	}
+	p.exits(t, 130)
 	r := scenarioIn(t, store)
 	if r.Stopped != "interrupted" || !r.Partial || !slices.Equal(r.steps(), []string{"one", "two", "three"}) || r.Scenario.Steps[2].Exit != 130 {
 		t.Errorf("got %+v", r)
@@ -150,9 +148,7 @@ back.stop();
 await back;
 await run("null://", { name: "last", rate: "100/s" });
 `, "--for", "15s", "--quiet")
-	if code := p.end(t); code != 0 {
-		t.Errorf("exit code %d; it said:\n%s", code, p.said.String())
-	}
+	p.exits(t, 0)
 	r := scenarioIn(t, store)
 	assert.True(t, r.Stopped == "time" && !r.Partial && slices.Equal(r.steps(), []string{"back", "beside", "last"}), "got %+v", r)
 	if back, beside := r.Scenario.Steps[0], r.Scenario.Steps[1]; back.StartS > beside.StartS || back.EndS < beside.EndS {
@@ -164,20 +160,16 @@ await run("null://", { name: "last", rate: "100/s" });
 func TestScenarioOfManySteps(t *testing.T) {
 	t.Parallel()
 	p, store := startScenario(t, `import { run } from "carronade"; for (let i = 0; i < 100; i++) await run("null://", { count: 1, drain: "1s" });`, "--quiet")
-	if code := p.end(t); code != 0 {
-		t.Errorf("exit code %d; it said:\n%s", code, p.said.String())
-	}
-	if r := scenarioIn(t, store); len(r.steps()) != 100 || r.Stopped != "script" {
-		t.Errorf("got %d steps, %+v", len(r.steps()), r.Stopped)
-	}
+	p.exits(t, 0)
+	r := scenarioIn(t, store)
+	assert.True(t, len(r.steps()) == 100 && r.Stopped == "script", "got %d steps, %+v", len(r.steps()), r.Stopped)
 }
 
 // Each example of the documents runs against stand-ins, as the command in its first lines says, with
 // shorter times. The documents mention all of them.
 func TestExampleScenarios(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(root + "/docs/scenarios.md")
-	assert.OK(t, err)
+	page := assert.Value(os.ReadFile(root + "/docs/scenarios.md"))(t)
 	files, err := filepath.Glob(root + "/examples/scenarios/*.js")
 	assert.Must(t, err == nil && len(files) == 12, "got %d and %v, want twelve", len(files), err)
 	swaps := []string{`slo: "p99<50ms", budget: "5m"`, `slo: "p99<20ms", budget: "6s"`, `"30s"`, `"500ms"`, `"10s"`, `"300ms"`, `"5s"`, `"200ms"`, `"2s"`, `"20ms"`, `"5m"`, `"6s"`, `p99<50ms`, `p99<1h`, `100_000`, `2000`, `const limit = 50_000`, `const limit = 1e12`}
@@ -190,8 +182,7 @@ func TestExampleScenarios(t *testing.T) {
 	for _, path := range files {
 		name := filepath.Base(path)
 		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile(path)
-			assert.OK(t, err)
+			text := assert.Value(os.ReadFile(path))(t)
 			assert.True(t, strings.Contains(string(page), "("+"../examples/scenarios/"+name+")"), "docs/scenarios.md does not have it")
 			command := regexp.MustCompile(`(?m)^//   (.*carronade scenario ` + regexp.QuoteMeta(name) + `.*)$`).FindSubmatch(text)
 			assert.Must(t, command != nil, "it does not say how it is run")
@@ -200,9 +191,8 @@ func TestExampleScenarios(t *testing.T) {
 			if name == "09-baseline.js" { // a run that is comparable, on a machine of any speed
 				before := exec.Command(carronade(t), "run", "null://", "--rate", "1/s", "--for", "2s", "--store", store)
 				before.Env = append(os.Environ(), "CARRONADE_TEST_UNTRUSTED=none")
-				if out, err := before.CombinedOutput(); err != nil {
-					t.Fatalf("%v\n%s", err, out)
-				}
+				out, err := before.CombinedOutput()
+				assert.Must(t, err == nil, "%v\n%s", err, out)
 			}
 			c := exec.Command("sh", "-c", swap.Replace(string(command[1]))+" --store "+store)
 			c.Dir = dir
@@ -214,9 +204,7 @@ func TestExampleScenarios(t *testing.T) {
 			default:
 				t.Errorf("exit code %d; it said:\n%s", code, p.said.String())
 			}
-			if !strings.Contains(p.out.String(), "scenario "+name) {
-				t.Errorf("it printed:\n%s", p.out.String())
-			}
+			assert.True(t, strings.Contains(p.out.String(), "scenario "+name), "it printed:\n%s", p.out.String())
 		})
 	}
 }
@@ -225,8 +213,7 @@ func TestExampleScenarios(t *testing.T) {
 func TestTypes(t *testing.T) {
 	var out strings.Builder
 	p := &cli.Program{Kinds: cli.Kinds(), Args: []string{"scenario", "--types"}, Out: &out, Err: os.Stderr}
-	if code := p.Main(); code != 0 {
-		t.Fatalf("exit code %d", code)
-	}
+	code := p.Main()
+	assert.Must(t, code == 0, "exit code %d", code)
 	testkit.Golden(t, "testdata/carronade.d.ts", out.String())
 }

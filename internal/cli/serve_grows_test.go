@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // TestServerKeepsNothing: 20,000 command lines, over HTTP, as commands and on the text port, leave a
@@ -27,9 +28,7 @@ func TestServerKeepsNothing(t *testing.T) {
 	if err == nil {
 		err = server.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	t.Cleanup(func() {
 		_ = server.Process.Signal(syscall.SIGTERM)
 		_ = server.Wait()
@@ -47,23 +46,15 @@ func TestServerKeepsNothing(t *testing.T) {
 	go io.Copy(io.Discard, out)
 	site, token, _ := strings.Cut(page, "/#token=")
 	ask := func(path, body string) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, site+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, site+path, strings.NewReader(body)))(t)
 		r.Header.Set("Authorization", "Bearer "+token)
 		r.Header.Set("Content-Type", "application/json")
 		a, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		io.Copy(io.Discard, a.Body)
 		a.Body.Close()
 	}
-	conn, err := net.Dial("tcp", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := assert.Value(net.Dial("tcp", text))(t)
 	defer conn.Close()
 	answers := bufio.NewReader(conn)
 	send := func(n int) {
@@ -73,9 +64,7 @@ func TestServerKeepsNothing(t *testing.T) {
 				ask("/api/v1/commands", `{"args": ["version"]}`)
 			case k%4 == 0:
 				fmt.Fprintf(conn, "nosuch%d --flag\n", k)
-				if _, err := answers.ReadString('\n'); err != nil {
-					t.Fatal(err)
-				}
+				assert.Value(answers.ReadString('\n'))(t)
 			default:
 				ask("/api/v1/jobs", `{"args": ["nosuch"]}`)
 			}

@@ -27,20 +27,15 @@ func startServe(t *testing.T, args ...string) (server *exec.Cmd, text string) {
 	server = exec.Command(carronade(t), append([]string{"serve", "--text-port", "0", "--http-port", "0"}, args...)...)
 	server.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir())
 	server.Stderr = os.Stderr
-	out, err := server.StdoutPipe()
-	assert.OK(t, err)
+	out := assert.Value(server.StdoutPipe())(t)
 	assert.OK(t, server.Start())
 	t.Cleanup(func() {
-		if err := server.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
-		if err := server.Wait(); err != nil {
-			t.Error(err)
-		}
+		err := server.Process.Signal(syscall.SIGTERM)
+		assert.True(t, err == nil, "%v", err)
+		err = server.Wait()
+		assert.True(t, err == nil, "%v", err)
 	})
-	if _, err := fmt.Fscanf(out, "listening on %s for the shell\n", &text); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(fmt.Fscanf(out, "listening on %s for the shell\n", &text))(t)
 	go io.Copy(io.Discard, out)
 	return server, text
 }
@@ -48,8 +43,7 @@ func startServe(t *testing.T, args ...string) (server *exec.Cmd, text string) {
 // TestPortTaken: the error names the address and how to choose another.
 func TestPortTaken(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	l := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	for flag, other := range map[string]string{"--text-port": "--http-port", "--http-port": "--text-port"} {
@@ -59,9 +53,8 @@ func TestPortTaken(t *testing.T) {
 		cmd.Stderr = &said
 		_ = cmd.Run()
 		want := "error: cannot listen on " + l.Addr().String() + ": address already in use\nhint: does another server use it? " + flag + " 0 picks a free port\n"
-		if cmd.ProcessState.ExitCode() != 2 || said.String() != want {
-			t.Errorf("exit %d, %q, want %q", cmd.ProcessState.ExitCode(), said.String(), want)
-		}
+		assert.True(t, cmd.ProcessState.ExitCode() == 2 && said.String() == want,
+			"exit %d, %q, want %q", cmd.ProcessState.ExitCode(), said.String(), want)
 	}
 }
 
@@ -82,16 +75,14 @@ func TestIdleSessions(t *testing.T) {
 	server, address := startServe(t)
 	session := func() {
 		t.Helper()
-		conn, err := net.Dial("tcp", address)
-		assert.OK(t, err)
+		conn := assert.Value(net.Dial("tcp", address))(t)
 		t.Cleanup(func() { conn.Close() })
 		conn.SetDeadline(time.Now().Add(time.Minute))
 		var text []byte
 		for buf := make([]byte, 1024); !strings.Contains(string(text), ">>> "); {
 			n, err := conn.Read(buf)
-			if text = append(text, buf[:n]...); err != nil {
-				t.Fatalf("%v after %q", err, text)
-			}
+			text = append(text, buf[:n]...)
+			assert.Must(t, err == nil, "%v after %q", err, text)
 		}
 	}
 	session()
@@ -110,21 +101,18 @@ func TestOwnPorts(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	token := exec.Command(carronade(t), "serve", "token", "add", "ann", "--data", data)
-	secret, err := token.Output()
-	assert.OK(t, err)
+	secret := assert.Value(token.Output())(t)
 	server := exec.Command(carronade(t), "serve", "--text-port", "0", "--http-port", "0", "--data", data)
 	server.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "USER=operator")
-	out, err := server.StdoutPipe()
-	assert.OK(t, err)
+	out := assert.Value(server.StdoutPipe())(t)
 	assert.OK(t, server.Start())
 	t.Cleanup(func() {
 		_ = server.Process.Signal(syscall.SIGTERM)
 		_ = server.Wait()
 	})
 	var text, web string
-	if _, err := fmt.Fscanf(out, "listening on %s for the shell\nlistening on %s for the page and the API\n", &text, &web); err != nil {
-		t.Fatal(err)
-	}
+	_, err := fmt.Fscanf(out, "listening on %s for the shell\nlistening on %s for the page and the API\n", &text, &web)
+	assert.OK(t, err)
 	go io.Copy(io.Discard, out)
 	ask := func(method, path, body string) string {
 		t.Helper()
@@ -135,8 +123,7 @@ func TestOwnPorts(t *testing.T) {
 		a, err := http.DefaultClient.Do(r)
 		assert.OK(t, err)
 		defer a.Body.Close()
-		got, err := io.ReadAll(a.Body)
-		assert.OK(t, err)
+		got := assert.Value(io.ReadAll(a.Body))(t)
 		return string(got)
 	}
 	_, port, _ := net.SplitHostPort(text)
@@ -146,7 +133,6 @@ func TestOwnPorts(t *testing.T) {
 		output := ask("GET", fmt.Sprintf("jobs/%d/output?follow=1", k+1), "")
 		assert.True(t, strings.Contains(output, "does not allow jobs to connect to its own ports"), "%s: %s", host, output)
 	}
-	if jobs := ask("GET", "jobs", ""); strings.Contains(jobs, `"operator"`) {
-		t.Errorf("a job of another user: %s", jobs)
-	}
+	jobs := ask("GET", "jobs", "")
+	assert.True(t, !strings.Contains(jobs, `"operator"`), "a job of another user: %s", jobs)
 }

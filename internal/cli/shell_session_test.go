@@ -22,8 +22,7 @@ import (
 func startShell(t *testing.T, flags string) (d *typist, repo, address string) {
 	t.Helper()
 	testkit.Need(t, "minutes: it runs loads")
-	exe, err := exec.LookPath("carronade")
-	assert.OK(t, err)
+	exe := assert.Value(exec.LookPath("carronade"))(t)
 	dir := t.TempDir()
 	address, repo = freeAddress(t), filepath.Join(dir, "apm-server")
 	for name, text := range map[string]string{
@@ -43,28 +42,22 @@ func startShell(t *testing.T, flags string) (d *typist, repo, address string) {
 		{"remote", "add", "axw", fork},
 		{"remote", "add", "origin", repo},
 	} {
-		if out, err := exec.CommandContext(t.Context(), testkit.Program(t, "git"), append([]string{"-C", repo}, args...)...).CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %s", args, out)
-		}
+		out, err := exec.CommandContext(t.Context(), testkit.Program(t, "git"), append([]string{"-C", repo}, args...)...).CombinedOutput()
+		assert.OK(t, err, "git %v: %s", args, out)
 	}
 	server := exec.Command(exe, "serve", "--text-port", "0", "--http-port", "0", "--allow-build", repo)
 	server.Env = append(os.Environ(), "XDG_DATA_HOME="+filepath.Join(dir, "data"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "CARRONADE_TEST_UNTRUSTED=none", "NO_COLOR=1")
 	server.Stderr = os.Stderr
-	out, err := server.StdoutPipe()
-	assert.OK(t, err)
+	out := assert.Value(server.StdoutPipe())(t)
 	assert.OK(t, server.Start())
 	t.Cleanup(func() {
-		if err := errors.Join(server.Process.Signal(syscall.SIGTERM), server.Wait()); err != nil {
-			t.Error(err)
-		}
+		err := errors.Join(server.Process.Signal(syscall.SIGTERM), server.Wait())
+		assert.True(t, err == nil, "%v", err)
 	})
 	var port string
-	if _, err := fmt.Fscanf(out, "listening on %s for the shell\n", &port); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(fmt.Fscanf(out, "listening on %s for the shell\n", &port))(t)
 	go io.Copy(io.Discard, out)
-	conn, err := net.Dial("tcp", port)
-	assert.OK(t, err)
+	conn := assert.Value(net.Dial("tcp", port))(t)
 	d = newTypist(t, conn)
 	d.expect("type 'help' for help\n>>> ")
 	return d, repo, address
@@ -125,9 +118,8 @@ func newTypist(t *testing.T, conn io.ReadWriteCloser) *typist {
 func (d *typist) quit() {
 	d.t.Helper()
 	d.enter("quit", "bye!\n")
-	if _, open := <-d.text; open {
-		d.t.Error("the session goes on")
-	}
+	_, open := <-d.text
+	assert.True(d.t, !open, "the session goes on")
 }
 
 // enter types a line, and waits for texts in this order.
@@ -140,9 +132,7 @@ func (d *typist) enter(line string, texts ...string) {
 // keys types keys, and waits for texts in this order.
 func (d *typist) keys(keys string, texts ...string) {
 	d.t.Helper()
-	if _, err := io.WriteString(d.conn, keys); err != nil {
-		d.t.Fatal(err)
-	}
+	assert.Value(io.WriteString(d.conn, keys))(d.t)
 	for _, text := range texts {
 		d.expect(text)
 	}

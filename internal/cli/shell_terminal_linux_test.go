@@ -26,19 +26,16 @@ type screen struct {
 // onTerminal starts carronade on a terminal of 80 columns.
 func onTerminal(t *testing.T, args ...string) *screen {
 	t.Helper()
-	far, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	assert.OK(t, err)
+	far := assert.Value(os.OpenFile("/dev/ptmx", os.O_RDWR, 0))(t)
 	s := &screen{far: far, cmd: exec.Command(carronade(t), args...)}
-	n, err := unix.IoctlGetInt(int(far.Fd()), unix.TIOCGPTN)
-	assert.OK(t, err)
+	n := assert.Value(unix.IoctlGetInt(int(far.Fd()), unix.TIOCGPTN))(t)
 	assert.OK(t, unix.IoctlSetPointerInt(int(far.Fd()), unix.TIOCSPTLCK, 0))
 	s.resize(t, 80)
-	near, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	assert.OK(t, err)
+	near := assert.Value(os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = near, near, near
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	s.cmd.Env = append(os.Environ(), "TERM=xterm", "CARRONADE_TEST_UNTRUSTED=none")
-	err = s.cmd.Start()
+	err := s.cmd.Start()
 	near.Close()
 	assert.OK(t, err)
 	s.typist = newTypist(t, struct {
@@ -57,9 +54,7 @@ func (s *screen) resize(t *testing.T, columns uint16) {
 // ends waits for the program, whose exit code must be 0.
 func (s *screen) ends() {
 	s.t.Helper()
-	if err := s.cmd.Wait(); err != nil {
-		s.t.Errorf("carronade shell: %v", err)
-	}
+	assert.OK(s.t, s.cmd.Wait(), "carronade shell")
 }
 
 var (
@@ -88,9 +83,7 @@ func TestErrorsOnTerminal(t *testing.T) {
 	s.expect("error: connect to 127.0.0.1:1: ")
 	s.expect("\nhint: nothing listens there: is the broker running, and is this its address?\n" +
 		"      (carronade standin kafka starts a small one)\n")
-	if err := s.cmd.Wait(); err == nil {
-		t.Error("a run without a broker succeeded")
-	}
+	assert.True(t, s.cmd.Wait() != nil, "a run without a broker succeeded")
 }
 
 // TestShellOnTerminal: completion, Ctrl-C, a resized window and Ctrl-D, with a queue of its own and with a

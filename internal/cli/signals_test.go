@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,11 +50,10 @@ func begin(t *testing.T, cmd *exec.Cmd) *process {
 	p := &process{Cmd: cmd}
 	p.Env = append(append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "LANG=C.UTF-8"), p.Env...)
 	p.Stdout = &p.out
-	r, err := p.StderrPipe()
-	assert.OK(t, err)
+	r := assert.Value(p.StderrPipe())(t)
 	p.words = bufio.NewReader(r)
 	assert.OK(t, p.Start())
-	watchdog := time.AfterFunc(time.Minute, func() { _ = p.Process.Kill() })
+	watchdog := time.AfterFunc(5*time.Minute, func() { _ = p.Process.Kill() })
 	t.Cleanup(func() { watchdog.Stop(); _ = p.Process.Kill() })
 	return p
 }
@@ -64,9 +64,7 @@ func (p *process) until(t *testing.T, text string) {
 	for {
 		line, err := p.words.ReadString('\n')
 		p.said.WriteString(line)
-		if err != nil {
-			t.Fatalf("waiting for %q: %v; it said:\n%s", text, err, p.said.String())
-		}
+		assert.Must(t, err == nil, "waiting for %q: %v; it said:\n%s", text, err, p.said.String())
 		if strings.Contains(line, text) {
 			return
 		}
@@ -76,6 +74,19 @@ func (p *process) until(t *testing.T, text string) {
 func (p *process) interrupt(t *testing.T) {
 	t.Helper()
 	assert.OK(t, p.Process.Signal(os.Interrupt))
+}
+
+// failed is any exit code but 0.
+const failed = -1
+
+// exits waits for the process, which ends with a code and said these texts.
+func (p *process) exits(t *testing.T, code int, says ...string) {
+	t.Helper()
+	got := p.end(t)
+	missing := slices.ContainsFunc(says, func(text string) bool { return !strings.Contains(p.said.String(), text) })
+	if missing || got != code && (code != failed || got == 0) {
+		t.Errorf("carronade %q: exit code %d, want %d and %q; it said:\n%s", p.Args[1:], got, code, says, p.said.String())
+	}
 }
 
 // end waits for the process and returns its exit code.
@@ -112,15 +123,13 @@ func TestInterruptStopsAndReports(t *testing.T) {
 			}
 			p.until(t, "measurement")
 			p.interrupt(t)
-			assert.Equal(t, p.end(t), 130, "exit code")
+			p.exits(t, 130)
 			var d struct {
 				Partial bool
 				Stopped string
 				Totals  struct{ Offered, Sent, Acked uint64 }
 			}
-			if err := json.Unmarshal(p.out.Bytes(), &d); err != nil {
-				t.Fatalf("the report: %v\n%s", err, p.out.String())
-			}
+			assert.OK(t, json.Unmarshal(p.out.Bytes(), &d), "%s", p.out.String())
 			if d.Partial != tt.partial || d.Stopped != "interrupted" || d.Totals.Acked == 0 || d.Totals.Sent != d.Totals.Acked {
 				t.Errorf("got %+v, want a report whose events were acked, partial: %v", d, tt.partial)
 			}
@@ -142,42 +151,33 @@ func TestNohup(t *testing.T) {
 		Stopped string
 		Totals  struct{ Offered uint64 }
 	}
-	if err := json.Unmarshal(p.out.Bytes(), &d); err != nil {
-		t.Fatalf("the report: %v\n%s", err, p.out.String())
-	}
+	assert.OK(t, json.Unmarshal(p.out.Bytes(), &d), "%s", p.out.String())
 	assert.True(t, d.Stopped == "time" && d.Totals.Offered == 1500, "got %+v, want a complete run", d)
 }
 
 // A run can be interrupted while it connects to a listener that never answers.
 func TestInterruptWhileConnecting(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	l := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	p := start(t, "run", "kafka://"+l.Addr().String()+"/t", "--rate", "1k/s")
 	c, err := l.Accept() // now it is connecting
 	assert.OK(t, err)
 	defer c.Close()
 	p.interrupt(t)
-	if got := p.end(t); got != 130 {
-		t.Errorf("exit code: got %d, want 130; it said:\n%s", got, p.said.String())
-	}
-	if p.out.Len() > 0 || !strings.Contains(p.said.String(), "interrupted before anything was done") {
-		t.Errorf("got %q on stdout and on stderr:\n%s", p.out.String(), p.said.String())
-	}
+	p.exits(t, 130)
+	assert.True(t, p.out.Len() <= 0 && strings.Contains(p.said.String(), "interrupted before anything was done"),
+		"got %q on stdout and on stderr:\n%s", p.out.String(), p.said.String())
 }
 
 // The second interrupt does not wait for a server that does not answer.
 func TestSecondInterruptExitsAtOnce(t *testing.T) {
 	t.Parallel()
-	broker, err := standin.Spawn(t.Context(), carronade(t), "kafka", "--discard", "--listen", "127.0.0.1:0")
-	assert.OK(t, err)
+	broker := assert.Value(standin.Spawn(t.Context(), carronade(t), "kafka", "--discard", "--listen", "127.0.0.1:0"))(t)
 	defer broker.Stop()
 	p := start(t, "run", "kafka://"+broker.Addr()+"/t", "--rate", "1k/s", "--interval", "50ms", "--drain", "1m")
 	p.until(t, "measurement")
-	signal := func(sig syscall.Signal) {
-		assert.OK(t, syscall.Kill(broker.Pid(), sig))
-	}
+	signal := func(sig syscall.Signal) { assert.OK(t, syscall.Kill(broker.Pid(), sig)) }
 	signal(syscall.SIGSTOP) // from now on the server does not answer, and the drain waits
 	defer signal(syscall.SIGCONT)
 	p.interrupt(t)
@@ -194,11 +194,9 @@ func TestSecondInterruptExitsAtOnce(t *testing.T) {
 			}
 		}
 	}()
-	assert.Equal(t, p.end(t), 130, "exit code")
+	p.exits(t, 130)
 	close(ended)
-	if p.out.Len() > 0 {
-		t.Errorf("it reported after all:\n%s", p.out.String())
-	}
+	assert.True(t, p.out.Len() <= 0, "it reported after all:\n%s", p.out.String())
 }
 
 // A reader that closes early is not an error: the run continues and its exit
@@ -217,9 +215,7 @@ func TestReaderOfStdoutCloses(t *testing.T) {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 3 {
 		err = nil // this machine is busy with the other tests: the run was not trusted, but continued
 	}
-	if err != nil || words.Len() > 0 {
-		t.Errorf("got %v and %q, want no error and no message", err, words.String())
-	}
+	assert.True(t, err == nil && words.Len() <= 0, "got %v and %q, want no error and no message", err, words.String())
 }
 
 // A full disk gives an error and exit code 2.
@@ -235,9 +231,8 @@ func TestStdoutThatCannotBeWritten(t *testing.T) {
 	cmd.Stdout, cmd.Stderr = full, &words
 	_ = cmd.Run()
 	assert.Equal(t, cmd.ProcessState.ExitCode(), 2, "exit code")
-	if !strings.Contains(words.String(), "error: cannot write to stdout: no space left on device") {
-		t.Errorf("got %q", words.String())
-	}
+	assert.True(t, strings.Contains(words.String(), "error: cannot write to stdout: no space left on device"),
+		"got %q", words.String())
 }
 
 // With --metrics-linger the last metrics stay readable after the run. Ctrl-C ends that, and the
@@ -248,10 +243,8 @@ func TestMetricsLinger(t *testing.T) {
 	assert.OK(t, err)
 	refuses := "kafka://" + refusing.Addr() + "/t"
 	for _, tt := range []struct {
-		name   string
-		target string
-		series string
-		code   int
+		name, target, series string
+		code                 int
 	}{
 		{"a good run", "null://", `carronade_acked_events_total{op="produce",target="null://"} 100`, 0},
 		{"a failed run", refuses, `carronade_failed_events_total{op="produce",target="` + refuses + `"} 100`, 1},
@@ -268,9 +261,7 @@ func TestMetricsLinger(t *testing.T) {
 			body, err := io.ReadAll(resp.Body)
 			assert.True(t, err == nil && strings.Contains(string(body), tt.series+"\n"), "want %s, got %v\n%s", tt.series, err, body)
 			p.interrupt(t)
-			if got := p.end(t); got != tt.code {
-				t.Errorf("exit code: got %d, want %d; it said:\n%s", got, tt.code, p.said.String())
-			}
+			p.exits(t, tt.code)
 		})
 	}
 }
@@ -279,7 +270,5 @@ func TestMetricsLinger(t *testing.T) {
 func TestMetricsLingerEnds(t *testing.T) {
 	t.Parallel()
 	p := startTrusted(t, "run", "null://", "--count", "100", "--rate", "1k/s", "--metrics-addr", "0", "--metrics-linger", "10ms", "--quiet", "--no-calibrate")
-	if got := p.end(t); got != 0 || !strings.Contains(p.said.String(), "stay at ") {
-		t.Errorf("exit code: got %d, want 0; it said:\n%s", got, p.said.String())
-	}
+	p.exits(t, 0, "stay at ")
 }

@@ -17,9 +17,7 @@ func TestSLOSubject(t *testing.T) {
 			continue
 		}
 		limits++
-		if _, err := workload.ParseLimit(strings.Trim(words[i+1], "'")); err != nil {
-			t.Errorf("%s: %v", words[i+1], err)
-		}
+		assert.Value(workload.ParseLimit(strings.Trim(words[i+1], "'")))(t, "%s", words[i+1])
 	}
 	assert.True(t, limits != 0, "the example has no limit")
 	text := sloText(nil)

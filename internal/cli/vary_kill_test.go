@@ -32,17 +32,14 @@ func TestResumeAfterTheEnd(t *testing.T) {
 				_ = p.Wait()
 			} else {
 				p.interrupt(t)
-				if code := p.end(t); code != 130 || !strings.Contains(p.said.String(), " of 4: the same command with --resume ") {
-					t.Errorf("exit code %d, it said:\n%s", code, p.said.String())
-				}
+				p.exits(t, 130, " of 4: the same command with --resume ")
 			}
 			series := regexp.MustCompile(`--resume (s[a-z0-9]{7}) `).FindStringSubmatch(p.said.String())[1]
 			p = startTrusted(t, append(args, "--resume", series)...)
 			code := p.end(t)
 			there := regexp.MustCompile(`: ([123]) of 4 runs are there`).FindStringSubmatch(p.said.String()) // more than 1 if the signal was late
-			if code != 0 || there == nil || strconv.Itoa(4-strings.Count(p.said.String(), "kept as")) != there[1] {
-				t.Errorf("exit code %d, it said:\n%s", code, p.said.String())
-			}
+			assert.True(t, code == 0 && there != nil && strconv.Itoa(4-strings.Count(p.said.String(), "kept as")) == there[1],
+				"exit code %d, it said:\n%s", code, p.said.String())
 			if !strings.Contains(p.out.String(), ": 2 cells, 2 runs each") || !strings.Contains(p.out.String(), "decides") {
 				t.Errorf("it printed:\n%s", p.out.String())
 			}

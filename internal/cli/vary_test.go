@@ -32,19 +32,16 @@ func TestResume(t *testing.T) {
 	assert.OK(t, err, "%s", said)
 	series := regexp.MustCompile(`--resume (s[a-z0-9]{7}) `).FindStringSubmatch(said)
 	assert.Must(t, series != nil, "it does not name the series: %s", said)
-	kept, err := sqlite.Open(t.Context(), path("reports.db"))
-	assert.OK(t, err)
+	kept := assert.Value(sqlite.Open(t.Context(), path("reports.db")))(t)
 	defer kept.Close()
 	again, said, err := varied(t, s, path, "--resume", series[1])
-	if err != nil || !strings.Contains(said, "6 of 6 runs are there") || again != out {
-		t.Errorf("when all are there: %v, it said %s, and printed\n%s\nbefore\n%s", err, said, again, out)
-	}
+	assert.True(t, err == nil && strings.Contains(said, "6 of 6 runs are there") && again == out,
+		"when all are there: %v, it said %s, and printed\n%s\nbefore\n%s", err, said, again, out)
 
 	rows, err := command.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...)
 	assert.Must(t, err == nil && len(rows) == 6, "%d rows, %v", len(rows), err)
-	if plan := rows[0].Text("label." + judge.PlanLabel); !regexp.MustCompile(`^p[0-9a-f]{11}$`).MatchString(plan) {
-		t.Errorf("the plan %q is not a letter and a hash", plan)
-	}
+	plan := rows[0].Text("label." + judge.PlanLabel)
+	assert.True(t, regexp.MustCompile(`^p[0-9a-f]{11}$`).MatchString(plan), "the plan %q is not a letter and a hash", plan)
 	var missing []string
 	for i := range rows[:2] {
 		cell, round, _ := judge.CellOf(&rows[i])
@@ -52,28 +49,22 @@ func TestResume(t *testing.T) {
 	}
 	assert.OK(t, kept.Delete(t.Context(), rows[0].ID, rows[1].ID))
 	_, said, err = varied(t, s, path, "--resume", series[1])
-	if err != nil || !strings.Contains(said, "4 of 6 runs are there") || strings.Count(said, "kept as") != 2 {
-		t.Errorf("%v, it said %s", err, said)
-	}
-	for _, m := range missing {
-		assert.True(t, strings.Contains(said, m), "it did not run %s again: %s", m, said)
-	}
-	if rows, err = command.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...); err != nil || len(rows) != 6 {
-		t.Errorf("%d rows, %v", len(rows), err)
-	}
+	assert.True(t, err == nil && strings.Contains(said, "4 of 6 runs are there") && strings.Count(said, "kept as") == 2,
+		"%v, it said %s", err, said)
+	assert.Has(t, said, missing...)
+	rows, err = command.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...)
+	assert.True(t, err == nil && len(rows) == 6, "%d rows, %v", len(rows), err)
 
 	slow := []string{"--slo", "throughput>1T/s"}
-	if _, said, err = varied(t, s, path, slow...); exitCodeOf(err) != system.ExitBroken {
-		t.Fatalf("with a limit: %v: %s", err, said)
-	}
+	_, said, err = varied(t, s, path, slow...)
+	assert.Must(t, exitCodeOf(err) == system.ExitBroken, "with a limit: %v: %s", err, said)
 	broken := regexp.MustCompile(`--resume (s[a-z0-9]{7}) `).FindStringSubmatch(said)[1]
 	if _, said, err = varied(t, s, path, append(slow, "--resume", broken)...); exitCodeOf(err) != system.ExitBroken || strings.Contains(said, "kept as") {
 		t.Errorf("with a limit, when all are there: %v: %s", err, said)
 	}
 
 	for _, other := range [][]string{{"--size", "77"}, {"--repeat", "3"}, {"--vary", "size=1,2"}} {
-		if _, _, err := varied(t, s, path, append(other, "--resume", series[1])...); err == nil || !strings.Contains(err.Error(), "that series ran something else") {
-			t.Errorf("with %v: %v", other, err)
-		}
+		_, _, err := varied(t, s, path, append(other, "--resume", series[1])...)
+		assert.ErrorHas(t, err, "that series ran something else", "with %v", other)
 	}
 }

@@ -52,8 +52,7 @@ func runWithViewers(b *testing.B, store string, viewers int) float64 {
 	}
 	cmd := exec.Command(carronade(b), args...)
 	cmd.Env = append(os.Environ(), "CARRONADE_TEST_UNTRUSTED=none")
-	said, err := cmd.StderrPipe()
-	assert.OK(b, err)
+	said := assert.Value(cmd.StderrPipe())(b)
 	assert.OK(b, cmd.Start())
 	lines := bufio.NewReader(said)
 	var watching sync.WaitGroup

@@ -18,6 +18,7 @@ import (
 
 	"carronade/internal/live"
 	"carronade/internal/report"
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/measure"
 )
@@ -28,6 +29,7 @@ type reader struct {
 	began []*live.Run // all of them
 	all   map[string]*live.Series
 	done  map[string]*live.Done
+	first chan struct{} // a frame came
 	last  chan error
 }
 
@@ -39,7 +41,7 @@ func readFrames(t *testing.T, cmd *exec.Cmd) *reader {
 	assert.OK(t, err)
 	cmd.ExtraFiles = []*os.File{w}
 	cmd.Env = append(cmd.Env, live.FramesVariable+"=3")
-	got := &reader{all: map[string]*live.Series{}, done: map[string]*live.Done{}, last: make(chan error, 1)}
+	got := &reader{all: map[string]*live.Series{}, done: map[string]*live.Done{}, first: make(chan struct{}, 1), last: make(chan error, 1)}
 	t.Cleanup(func() { r.Close(); w.Close() })
 	go func() {
 		got.last <- live.ReadFrames(r, func(e live.Event) error {
@@ -49,6 +51,10 @@ func readFrames(t *testing.T, cmd *exec.Cmd) *reader {
 				got.began = append(got.began, e.Run)
 				got.all[e.ID] = &live.Series{}
 			case e.Frame != nil:
+				select {
+				case got.first <- struct{}{}:
+				default:
+				}
 				return got.all[e.ID].Add(e.Frame)
 			case e.Done != nil:
 				got.done[e.ID] = e.Done
@@ -86,7 +92,8 @@ func TestFramesAddUp(t *testing.T) {
 			p := begin(t, cmd)
 			cmd.ExtraFiles[0].Close()
 			if tt.interrupt {
-				time.AfterFunc(1300*time.Millisecond, func() { p.interrupt(t) })
+				testkit.Wait(t, "a frame came", frames.first)
+				p.interrupt(t)
 			}
 			p.end(t)
 			assert.OK(t, <-frames.last)
@@ -103,9 +110,8 @@ func TestFramesAddUp(t *testing.T) {
 					want.Add(live.CountsOf(d.Phases[i].Totals.Counts))
 				}
 				s, done := frames.all[d.ID], frames.done[d.ID]
-				if s == nil || done == nil || done.Report != d.ID || done.Headline != d.Headline() {
-					t.Fatalf("report %s: got %+v as its end", d.ID, done)
-				}
+				assert.Must(t, s != nil && done != nil && done.Report == d.ID && done.Headline == d.Headline(),
+					"report %s: got %+v as its end", d.ID, done)
 				var got, warm live.Counts
 				all := s.After(0)
 				for i := range all {
@@ -114,18 +120,15 @@ func TestFramesAddUp(t *testing.T) {
 						warm.Add(*all[i].Warmup)
 					}
 				}
-				assert.Equal(t, got, want, "the frames add up to, the report's phases to")
+				assert.Equal(t, got, want, "sums of the frames, and of the report's phases")
 				got.Subtract(warm)
-				if total := live.CountsOf(d.Totals.Counts); got != total {
-					t.Errorf("without the warm-up they add up to\n%+v, the report's totals are\n%+v", got, total)
-				}
+				total := live.CountsOf(d.Totals.Counts)
+				assert.True(t, got == total, "without the warm-up they add up to\n%+v, the report's totals are\n%+v", got, total)
 				if i := len(d.Phases); i > 0 && d.Phases[0].Name == measure.WarmUp && warm != live.CountsOf(d.Phases[0].Totals.Counts) {
 					t.Errorf("the warm-up's add up to\n%+v, want\n%+v", warm, d.Phases[0].Totals.Counts)
 				}
 			}
-			if n == 0 {
-				t.Errorf("no report; it said:\n%s", p.said.String())
-			}
+			assert.True(t, n != 0, "no report; it said:\n%s", p.said.String())
 		})
 	}
 }
@@ -140,13 +143,10 @@ func TestLivePage(t *testing.T) {
 	p := startTrusted(t, "run", "null://", "--rate", "1k/s", "--for", "10m", "--interval", "100ms", "--web", "--quiet", "--no-calibrate")
 	p.until(t, "live page")
 	m := page.FindStringSubmatch(p.said.String())
-	if m == nil {
-		t.Fatalf("no address in %s", p.said.String())
-	}
+	assert.Must(t, m != nil, "no address in %s", p.said.String())
 	get := func(path string) io.Reader {
 		t.Helper()
-		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m[1]+"api"+path, nil)
-		assert.OK(t, err)
+		q := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, m[1]+"api"+path, nil))(t)
 		q.Header.Set("Authorization", "Bearer "+m[2])
 		a, err := http.DefaultClient.Do(q)
 		assert.OK(t, err)
@@ -160,8 +160,7 @@ func TestLivePage(t *testing.T) {
 	read := func(until string, lines *bufio.Reader) live.Frame {
 		t.Helper()
 		for {
-			line, err := lines.ReadString('\n')
-			assert.OK(t, err, "waiting for %s", until)
+			line := assert.Value(lines.ReadString('\n'))(t, "waiting for %s", until)
 			if strings.TrimSpace(line) == until {
 				data, _ := lines.ReadString('\n')
 				var f live.Frame
@@ -175,17 +174,14 @@ func TestLivePage(t *testing.T) {
 		read("event: frame", first)
 	}
 	late := bufio.NewReader(get("/runs/" + runs[0].ID + "/events"))
-	if f := read("event: frame", late); f.Number != 1 || f.Counts.Offered != 1000 {
-		t.Errorf("a late viewer gets first: %+v, want the first second", f)
-	}
+	f := read("event: frame", late)
+	assert.True(t, f.Number == 1 && f.Counts.Offered == 1000, "a late viewer gets first: %+v, want the first second", f)
 	p.interrupt(t)
 	for _, viewer := range []*bufio.Reader{first, late} {
 		read("event: done", viewer)
 		read("event: end", viewer)
 	}
-	if code := p.end(t); code != 130 {
-		t.Errorf("exit %d, want 130; it said:\n%s", code, p.said.String())
-	}
+	p.exits(t, 130)
 }
 
 // TestWebLinger: the page of a short run stays after its end, until Ctrl-C. The exit code is that of the
@@ -195,13 +191,10 @@ func TestWebLinger(t *testing.T) {
 	p := startTrusted(t, "run", "null://", "--rate", "1k/s", "--for", "300ms", "--web", "--web-linger", "10m", "--quiet", "--no-calibrate")
 	p.until(t, "the live page stays at")
 	m := page.FindStringSubmatch(p.said.String())
-	if m == nil {
-		t.Fatalf("no address in %s", p.said.String())
-	}
+	assert.Must(t, m != nil, "no address in %s", p.said.String())
 	get := func(path string) string {
 		t.Helper()
-		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, m[1]+"api"+path, http.NoBody)
-		assert.OK(t, err)
+		q := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, m[1]+"api"+path, http.NoBody))(t)
 		q.Header.Set("Authorization", "Bearer "+m[2])
 		a, err := http.DefaultClient.Do(q)
 		assert.OK(t, err)
@@ -213,9 +206,7 @@ func TestWebLinger(t *testing.T) {
 		t.Errorf("the page does not show the end of the run: %s", get("/runs"))
 	}
 	p.interrupt(t)
-	if code := p.end(t); code != 0 {
-		t.Errorf("exit %d, want 0; it said:\n%s", code, p.said.String())
-	}
+	p.exits(t, 0)
 }
 
 // TestFramesOfASearch: each trial says which it is, what it offers, the limits, also the one that a
@@ -232,17 +223,13 @@ func TestFramesOfASearch(t *testing.T) {
 	p.interrupt(t)
 	p.end(t)
 	assert.OK(t, <-frames.last)
-	if len(frames.began) < 2 {
-		t.Fatalf("got %d trials, want more; it said:\n%s", len(frames.began), p.said.String())
-	}
+	assert.Must(t, len(frames.began) >= 2, "got %d trials, want more; it said:\n%s", len(frames.began), p.said.String())
 	known := false
 	for i, run := range frames.began {
-		if run.Search == nil || run.Search.Trial != i+1 || run.Search.Role == "" || run.Search.Load == "" {
-			t.Fatalf("trial %d: got %+v", i+1, run.Search)
-		}
-		if len(run.Limits) != 1 || run.Limits[0].Text != "p99 < 1 s" || run.Limits[0].Value != 1 {
-			t.Errorf("trial %d: limits %+v", i+1, run.Limits)
-		}
+		assert.Must(t, run.Search != nil && run.Search.Trial == i+1 && run.Search.Role != "" && run.Search.Load != "",
+			"trial %d: got %+v", i+1, run.Search)
+		assert.True(t, len(run.Limits) == 1 && run.Limits[0].Text == "p99 < 1 s" && run.Limits[0].Value == 1,
+			"trial %d: limits %+v", i+1, run.Limits)
 		assert.True(t, i != 0 || run.Search.Holds+run.Search.Fails <= 0, "the first trial knows of the ceiling: %+v", run.Search)
 		known = known || run.Search.Holds+run.Search.Fails > 0
 	}
@@ -262,9 +249,7 @@ func TestFramesOfASearch(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"1s 1,000/s", "2s 2,000/s"} {
-		if !slices.Contains(marks, want) {
-			t.Errorf("no mark %q in %q; it said:\n%s", want, marks, p.said.String())
-		}
+		assert.True(t, slices.Contains(marks, want), "no mark %q in %q; it said:\n%s", want, marks, p.said.String())
 	}
 }
 
@@ -286,9 +271,8 @@ func TestFramesWithoutReader(t *testing.T) {
 		if code := p.end(t); code != 0 || !strings.Contains(p.out.String(), "of 1 k/s acked") {
 			t.Errorf("reads %t: exit %d:\n%s", reads, code, p.said.String())
 		}
-		if warned := strings.Contains(p.said.String(), "warning: the reader of CARRONADE_FRAMES"); warned == reads {
-			t.Errorf("reads %t: it said:\n%s", reads, p.said.String())
-		}
+		assert.True(t, strings.Contains(p.said.String(), "warning: the reader of CARRONADE_FRAMES") != reads,
+			"reads %t: it said:\n%s", reads, p.said.String())
 		r.Close()
 	}
 }

@@ -21,9 +21,8 @@ func wide(t *testing.T, of, page string) {
 		if strings.HasPrefix(line, "    \t") || strings.HasPrefix(line, "This tool measures end-to-end latency in Kafka") {
 			continue
 		}
-		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
-			t.Errorf("%s: %d columns: %s", of, n, line)
-		}
+		n := utf8.RuneCountInString(strings.TrimRight(line, "\n"))
+		assert.True(t, n <= 80, "%s: %d columns: %s", of, n, line)
 	}
 }
 

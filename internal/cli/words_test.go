@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/serve"
+	"carronade/internal/testkit/assert"
 )
 
 // TestShown: addresses are printed without secrets, and a job does not tell where the server keeps its files.
@@ -35,9 +36,7 @@ func TestShown(t *testing.T) {
 			if runtime.GOOS == "windows" && tt.s == job {
 				t.Skip("these are no absolute paths there")
 			}
-			if got := tt.s.shown(tt.text); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.Equal(t, tt.s.shown(tt.text), tt.want)
 		})
 	}
 }
@@ -57,9 +56,8 @@ func TestNoSecretsInMessages(t *testing.T) {
 		var out, errs bytes.Buffer
 		p := &Program{Kinds: Kinds(), Args: args, In: strings.NewReader(""), Out: &out, Err: &errs}
 		p.Main()
-		if strings.Contains(out.String()+errs.String(), "canary") || errs.Len() == 0 {
-			t.Errorf("%q:\n%s%s", args, out.String(), errs.String())
-		}
+		assert.True(t, !strings.Contains(out.String()+errs.String(), "canary") && errs.Len() != 0,
+			"%q:\n%s%s", args, out.String(), errs.String())
 	}
 }
 
@@ -69,20 +67,11 @@ func TestKeptFiles(t *testing.T) {
 		t.Skip("files have no modes there")
 	}
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
-	calibrated, err := keepCalibration(&calibration{Schema: calibrationSchema, Host: hostName()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := keepGenerates(map[string]report.Generates{"a": {}}); err != nil {
-		t.Fatal(err)
-	}
-	generates, err := generatesPath()
-	if err != nil {
-		t.Fatal(err)
-	}
+	calibrated := assert.Value(keepCalibration(&calibration{Schema: calibrationSchema, Host: hostName()}))(t)
+	assert.OK(t, keepGenerates(map[string]report.Generates{"a": {}}))
+	generates := assert.Value(generatesPath())(t)
 	for path, want := range map[string]os.FileMode{calibrated: 0o600, generates: 0o600, filepath.Dir(generates): 0o700} {
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
-			t.Errorf("%s: %v, %v, want %v", path, info, err, want)
-		}
+		info, err := os.Stat(path)
+		assert.True(t, err == nil && info.Mode().Perm() == want, "%s: %v, %v, want %v", path, info, err, want)
 	}
 }

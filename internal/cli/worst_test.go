@@ -17,9 +17,8 @@ func TestWorst(t *testing.T) {
 	}
 	for i, a := range ascending {
 		for k, b := range ascending {
-			if got, want := worst(a, b), ascending[max(i, k)]; !errors.Is(got, want) {
-				t.Errorf("%v and %v: got %v, want %v", a, b, got, want)
-			}
+			got, want := worst(a, b), ascending[max(i, k)]
+			assert.True(t, errors.Is(got, want), "%v and %v: got %v, want %v", a, b, got, want)
 		}
 	}
 }

@@ -50,14 +50,12 @@ func TestCollate(t *testing.T) {
 		}
 	}
 
-	if code, words := s.run("collate", "tracing", "--csv"); code != system.ExitOK {
-		t.Fatal(words)
-	}
+	code, words := s.run("collate", "tracing", "--csv")
+	assert.Must(t, code == system.ExitOK, "%v", words)
 	lines, err := csv.NewReader(&s.out).ReadAll()
 	assert.True(t, err == nil && len(lines) == 3, "%d lines of CSV (%v), want a head and two rows", len(lines), err)
-	if code, words := s.run("collate", "tracing", "--all", "--json"); code != system.ExitOK {
-		t.Fatal(words)
-	}
+	code, words = s.run("collate", "tracing", "--all", "--json")
+	assert.Must(t, code == system.ExitOK, "%v", words)
 	var doc struct {
 		Schema string
 		Groups []struct{ Rows []struct{ Value any } }

@@ -39,9 +39,8 @@ type testStore struct {
 func newTestStore(t *testing.T) *testStore {
 	s := &testStore{t: t, path: filepath.Join(t.TempDir(), "reports.db")}
 	var err error
-	if s.store, err = sqlite.Open(t.Context(), s.path); err != nil {
-		t.Fatal(err)
-	}
+	s.store, err = sqlite.Open(t.Context(), s.path)
+	assert.OK(t, err)
 	t.Cleanup(func() { s.store.Close() })
 	return s
 }
@@ -76,12 +75,8 @@ func (s *testStore) keep(branch, revision string, ago time.Duration, throughput 
 	for _, f := range change {
 		f(d)
 	}
-	if err := d.Seal(); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := s.store.Put(s.t.Context(), d); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.OK(s.t, d.Seal())
+	assert.OK(s.t, s.store.Put(s.t.Context(), d))
 	return d.ID
 }
 
@@ -205,9 +200,8 @@ func TestCompare(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			code, words := s.run(append([]string{"compare"}, tt.args...)...)
-			if code != tt.code || !strings.Contains(s.out.String()+words, tt.want) {
-				t.Errorf("got %d, %q, want %d and %q\n%s", code, words, tt.code, tt.want, s.out.String())
-			}
+			assert.True(t, code == tt.code && strings.Contains(s.out.String()+words, tt.want),
+				"got %d, %q, want %d and %q\n%s", code, words, tt.code, tt.want, s.out.String())
 		})
 	}
 }
@@ -217,9 +211,8 @@ func TestCompareJSON(t *testing.T) {
 	s.repeat(6, "main", "aaaa", 3*day, 50e3)
 	s.repeat(6, "pr", "bbbb", 2*day, 40e3)
 	pictures := filepath.Join(t.TempDir(), "p")
-	if code, words := s.run("compare", "main", "pr", "--json", "--metric", "throughput"); code != 0 {
-		t.Fatalf("got %d, %s", code, words)
-	}
+	code, words := s.run("compare", "main", "pr", "--json", "--metric", "throughput")
+	assert.Must(t, code == 0, "got %d, %s", code, words)
 	var got struct {
 		Schema, Verdict string
 		Pairs           []struct {
@@ -233,9 +226,8 @@ func TestCompareJSON(t *testing.T) {
 	if r := got.Pairs[0].Rows[0]; got.Schema != "carronade.comparison/1" || got.Verdict != "worse" || r.Field != "throughput" || r.Verdict != "worse" || !r.Primary {
 		t.Errorf("got %+v", got)
 	}
-	if code, words := s.run("compare", "main", "pr", "--pictures", pictures); code != 0 {
-		t.Fatalf("got %d, %s", code, words)
-	}
+	code, words = s.run("compare", "main", "pr", "--pictures", pictures)
+	assert.Must(t, code == 0, "got %d, %s", code, words)
 	b, err := os.ReadFile(filepath.Join(pictures, "compare-response.svg"))
 	assert.True(t, err == nil && bytes.Contains(b, []byte("<svg")), "no picture: %v", err)
 	// The picture names the same difference and interval as the table.
@@ -272,9 +264,8 @@ func TestVerify(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			code, words := s.run(append([]string{"verify"}, tt.args...)...)
-			if code != tt.code || !strings.Contains(s.out.String()+words, tt.want) {
-				t.Errorf("got %d, %q, want %d and %q\n%s", code, words, tt.code, tt.want, s.out.String())
-			}
+			assert.True(t, code == tt.code && strings.Contains(s.out.String()+words, tt.want),
+				"got %d, %q, want %d and %q\n%s", code, words, tt.code, tt.want, s.out.String())
 		})
 	}
 
@@ -287,9 +278,8 @@ func TestVerify(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	for _, name := range []string{"history-throughput.png", "history-response-p99.png"} {
-		if b, err := os.ReadFile(filepath.Join(pictures, name)); err != nil || !bytes.HasPrefix(b, []byte("\x89PNG")) {
-			t.Errorf("%s: %v", name, err)
-		}
+		b, err := os.ReadFile(filepath.Join(pictures, name))
+		assert.True(t, err == nil && bytes.HasPrefix(b, []byte("\x89PNG")), "%s: %v", name, err)
 	}
 }
 
@@ -299,9 +289,8 @@ func TestEmptyStore(t *testing.T) {
 	if code, words := s.run("verify"); code != system.ExitFailed || !strings.Contains(words, "no report is there") {
 		t.Errorf("verify: %d, %s", code, words)
 	}
-	if code, words := s.run("compare", "last~1", "last"); code != system.ExitFailed || words == "" {
-		t.Errorf("compare: %d, %s", code, words)
-	}
+	code, words := s.run("compare", "last~1", "last")
+	assert.True(t, code == system.ExitFailed && words != "", "compare: %d, %s", code, words)
 }
 
 // A report of operations on topics, such as the newest, is not compared with a run.
@@ -323,10 +312,9 @@ func TestNoneFitHints(t *testing.T) {
 	late := func(d *report.Document) { d.Trust.OK, d.Trust.Reasons = false, []string{"late"} }
 	const again, untrusted = "-> carronade report show says why; run it again", "-> carronade report show says why; --untrusted also judges"
 	for _, tt := range []struct {
-		name  string
-		base  func(*report.Document)
-		flags []string
-		want  []string
+		name        string
+		base        func(*report.Document)
+		flags, want []string
 	}{
 		{"interrupted", cut, nil, []string{"is cut short (interrupted)", again}},
 		{"interrupted, with the flag", cut, []string{"--untrusted"}, []string{"is cut short (interrupted)", again}},
@@ -339,9 +327,8 @@ func TestNoneFitHints(t *testing.T) {
 			for args, subject := range map[string]string{"compare main pr": "no report of the base can be judged: ", "verify branch=main": "no report can be judged: "} {
 				code, words := s.run(append(strings.Fields(args), tt.flags...)...)
 				for _, want := range append(tt.want, subject+id) {
-					if code != system.ExitFailed || !strings.Contains(words, want) {
-						t.Errorf("%s: got %d, %q, want %q", args, code, words, want)
-					}
+					assert.True(t, code == system.ExitFailed && strings.Contains(words, want),
+						"%s: got %d, %q, want %q", args, code, words, want)
 				}
 			}
 		})
@@ -355,14 +342,9 @@ func TestVerifyLeavesOut(t *testing.T) {
 	s.repeat(6, "main", "bbbb", 2*day, 50e3)
 	bad := s.keep("main", "bbbb", 2*day, 1, func(d *report.Document) { d.Trust.OK, d.Trust.Reasons = false, []string{"late"} })
 	cut := s.keep("main", "bbbb", 2*day, 1, func(d *report.Document) { d.Partial = true })
-	if code, words := s.run("verify", "--min-effect", "10%"); code != system.ExitOK {
-		t.Errorf("got %d, %s\n%s", code, words, s.out.String())
-	}
-	for _, want := range []string{bad + ": not trustworthy: the generator was the limit", cut + ": cut short"} {
-		if !strings.Contains(s.out.String(), want) {
-			t.Errorf("%q is not in\n%s", want, s.out.String())
-		}
-	}
+	code, words := s.run("verify", "--min-effect", "10%")
+	assert.True(t, code == system.ExitOK, "got %d, %s\n%s", code, words, s.out.String())
+	assert.Has(t, s.out.String(), bad+": not trustworthy: the generator was the limit", cut+": cut short")
 }
 
 // TestMain is also the confirming command of tests, which must store reports:
@@ -410,14 +392,11 @@ func confirm(level string) int {
 
 // More runs confirm a regression, or do not.
 func TestConfirm(t *testing.T) {
-	program, err := os.Executable()
-	assert.OK(t, err)
+	program := assert.Value(os.Executable())(t)
 	for _, tt := range []struct {
-		name    string
-		command string
-		level   string
-		code    int
-		want    string
+		name, command, level string
+		code                 int
+		want                 string
 	}{
 		{name: "as bad again", level: "40100", code: 1, want: "it was as bad again; the verdict is worse"},
 		{name: "not as bad again", level: "50000", code: 4, want: "it was not as bad again; the verdict is cannot tell"},
@@ -434,12 +413,10 @@ func TestConfirm(t *testing.T) {
 				t.Setenv("CONFIRM_STORE", s.path)
 			}
 			code, words := s.run("verify", "--min-effect", "8%", "--confirm", tt.command)
-			if code != tt.code || !strings.Contains(strings.Join(strings.Fields(s.out.String()+words), " "), tt.want) {
-				t.Errorf("got %d, %q, want %d and %q\n%s\n%s", code, words, tt.code, tt.want, s.out.String(), s.notes.String())
-			}
-			if strings.Contains(s.out.String(), "confirming "+"q") {
-				t.Errorf("the command's output is in the result:\n%s", s.out.String())
-			}
+			assert.True(t, code == tt.code && strings.Contains(strings.Join(strings.Fields(s.out.String()+words), " "), tt.want),
+				"got %d, %q, want %d and %q\n%s\n%s", code, words, tt.code, tt.want, s.out.String(), s.notes.String())
+			assert.True(t, !strings.Contains(s.out.String(), "confirming "+"q"),
+				"the command's output is in the result:\n%s", s.out.String())
 		})
 	}
 }
@@ -449,8 +426,7 @@ func TestConfirm(t *testing.T) {
 func TestConfirmBeyondTheLimit(t *testing.T) {
 	s := newTestStore(t)
 	s.keep("", "", 40*time.Hour, 50e3)
-	oldest, err := s.store.Rows(t.Context(), store.Query{Fields: []string{}})
-	assert.OK(t, err)
+	oldest := assert.Value(s.store.Rows(t.Context(), store.Query{Fields: []string{}}))(t)
 	s.keep("", "", 40*time.Hour, 50e3, func(d *report.Document) { d.StartedAt = oldest[0].At })
 	rnd := rand.New(rand.NewPCG(6, 6))
 	for i := range 29 {
@@ -468,8 +444,7 @@ func TestConfirmBeyondTheLimit(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	for _, tt := range []struct {
-		side string
-		want string
+		side, want string
 	}{
 		{"last", "last"},
 		{"last,last~2", "last|last~2"},

@@ -20,10 +20,9 @@ import (
 
 func TestArgs(t *testing.T) {
 	for _, tt := range []struct {
-		name string
-		args []string
-		want string
-		hint string
+		name       string
+		args       []string
+		want, hint string
 	}{
 		{"enough", []string{"a"}, "", ""},
 		{"most", []string{"a", "b"}, "", ""},
@@ -69,9 +68,8 @@ func TestRun(t *testing.T) {
 			err := Run(func(*cobra.Command, []string) error { return tt.err })(cmd, nil)
 			var e Exit
 			errors.As(err, &e)
-			if e.Code != tt.want || tt.want == 0 && !errors.Is(err, tt.err) {
-				t.Errorf("got %v with code %d, want code %d", err, e.Code, tt.want)
-			}
+			assert.True(t, e.Code == tt.want && (tt.want != 0 || errors.Is(err, tt.err)),
+				"got %v with code %d, want code %d", err, e.Code, tt.want)
 		})
 	}
 }
@@ -100,20 +98,17 @@ func TestSettings(t *testing.T) {
 		typed = append(typed, e.Name+"="+strings.Join(e.Values, ","))
 	}
 	assert.Same(t, typed, []string{"calibre=32", "rate=5/s", "loud=true", "calibre=68"}, "typed")
-	if row, ok := SettingOf(fs.Lookup("calibre")); !ok || row.Kind != "cannon" {
-		t.Errorf("--calibre is not a setting of cannon: %+v", row)
-	}
+	row, ok := SettingOf(fs.Lookup("calibre"))
+	assert.True(t, ok && row.Kind == "cannon", "--calibre is not a setting of cannon: %+v", row)
 	fs.Bool("plain", false, "")
-	if _, ok := SettingOf(fs.Lookup("plain")); ok {
-		t.Error("--plain is a setting")
-	}
+	_, ok = SettingOf(fs.Lookup("plain"))
+	assert.True(t, !ok, "--plain is a setting")
 }
 
 func TestReason(t *testing.T) {
 	_, err := os.Open("nowhere/at/all")
-	if got, want := Reason(err), fs.ErrNotExist.Error(); got != "no such file or directory" && got != want {
-		t.Errorf("got %q", got)
-	}
+	got, want := Reason(err), fs.ErrNotExist.Error()
+	assert.True(t, got == "no such file or directory" || got == want, "got %q", got)
 }
 
 func TestDidYouMean(t *testing.T) {

@@ -29,8 +29,7 @@ func (w *watched) Get(ctx context.Context, id string) (*report.Document, error) 
 // written before the next is read, since all may not fit into memory.
 func TestExportOneByOne(t *testing.T) {
 	const n = 5
-	s, err := sqlite.Open(t.Context(), filled(t, n, 3))
-	assert.OK(t, err)
+	s := assert.Value(sqlite.Open(t.Context(), filled(t, n, 3)))(t)
 	defer s.Close()
 	dir := filepath.Join(t.TempDir(), "out")
 	w := &watched{Store: s, read: func(before int) {
@@ -40,8 +39,7 @@ func TestExportOneByOne(t *testing.T) {
 	}}
 	c := &commands{}
 	assert.OK(t, c.doExport(t.Context(), w, &exporting{as: "hdr", out: dir}, []string{"op=produce"}))
-	assert.Equal(t, w.n, n, "reports were read")
-	if files, err := os.ReadDir(dir); err != nil || len(files) != n {
-		t.Errorf("%d files, %v, want %d", len(files), err, n)
-	}
+	assert.Equal(t, w.n, n, "reports read")
+	files, err := os.ReadDir(dir)
+	assert.True(t, err == nil && len(files) == n, "%d files, %v, want %d", len(files), err, n)
 }

@@ -6,26 +6,19 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
+
+	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // A pipe is not opened for the check: that would wait for its reader, and the reader
 // would then see its end.
 func TestTryPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, syscall.Mkfifo(path, 0o600))
 	done := make(chan error, 1)
 	go func() { done <- TryFile(path) }()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("it waits for the pipe's reader")
-	}
+	assert.OK(t, testkit.Wait(t, "the check of a pipe without a reader ends", done))
 }
 
 // TestWriteFileMode: others cannot write what is exported, whatever the umask.
@@ -34,14 +27,7 @@ func TestWriteFileMode(t *testing.T) {
 	old := syscall.Umask(0)
 	err := WriteFile(path, func(io.Writer) error { return nil })
 	syscall.Umask(old)
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.Mode().Perm() != 0o644 {
-		t.Errorf("got %v", info.Mode())
-	}
+	assert.OK(t, err)
+	info := assert.Value(os.Stat(path))(t)
+	assert.True(t, info.Mode().Perm() == 0o644, "got %v", info.Mode())
 }

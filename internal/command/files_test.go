@@ -61,11 +61,9 @@ func TestWriteFile(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			// The mode of any new file: the umask cannot be read.
-			fresh, err := os.Create(filepath.Join(t.TempDir(), "fresh"))
-			assert.OK(t, err)
+			fresh := assert.Value(os.Create(filepath.Join(t.TempDir(), "fresh")))(t)
 			defer fresh.Close()
-			info, err := fresh.Stat()
-			assert.OK(t, err)
+			info := assert.Value(fresh.Stat())(t)
 			for name, text := range tt.want {
 				if text == "new" {
 					tt.want[name] += " " + info.Mode().String()
@@ -74,9 +72,9 @@ func TestWriteFile(t *testing.T) {
 			tt.before(t)
 			before := contents(t)
 			assert.OK(t, TryFile(path))
-			assert.Same(t, contents(t), before, "the try left (-before +after)")
+			assert.Same(t, contents(t), before, "contents after the try")
 			full := errors.New("full")
-			err = WriteFile(path, func(w io.Writer) error {
+			err := WriteFile(path, func(w io.Writer) error {
 				if _, err := io.WriteString(w, "new"); err != nil || !tt.fails {
 					return err
 				}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // An endless reader repeats a byte.
@@ -27,21 +29,17 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestEachReportIsBounded(t *testing.T) {
 	ignore := func([]byte) error { return nil }
 	large := &endless{b: 'x'}
-	if err := eachReport(t.Context(), io.MultiReader(strings.NewReader(`{"a":"`), large), ignore); !errors.Is(err, errTooLarge) {
-		t.Errorf("got %v", err)
-	}
-	if large.read > mostReport {
-		t.Errorf("%d bytes were read", large.read)
-	}
+	err := eachReport(t.Context(), io.MultiReader(strings.NewReader(`{"a":"`), large), ignore)
+	assert.True(t, errors.Is(err, errTooLarge), "got %v", err)
+	assert.True(t, large.read <= mostReport, "%d bytes were read", large.read)
 	const each = mostReport/2 + 1
 	var all []io.Reader
 	for range 3 {
 		all = append(all, strings.NewReader(`"`), io.LimitReader(&endless{b: 'x'}, each), strings.NewReader(`"`))
 	}
 	n := 0
-	if err := eachReport(t.Context(), io.MultiReader(all...), func([]byte) error { n++; return nil }); err != nil || n != 3 {
-		t.Errorf("%d documents, %v", n, err)
-	}
+	err = eachReport(t.Context(), io.MultiReader(all...), func([]byte) error { n++; return nil })
+	assert.True(t, err == nil && n == 3, "%d documents, %v", n, err)
 }
 
 // TestEachReportEnds: an interrupt ends the reading of a stdin to which nothing is written.
@@ -50,7 +48,6 @@ func TestEachReportEnds(t *testing.T) {
 	defer end.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := eachReport(ctx, in, func([]byte) error { return nil }); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	err := eachReport(ctx, in, func([]byte) error { return nil })
+	assert.True(t, errors.Is(err, context.Canceled), "got %v", err)
 }

@@ -55,9 +55,9 @@ func outcomes(t *testing.T, data []byte) []string {
 			out = append(out, s.Name+" | "+c.Name+" | "+text)
 		}
 	}
-	if all.Failures != failures || all.Skipped != skipped || all.Tests != len(out) {
-		t.Errorf("it says %d tests, %d failures, %d skipped, and has %d, %d, %d", all.Tests, all.Failures, all.Skipped, len(out), failures, skipped)
-	}
+	assert.True(t, all.Failures == failures && all.Skipped == skipped && all.Tests == len(out),
+		"it says %d tests, %d failures, %d skipped, and has %d, %d, %d",
+		all.Tests, all.Failures, all.Skipped, len(out), failures, skipped)
 	return out
 }
 
@@ -87,9 +87,8 @@ func TestCompareAsJUnit(t *testing.T) {
 	if got := outcomes(t, s.out.Bytes()); slices.ContainsFunc(got, func(l string) bool { return strings.Contains(l, "| failed: ") }) {
 		t.Errorf("a case failed, and the gate did not:\n%s", strings.Join(got, "\n"))
 	}
-	if code, words = s.run("compare", "main", strings.Join(few, ","), "--junit"); code != system.ExitOK {
-		t.Errorf("got %d, %s", code, words)
-	}
+	code, words = s.run("compare", "main", strings.Join(few, ","), "--junit")
+	assert.True(t, code == system.ExitOK, "got %d, %s", code, words)
 	has(t, outcomes(t, s.out.Bytes()), "| throughput | skipped: ", "cannot tell (needs 6 repetitions, or 3 for a difference of 100%)")
 	for _, name := range []string{"compare", "verify"} {
 		args := []string{name, "main", "slower", "--json", "--junit"}
@@ -116,9 +115,7 @@ func TestMixedFails(t *testing.T) {
 		})
 	}
 	code, words := s.run("compare", "main", "pr", "--junit", "--gate")
-	if code != system.ExitBroken {
-		t.Errorf("got %d, %s\n%s", code, words, s.out.String())
-	}
+	assert.True(t, code == system.ExitBroken, "got %d, %s\n%s", code, words, s.out.String())
 	has(t, outcomes(t, s.out.Bytes()), "| throughput | passed: ", ": better")
 	has(t, outcomes(t, s.out.Bytes()), "| failures | failed: ", ": worse")
 }
@@ -144,18 +141,15 @@ func TestExploratoryRowsDoNotFail(t *testing.T) {
 			got = append(got, fmt.Sprint(one.Name, " ", one.Failed, " ", one.Skipped))
 		}
 	}
-	if want := []string{"throughput false false", "memory false true", "CPU false true", "compared false true", "reports judged false true"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if f := suites[0].Facts; f["not equal 1"] != "client: version was 1 and is 2" || f["left out x1"] != "cut short" {
-		t.Errorf("got %v", f)
-	}
+	want := []string{"throughput false false", "memory false true", "CPU false true", "compared false true", "reports judged false true"}
+	assert.True(t, slices.Equal(got, want), "got %q, want %q", got, want)
+	f := suites[0].Facts
+	assert.True(t, f["not equal 1"] == "client: version was 1 and is 2" && f["left out x1"] == "cut short", "got %v", f)
 }
 
 func TestVerifyAsJUnit(t *testing.T) {
 	testkit.Need(t, "a second")
-	program, err := os.Executable()
-	assert.OK(t, err)
+	program := assert.Value(os.Executable())(t)
 	slower := func(s *testStore) {
 		s.repeat(8, "main", "aaaa", 3*day, 50e3)
 		s.repeat(8, "main", "bbbb", 2*day, 40e3)
@@ -211,9 +205,8 @@ func TestVerifyAsJUnit(t *testing.T) {
 			for _, parts := range tt.want {
 				has(t, got, parts...)
 			}
-			if failed := slices.ContainsFunc(got, func(l string) bool { return strings.Contains(l, "| failed: ") }); failed != (code == system.ExitBroken) {
-				t.Errorf("failures %v, and the exit code is %d", failed, code)
-			}
+			failed := slices.ContainsFunc(got, func(l string) bool { return strings.Contains(l, "| failed: ") })
+			assert.True(t, failed == (code == system.ExitBroken), "failures %v, and the exit code is %d", failed, code)
 		})
 	}
 }

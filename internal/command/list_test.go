@@ -77,19 +77,14 @@ func TestListWidth(t *testing.T) {
 		return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	}
 	whole := strings.Join(lines(0), "\n")
-	for _, want := range []string{"kafka orders-of-the-whole-company roundtrip", "tool=kafka-producer-perf-test", strings.TrimSpace(rows[1].Text("note"))} {
-		assert.True(t, strings.Contains(whole, want), "got\n%s\nwant %q in it, uncut", whole, want)
-	}
+	assert.Has(t, whole, "kafka orders-of-the-whole-company roundtrip", "tool=kafka-producer-perf-test", strings.TrimSpace(rows[1].Text("note")))
 	for _, columns := range []int{80, 120, 160} {
 		got := lines(columns)
 		for _, line := range got {
-			if n := layout.Width(line); n > columns {
-				t.Errorf("a line of %d columns in %d: %s", n, columns, line)
-			}
+			n := layout.Width(line)
+			assert.True(t, n <= columns, "a line of %d columns in %d: %s", n, columns, line)
 		}
-		if !strings.Contains(got[1], " kafka ord") {
-			t.Errorf("got %s, want the topic's beginning in it", got[1])
-		}
+		assert.True(t, strings.Contains(got[1], " kafka ord"), "got %s, want the topic's beginning in it", got[1])
 	}
 }
 
@@ -117,13 +112,11 @@ func TestNarrowList(t *testing.T) {
 		lines := strings.Split(out.String(), "\n")
 		assert.Equal(t, strings.Join(strings.Fields(lines[0]), " "), tt.want, "%d columns", tt.columns)
 		for _, line := range lines {
-			if n := layout.Width(line); tt.columns > 0 && n > tt.columns {
-				t.Errorf("a line of %d columns in %d: %s", n, tt.columns, line)
-			}
+			n := layout.Width(line)
+			assert.True(t, tt.columns <= 0 || n <= tt.columns, "a line of %d columns in %d: %s", n, tt.columns, line)
 		}
-		if !strings.Contains(out.String(), "abcdefgh") || !strings.Contains(out.String(), "interrupted") {
-			t.Errorf("%d columns: got\n%s", tt.columns, out.String())
-		}
+		assert.True(t, strings.Contains(out.String(), "abcdefgh") && strings.Contains(out.String(), "interrupted"),
+			"%d columns: got\n%s", tt.columns, out.String())
 	}
 }
 
@@ -132,9 +125,8 @@ func TestNarrowList(t *testing.T) {
 func TestListColumns(t *testing.T) {
 	store := filled(t, 2, 2)
 	for _, tt := range []struct {
-		columns string
-		head    string
-		row     string // a pattern
+		columns, head string
+		row           string // a pattern
 	}{
 		{"id,response_p99", "id response_p99", `^[0-9a-z]{8} [0-9.]+ ms$`},
 		{"response_p99,id", "response_p99 id", `^[0-9.]+ ms [0-9a-z]{8}$`},
@@ -148,10 +140,9 @@ func TestListColumns(t *testing.T) {
 			t.Errorf("%s: exit %d, %s\n%s", tt.columns, got.code, got.words, got.out)
 			continue
 		}
-		assert.Equal(t, strings.Join(strings.Fields(lines[0]), " "), tt.head, "%s: got the columns", tt.columns)
-		if row := strings.Join(strings.Fields(lines[1]), " "); !regexp.MustCompile(tt.row).MatchString(row) {
-			t.Errorf("%s: got %q, want %s", tt.columns, row, tt.row)
-		}
+		assert.Equal(t, strings.Join(strings.Fields(lines[0]), " "), tt.head, "columns of %s", tt.columns)
+		row := strings.Join(strings.Fields(lines[1]), " ")
+		assert.True(t, regexp.MustCompile(tt.row).MatchString(row), "%s: got %q, want %s", tt.columns, row, tt.row)
 	}
 }
 
@@ -170,9 +161,8 @@ func TestFailIfNone(t *testing.T) {
 		{"an empty store", "holds no report -> carronade run makes one", system.ExitBroken, []string{"--store", empty, "--fail-if-none"}},
 	} {
 		got := runs(t, append([]string{"list"}, tt.args...)...)
-		if got.code != tt.code || !strings.Contains(got.words, tt.words) || tt.words == "" && got.words != "" {
-			t.Errorf("%s: exit %d, %q, want %d, %q", tt.name, got.code, got.words, tt.code, tt.words)
-		}
+		assert.True(t, got.code == tt.code && strings.Contains(got.words, tt.words) && (tt.words != "" || got.words == ""),
+			"%s: exit %d, %q, want %d, %q", tt.name, got.code, got.words, tt.code, tt.words)
 		assert.True(t, !strings.Contains(tt.name, "JSON") || strings.Contains(got.out, `"reports": []`), "%s: got %s", tt.name, got.out)
 	}
 }

@@ -14,8 +14,7 @@ import (
 // What a system printed cannot change the terminal; elsewhere it is written as it was.
 func TestLogOnATerminal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reports.db")
-	s, err := sqlite.Open(t.Context(), path)
-	assert.OK(t, err)
+	s := assert.Value(sqlite.Open(t.Context(), path))(t)
 	const made = "\x1b[31mmaking\x1b[0m\nmade\n"
 	const text = "\x1b[31mred\x1b[0m\n\x1b]0;a title\a\nthe last line\n"
 	d := reporttest.Document(1, 2)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	standinriemann "carronade/internal/standin/riemann"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/wire/apm"
 	"carronade/internal/wire/riemann"
 	"carronade/internal/workload"
@@ -41,9 +42,7 @@ func fitted(t *testing.T, path string, args ...string) (out, words string, err e
 func agents(t *testing.T, requests int) []byte {
 	t.Helper()
 	mk, err := apm.NewMaker(apm.Makeup{Events: apm.Range{Min: 1, Max: 9}, Spans: apm.Range{Max: 4}, Frames: apm.Range{Min: 2, Max: 2}, Mix: [apm.Kinds]int{6, 0, 2, 1, 1}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	var out []byte
 	for n := range requests {
 		b := mk.Make(uint64(n))
@@ -56,10 +55,7 @@ func agents(t *testing.T, requests int) []byte {
 // riemannIndex starts a server of Riemann with 40 events, and returns its target.
 func riemannIndex(t *testing.T) string {
 	t.Helper()
-	server, err := standinriemann.Start(standinriemann.Options{Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := assert.Value(standinriemann.Start(standinriemann.Options{Listen: "127.0.0.1:0"}))(t)
 	t.Cleanup(func() { server.Close() })
 	var m riemann.Msg
 	for i := range 40 {
@@ -69,14 +65,9 @@ func riemannIndex(t *testing.T) string {
 			HasTTL: true, TTL: 3600, Metric: riemann.Metric{Kind: riemann.Float, Real: float64(i % 7)},
 		})
 	}
-	c, err := net.Dial("tcp", server.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := assert.Value(net.Dial("tcp", server.Addr()))(t)
 	defer c.Close()
-	if _, err := c.Write(riemann.AppendFramed(nil, &m)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(c.Write(riemann.AppendFramed(nil, &m)))(t)
 	if _, err := c.Read(make([]byte, 1)); err != nil { // the answer
 		t.Fatal(err)
 	}
@@ -98,48 +89,35 @@ func TestWorkloadsAreValid(t *testing.T) {
 	sources := map[string]string{"riemann index": riemannIndex(t)}
 	for kind, data := range files(t) {
 		sources[kind] = filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(sources[kind], data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(sources[kind], data, 0o600))
 	}
 	for kind, path := range sources {
 		t.Run(kind, func(t *testing.T) {
 			out, words, err := fitted(t, path)
-			if err != nil {
-				t.Fatalf("got %v\n%s", err, words)
-			}
+			assert.Must(t, err == nil, "got %v\n%s", err, words)
 			docs, err := workload.Read(kind, strings.NewReader(out))
-			if err != nil {
-				t.Fatalf("got %v of\n%s", err, out)
-			}
+			assert.Must(t, err == nil, "got %v of\n%s", err, out)
 			w, err := workload.Resolve([]target.Kind{kafka.Kind{}, targetriemann.Kind{}, targetapm.Kind{}}, nil, docs[0])
-			if err != nil {
-				t.Fatalf("got %v of\n%s", err, out)
-			}
+			assert.Must(t, err == nil, "got %v of\n%s", err, out)
 			if got := w.String("rate") != "" || w.String("shape") != ""; got != (kind != "riemann index") || w.String("target") == path {
 				t.Errorf("got a schedule (%t), or the source as target, in\n%s", got, out)
 			}
-			if !strings.Contains(strings.Join(strings.Fields(words), " "), "all that it has") {
-				t.Errorf("got the summary\n%s", words)
-			}
+			assert.True(t, strings.Contains(strings.Join(strings.Fields(words), " "), "all that it has"),
+				"got the summary\n%s", words)
 			asJSON, _, err := fitted(t, path, "--json")
 			var d profileDocument
 			if err != nil || json.Unmarshal([]byte(asJSON), &d) != nil || d.Schema != profileSchema || d.Source.Kind != kind || d.Workload != out {
 				t.Errorf("got %v and %.200s", err, asJSON)
 			}
 			for _, text := range []string{out, words, asJSON} {
-				if strings.Contains(text, "secret") {
-					t.Errorf("got something of what was read in\n%s", text)
-				}
+				assert.True(t, !strings.Contains(text, "secret"), "got something of what was read in\n%s", text)
 			}
 			for line := range strings.Lines(out + words) {
-				if len(line) > 81 && !strings.HasPrefix(line, "- ") && !strings.HasPrefix(line, "warning: ") {
-					t.Errorf("got a line of %d columns: %s", len(line), line)
-				}
+				assert.True(t, len(line) <= 81 || strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "warning: "),
+					"got a line of %d columns: %s", len(line), line)
 			}
-			if n := strings.Count(words, "\n"); n > 40 {
-				t.Errorf("got a summary of %d lines, want at most 40", n)
-			}
+			n := strings.Count(words, "\n")
+			assert.True(t, n <= 40, "got a summary of %d lines, want at most 40", n)
 		})
 	}
 }
@@ -148,13 +126,9 @@ func TestRequestsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	path, kept := filepath.Join(dir, "file"), filepath.Join(dir, "kept")
 	data := agents(t, 20)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, data, 0o600))
 	out, _, err := fitted(t, path, "--keep-samples", kept)
-	if err != nil || !strings.Contains(out, "corpus: "+kept+"\n") {
-		t.Fatalf("got %v and\n%s", err, out)
-	}
+	assert.Must(t, err == nil && strings.Contains(out, "corpus: "+kept+"\n"), "got %v and\n%s", err, out)
 	if got, err := os.ReadFile(kept); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("got %d bytes and %v, want the %d of the requests", len(got), err, len(data))
 	}
@@ -165,9 +139,7 @@ func TestTheSourceIsNotReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	data := []byte("{\"value\":\"v\"}\n")
 	for _, flag := range []string{"--output", "--keep-samples"} {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(path, data, 0o600))
 		_, _, err := fitted(t, path, flag, filepath.Join(filepath.Dir(path), ".", "file"))
 		if got, _ := os.ReadFile(path); err == nil || !strings.Contains(err.Error(), "it is the file that is read") || !bytes.Equal(got, data) {
 			t.Errorf("%s: got %v, and the file has %q", flag, err, got)
@@ -179,20 +151,17 @@ func TestTruncatedFilesAreRefused(t *testing.T) {
 	for kind, data := range files(t) {
 		t.Run(kind, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "file")
-			if err := os.WriteFile(path, data[:len(data)-20], 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, os.WriteFile(path, data[:len(data)-20], 0o600))
 			_, _, err := fitted(t, path)
 			var w *Words
-			if !errors.As(err, &w) || w.Hint == "" || !strings.HasPrefix(w.Error(), path+", as "+kind) {
-				t.Errorf("got %v, want an error with the file, the format and a hint", err)
-			}
+			assert.True(t, errors.As(err, &w) && w.Hint != "" && strings.HasPrefix(w.Error(), path+", as "+kind),
+				"got %v, want an error with the file, the format and a hint", err)
 		})
 	}
 }
 
 func TestScalarsAreQuoted(t *testing.T) {
-	tests := []struct{ value, want string }{
+	for _, test := range []struct{ value, want string }{
 		{"100", "100"},
 		{"kafka://127.0.0.1:9092/t", "kafka://127.0.0.1:9092/t"},
 		{"zipf(10,1.1)", `"zipf(10,1.1)"`},
@@ -200,10 +169,8 @@ func TestScalarsAreQuoted(t *testing.T) {
 		{"-x", `"-x"`},
 		{"", `""`},
 		{`id=${string:format("%02d", 1)}`, `"id=${string:format(\"%02d\", 1)}"`},
-	}
-	for _, test := range tests {
-		if got := scalar(test.value); got != test.want {
-			t.Errorf("got %s of %s, want %s", got, test.value, test.want)
-		}
+	} {
+		got := scalar(test.value)
+		assert.True(t, got == test.want, "got %s of %s, want %s", got, test.value, test.want)
 	}
 }

@@ -11,8 +11,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
 	"carronade/units"
 )
@@ -21,11 +23,10 @@ import (
 // written is read.
 func TestNamedPipe(t *testing.T) {
 	for _, tt := range []struct {
-		name      string
-		sent      string
-		args      []string
-		interrupt bool
-		want      string // in the error, or in what it printed
+		name, sent string
+		args       []string
+		interrupt  bool
+		want       string // in the error, or in what it printed
 	}{
 		{"no writer", "", []string{"--for", "200ms"}, false, "within 200 ms (--for)"},
 		{"interrupted", "", nil, true, "exit 130"},
@@ -52,18 +53,14 @@ func TestNamedPipe(t *testing.T) {
 			cmd.SilenceErrors, cmd.SilenceUsage = true, true
 			done := make(chan error, 1)
 			go func() { done <- cmd.ExecuteContext(ctx) }()
-			select {
-			case err := <-done:
-				text := stderr.String()
-				if exit := (Exit{}); errors.As(err, &exit) {
-					text = fmt.Sprintf("exit %d", exit.Code)
-				} else if err != nil {
-					text = err.Error()
-				}
-				assert.True(t, strings.Contains(text, tt.want), "got %q, want %q in it", text, tt.want)
-			case <-time.After(30 * time.Second):
-				t.Fatal("it still waits")
+			err := testkit.Wait(t, "it waits no longer", done)
+			text := stderr.String()
+			if exit := (Exit{}); errors.As(err, &exit) {
+				text = fmt.Sprintf("exit %d", exit.Code)
+			} else if err != nil {
+				text = err.Error()
 			}
+			assert.Has(t, text, tt.want)
 		})
 	}
 }
@@ -74,12 +71,11 @@ func TestQuietStdin(t *testing.T) {
 	const request = `{"metadata":{"service":{"name":"a","agent":{"name":"go","version":"1"}}}}` + "\n" +
 		`{"transaction":{"id":"1","trace_id":"1","type":"request","duration":1,"span_count":{"started":0}}}` + "\n"
 	for _, tt := range []struct {
-		name      string
-		sent      string
-		args      []string
-		interrupt bool
-		records   int
-		want      string // error; with records a part of the summary
+		name, sent string
+		args       []string
+		interrupt  bool
+		records    int
+		want       string // error; with records a part of the summary
 	}{
 		{"some records", strings.Repeat(whole, 10), []string{"--for", "300ms"}, false, 10, ""},
 		{"a broken record at the end", strings.Repeat(whole, 3) + "{]\n", []string{"--for", "300ms"}, false, 3, "line 4, the last that arrived, is broken"},
@@ -100,48 +96,42 @@ func TestQuietStdin(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			in, out := io.Pipe()
-			defer out.Close()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			go func() {
-				_, _ = out.Write([]byte(tt.sent))
-				if tt.interrupt {
-					time.AfterFunc(100*time.Millisecond, cancel)
+			synctest.Test(t, func(t *testing.T) {
+				in, out := io.Pipe()
+				defer out.Close()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go func() {
+					_, _ = out.Write([]byte(tt.sent))
+					if tt.interrupt {
+						time.AfterFunc(100*time.Millisecond, cancel)
+					}
+				}()
+				var stdout, stderr bytes.Buffer
+				note := func(format string, args ...any) { fmt.Fprintf(&stderr, format+"\n", args...) }
+				cmd := Profile(ProfileTools{Console: Console{Out: &stdout, Note: note, Warn: func(text string) { note("%s", text) }, In: in}, Err: &stderr})
+				cmd.SetArgs(append([]string{"-"}, tt.args...))
+				cmd.SilenceErrors, cmd.SilenceUsage = true, true
+				err := cmd.ExecuteContext(ctx)
+				text := ""
+				if exit := (Exit{}); errors.As(err, &exit) {
+					text = fmt.Sprintf("exit %d", exit.Code)
+				} else if err != nil {
+					text = err.Error()
 				}
-			}()
-			var stdout, stderr bytes.Buffer
-			note := func(format string, args ...any) { fmt.Fprintf(&stderr, format+"\n", args...) }
-			cmd := Profile(ProfileTools{Console: Console{Out: &stdout, Note: note, Warn: func(text string) { note("%s", text) }, In: in}, Err: &stderr})
-			cmd.SetArgs(append([]string{"-"}, tt.args...))
-			cmd.SilenceErrors, cmd.SilenceUsage = true, true
-			done := make(chan error, 1)
-			go func() { done <- cmd.ExecuteContext(ctx) }()
-			var err error
-			select {
-			case err = <-done:
-			case <-time.After(30 * time.Second):
-				t.Fatal("it still reads")
-			}
-			text := ""
-			if exit := (Exit{}); errors.As(err, &exit) {
-				text = fmt.Sprintf("exit %d", exit.Code)
-			} else if err != nil {
-				text = err.Error()
-			}
-			if text == "" && tt.records > 0 {
-				text = stderr.String() // it succeeded
-			}
-			if !strings.Contains(text, tt.want) || tt.want == "" && strings.Contains(text, "broken") {
-				t.Fatalf("got %q, want %q\n%s", text, tt.want, stderr.String())
-			}
-			unit := "record"
-			if strings.HasPrefix(tt.sent, request) {
-				unit = "event"
-			}
-			if want := "stdin: " + units.Plural(tt.records, unit) + ", a sample"; tt.records > 0 && !strings.Contains(stderr.String(), want) {
-				t.Errorf("got %s, want %q in it", stderr.String(), want)
-			}
+				if text == "" && tt.records > 0 {
+					text = stderr.String() // it succeeded
+				}
+				assert.Must(t, strings.Contains(text, tt.want) && (tt.want != "" || !strings.Contains(text, "broken")),
+					"got %q, want %q\n%s", text, tt.want, stderr.String())
+				unit := "record"
+				if strings.HasPrefix(tt.sent, request) {
+					unit = "event"
+				}
+				if want := "stdin: " + units.Plural(tt.records, unit) + ", a sample"; tt.records > 0 && !strings.Contains(stderr.String(), want) {
+					t.Errorf("got %s, want %q in it", stderr.String(), want)
+				}
+			})
 		})
 	}
 }

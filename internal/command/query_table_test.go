@@ -53,9 +53,8 @@ web-03  nginx req rate  ok     64.4122  13:00:22   60
 			q.table(tt.events, now)
 			assert.Same(t, out.String(), tt.want)
 			for line := range strings.Lines(out.String()) {
-				if n := len([]rune(line)); n > 81 {
-					t.Errorf("%d columns: %q", n, line)
-				}
+				n := len([]rune(line))
+				assert.True(t, n <= 81, "%d columns: %q", n, line)
 			}
 		})
 	}

@@ -22,8 +22,7 @@ import (
 func filled(t *testing.T, n, intervals int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "reports.db")
-	s, err := sqlite.Open(t.Context(), path)
-	assert.OK(t, err)
+	s := assert.Value(sqlite.Open(t.Context(), path))(t)
 	for i := range n {
 		assert.OK(t, s.Put(t.Context(), reporttest.Document(i+1, intervals)))
 	}
@@ -128,12 +127,10 @@ func TestLossOfADamagedStore(t *testing.T) {
 				t.Errorf("check: got %d and %q (%s)", r.code, r.out, r.words)
 			}
 			r = runs(t, "check", "--store", path, "--move-aside")
-			if r.code != system.ExitBroken || !strings.Contains(r.words, tt.words) {
-				t.Errorf("--move-aside: got %d and %q, %q", r.code, r.out, r.words)
-			}
-			if again := runs(t, "check", "--store", path); again.code != 0 {
-				t.Errorf("the new store: got %+v", again)
-			}
+			assert.True(t, r.code == system.ExitBroken && strings.Contains(r.words, tt.words),
+				"--move-aside: got %d and %q, %q", r.code, r.out, r.words)
+			again := runs(t, "check", "--store", path)
+			assert.True(t, again.code == 0, "the new store: got %+v", again)
 		})
 	}
 }
@@ -190,7 +187,6 @@ func TestPullFromNowhere(t *testing.T) {
 			}
 		})
 	}
-	if r := runs(t, "check", "--store", own); !strings.Contains(r.out, "3 reports, all intact") {
-		t.Errorf("got %+v", r)
-	}
+	r := runs(t, "check", "--store", own)
+	assert.True(t, strings.Contains(r.out, "3 reports, all intact"), "got %+v", r)
 }

@@ -17,16 +17,13 @@ func TestSettingsByName(t *testing.T) {
 	if !s.Bool("quiet") || s.Bool("json") || s.Last("quiet") != "true" || s.Where("quiet") != "quiet in a file" || s.Last("note") != "" {
 		t.Errorf("got %v, %v, %q, %q", s.Bool("quiet"), s.Bool("json"), s.Last("quiet"), s.Where("quiet"))
 	}
-	if all := s.All("label"); len(all) != 2 || all[1] != "c=d" {
-		t.Errorf("got %v", all)
-	}
+	all := s.All("label")
+	assert.True(t, len(all) == 2 && all[1] == "c=d", "got %v", all)
 	for name, ask := range map[string]func(string){
 		"Last": func(n string) { s.Last(n) }, "Bool": func(n string) { s.Bool(n) }, "Where": func(n string) { s.Where(n) }, "All": func(n string) { s.All(n) },
 	} {
 		func() {
-			defer func() {
-				assert.True(t, recover() != nil, "%s of no setting: nothing happened", name)
-			}()
+			defer func() { assert.True(t, recover() != nil, "%s of no setting: nothing happened", name) }()
 			ask("metrics-adr")
 		}()
 	}

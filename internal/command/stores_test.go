@@ -40,7 +40,7 @@ func TestOpeningDo(t *testing.T) {
 			s := &closing{err: tt.close}
 			fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 			open := Stores(func(_ context.Context, place string) (store.Store, error) {
-				assert.Equal(t, place, "here.db", "got the place")
+				assert.Equal(t, place, "here.db", "place")
 				return s, tt.open
 			}).Bind(fs)
 			assert.OK(t, fs.Parse([]string{"--store", "here.db"}))
@@ -53,9 +53,8 @@ func TestOpeningDo(t *testing.T) {
 			for _, want := range tt.want {
 				assert.True(t, errors.Is(err, want), "got %v, want %v", err, want)
 			}
-			if len(tt.want) == 0 && err != nil || s.closed != tt.closed || ran == (tt.open != nil) {
-				t.Errorf("got %v, closed %d times, ran %v; want it closed %d times", err, s.closed, ran, tt.closed)
-			}
+			assert.True(t, (len(tt.want) > 0 || err == nil) && s.closed == tt.closed && ran != (tt.open != nil),
+				"got %v, closed %d times, ran %v; want it closed %d times", err, s.closed, ran, tt.closed)
 		})
 	}
 }

@@ -17,8 +17,7 @@ import (
 // A load on topics is a run whose events are operations and whose batches are
 // requests; Each gets the result of every operation.
 func TestLoad(t *testing.T) {
-	srv, err := standinkafka.Start(standinkafka.Options{Listen: "127.0.0.1:0"})
-	assert.OK(t, err)
+	srv := assert.Value(standinkafka.Start(standinkafka.Options{Listen: "127.0.0.1:0"}))(t)
 	t.Cleanup(func() { srv.Close() })
 	c := Console{Note: t.Logf, Warn: func(text string) { t.Log(text) }}
 	run := func(w cluster.TopicLoad) (*cluster.TopicResult, *load.Result, []cluster.TopicDone) {
@@ -37,9 +36,9 @@ func TestLoad(t *testing.T) {
 			service += of.Intervals[i].Service.Count()
 			failing += of.Intervals[i].FailedService.Count()
 		}
-		if sum != h.Counts || service != h.Service.Count() || failing != h.FailedService.Count() || h.Batches != service+failing || h.Answers != h.Batches {
-			t.Errorf("the intervals have %+v, %d times and %d of failed ones, the measurement %+v, %d answers, %d and %d", sum, service, failing, h.Counts, h.Answers, h.Service.Count(), h.FailedService.Count())
-		}
+		assert.True(t, sum == h.Counts && service == h.Service.Count() && failing == h.FailedService.Count() && h.Batches == service+failing && h.Answers == h.Batches,
+			"the intervals have %+v, %d times and %d of failed ones, the measurement %+v, %d answers, %d and %d",
+			sum, service, failing, h.Counts, h.Answers, h.Service.Count(), h.FailedService.Count())
 		if h.Offered != h.Sent+h.Unsent || h.Sent != h.Acked+h.Failed+h.Unknown || h.Unknown != r.Unknown || h.Acked != r.Done || h.Failed != r.Failed || h.Unsent != r.Unsent || uint64(len(seen)) != h.Sent || h.End != r.Elapsed {
 			t.Errorf("%+v of %+v, %d seen", h.Counts, r, len(seen))
 		}
@@ -57,9 +56,8 @@ func TestLoad(t *testing.T) {
 	}
 	for _, times := range []int{-1, 1e9} { // without an end, and a limit that is not reached
 		r, of, _ = run(cluster.TopicLoad{Op: cluster.OpListTopics, Times: times, For: 50 * time.Millisecond})
-		if r.Done == 0 || r.Unsent != 0 || of.Stopped != load.ByTime {
-			t.Errorf("%d times for 50 ms: got %+v, ended by %v", times, r, of.Stopped)
-		}
+		assert.True(t, r.Done > 0 && r.Unsent == 0 && of.Stopped == load.ByTime,
+			"%d times for 50 ms: got %+v, ended by %v", times, r, of.Stopped)
 	}
 	started := time.Time{}
 	_, of, _ = run(cluster.TopicLoad{Op: cluster.OpListTopics, Started: func(at time.Time) { started = at }})

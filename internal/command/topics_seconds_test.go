@@ -35,9 +35,8 @@ func TestSecondsAreBounded(t *testing.T) {
 		s.done(d)
 		d.Last = true
 		s.done(d)
-		if n := s.series.Rows(); n > measure.DefaultSeries {
-			t.Fatalf("%d rows after %d seconds", n, i)
-		}
+		n := s.series.Rows()
+		assert.Must(t, n <= measure.DefaultSeries, "%d rows after %d seconds", n, i)
 	}
 	r := &cluster.TopicResult{Operations: 2 * most, Elapsed: most * time.Second}
 	rows := s.intervals(&cluster.TopicLoad{}, r)
@@ -47,14 +46,12 @@ func TestSecondsAreBounded(t *testing.T) {
 	}
 	end := time.Duration(0)
 	for i := range rows {
-		if rows[i].Start != end || rows[i].End <= end {
-			t.Fatalf("row %d is from %s to %s, behind one that ends at %s", i, rows[i].Start, rows[i].End, end)
-		}
+		assert.Must(t, rows[i].Start == end && rows[i].End > end,
+			"row %d is from %s to %s, behind one that ends at %s", i, rows[i].Start, rows[i].End, end)
 		end = rows[i].End
 	}
-	if len(rows) > measure.DefaultSeries+2 || end != r.Elapsed {
-		t.Errorf("%d rows to %s, want %s", len(rows), end, r.Elapsed)
-	}
+	assert.True(t, len(rows) <= measure.DefaultSeries+2 && end == r.Elapsed,
+		"%d rows to %s, want %s", len(rows), end, r.Elapsed)
 }
 
 // Operations are offered in the second in which they were due, also those that
@@ -88,9 +85,9 @@ func TestSecondsOffered(t *testing.T) {
 	if c := s.total.Censored; c.Count() != 24 || c.Min() != 100*time.Millisecond || c.Max() != 4900*time.Millisecond || c.Percentile(50) < time.Second {
 		t.Errorf("%d ages from %s to %s", c.Count(), c.Min(), c.Max())
 	}
-	if s.total.Response.Count() != 1 || s.total.SendDelay.Max() != time.Millisecond || s.total.Queueing.Max() != 0 {
-		t.Errorf("%d response times, send delay up to %s, queueing up to %s", s.total.Response.Count(), s.total.SendDelay.Max(), s.total.Queueing.Max())
-	}
+	assert.True(t, s.total.Response.Count() == 1 && s.total.SendDelay.Max() == time.Millisecond && s.total.Queueing.Max() == 0,
+		"%d response times, send delay up to %s, queueing up to %s",
+		s.total.Response.Count(), s.total.SendDelay.Max(), s.total.Queueing.Max())
 }
 
 // A request has a service time if a part of it was done, a failed service time
@@ -109,9 +106,8 @@ func TestSecondsFates(t *testing.T) {
 		t.Errorf("got %+v, %d service times, %d of failed ones", sum, service, failing)
 	}
 	want := measure.Classes{{Class: "rejected", Events: 3, Batches: 2}, {Class: "timeout", Events: 2, Batches: 1}}
-	if got := rows[0].Classes; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
-		t.Errorf("classes are %+v, want %+v", got, want)
-	}
+	got := rows[0].Classes
+	assert.True(t, len(got) == 2 && got[0] == want[0] && got[1] == want[1], "classes are %+v, want %+v", got, want)
 	assert.True(t, len(seen) == 6 && seen[1].Certain && !seen[4].Certain, "saw %+v", seen)
 }
 
@@ -138,9 +134,9 @@ func TestSecondsLate(t *testing.T) {
 		{"response, lower", s.lower.Response, 6, 20 * ms, 60 * ms},
 		{"service, lower", s.lower.Service, 2, 20 * ms, 20 * ms},
 	} {
-		if c.got.Count() != c.n || c.got.Min() != c.least || c.got.Max() != c.longest {
-			t.Errorf("%s: got %d from %s to %s, want %d from %s to %s", c.name, c.got.Count(), c.got.Min(), c.got.Max(), c.n, c.least, c.longest)
-		}
+		assert.True(t, c.got.Count() == c.n && c.got.Min() == c.least && c.got.Max() == c.longest,
+			"%s: got %d from %s to %s, want %d from %s to %s",
+			c.name, c.got.Count(), c.got.Min(), c.got.Max(), c.n, c.least, c.longest)
 	}
 }
 
@@ -153,10 +149,8 @@ func TestSecondsNeverBegun(t *testing.T) {
 	r.Unsent = w.DueBefore(r.Begun)
 	rows := s.intervals(w, r)
 	sum, _, _, censored := sums(rows)
-	if sum.Offered != 36e9 || sum.Unsent != 36e9 || censored != 36e9 {
-		t.Errorf("offered %d, unsent %d, %d ages", sum.Offered, sum.Unsent, censored)
-	}
-	if half := s.total.Censored.Percentile(50); half < 29*time.Minute || half > 31*time.Minute {
-		t.Errorf("half of what was due in an hour is %s old", half)
-	}
+	assert.True(t, sum.Offered == 36e9 && sum.Unsent == 36e9 && censored == 36e9,
+		"offered %d, unsent %d, %d ages", sum.Offered, sum.Unsent, censored)
+	half := s.total.Censored.Percentile(50)
+	assert.True(t, half >= 29*time.Minute && half <= 31*time.Minute, "half of what was due in an hour is %s old", half)
 }

@@ -22,14 +22,11 @@ func TestTopicsFileIsReadOnce(t *testing.T) {
 	assert.OK(t, os.WriteFile(path, text, 0o600))
 	var doc workload.Document
 	doc.Add("target", "target", "kafka://127.0.0.1:9092")
-	w, err := workload.Resolve([]target.Kind{kafka.Kind{}}, &doc, nil)
-	assert.OK(t, err)
+	w := assert.Value(workload.Resolve([]target.Kind{kafka.Kind{}}, &doc, nil))(t)
 	f := &topicFlags{op: cluster.OpDeleteTopics, file: path}
 	names, err := f.names([]string{"kafka://127.0.0.1:9092"}, w, &target.Room{})
 	assert.Must(t, err == nil && slices.Equal(names, []string{"a", "b"}), "got %v and %v", names, err)
-	if err := os.WriteFile(path, nil, 0o600); err != nil { // a pipe has nothing more
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(path, nil, 0o600)) // a pipe has nothing more
 	job := f.job([]string{"kafka://127.0.0.1:9092"}, &cluster.TopicLoad{Op: f.op, Names: names}, w)
 	i := slices.IndexFunc(job.Settings, func(s run.TopicsSetting) bool { return s.Name == report.TopicsFileHash })
 	assert.True(t, i >= 0 && job.Settings[i].Values[0] == run.TopicsHash(text), "got %+v, want the hash of what was read", job.Settings)

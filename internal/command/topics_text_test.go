@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/measure"
 	"carronade/target/kafka/cluster"
 )
@@ -22,11 +23,7 @@ func TestTextHasUnknown(t *testing.T) {
 	})
 	var text strings.Builder
 	d.text(&text)
-	for _, want := range []string{"made 2 of 5 topics", "  response  p50 1 ms, p99 >= ", "\n  failed    1\n", "\n  unknown   2, without a certain answer\n", "     2  timeout: late\n", "     1  rejected: there\n"} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("no %q in\n%s", want, text.String())
-		}
-	}
+	assert.Has(t, text.String(), "made 2 of 5 topics", "  response  p50 1 ms, p99 >= ", "\n  failed    1\n", "\n  unknown   2, without a certain answer\n", "     2  timeout: late\n", "     1  rejected: there\n")
 	data, err := json.Marshal(d)
 	if err != nil || !strings.Contains(string(data), `"failed":1,"unknown":2,`) || !strings.Contains(string(data), `"failed_service":{`) {
 		t.Errorf("%v: %s", err, data)

@@ -40,9 +40,8 @@ func TestPlace(t *testing.T) {
 		{"no change", []float64{10, 10, 10, 10, 10, 10, 10, 10, 10}, true, 0, span{0, 9000 * ms}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := place(readings(c.x...), 4, 2, c.mean, c.deviation); got != c.want {
-				t.Errorf("got %v to %v, want %v to %v", got.Start, got.End, c.want.Start, c.want.End)
-			}
+			got := place(readings(c.x...), 4, 2, c.mean, c.deviation)
+			assert.True(t, got == c.want, "got %v to %v, want %v to %v", got.Start, got.End, c.want.Start, c.want.End)
 		})
 	}
 }
@@ -76,9 +75,8 @@ func TestEdges(t *testing.T) {
 			got := edges(readings(c.x...), "", false, c.lasts)
 			assert.Must(t, len(got) == len(c.want), "got %v, want %v", got, c.want)
 			for i, s := range got {
-				if s.Start != c.want[i] || s.End != c.want[i]+time.Second {
-					t.Errorf("got %v to %v, want the second from %v on", s.Start, s.End, c.want[i])
-				}
+				assert.True(t, s.Start == c.want[i] && s.End == c.want[i]+time.Second,
+					"got %v to %v, want the second from %v on", s.Start, s.End, c.want[i])
 			}
 		})
 	}
@@ -109,13 +107,11 @@ func TestSweep(t *testing.T) {
 			if overlaps(active, in, start, length, shift) {
 				want = 1
 			}
-			if n += want; hits[k] != want {
-				t.Fatalf("at %v: got %d, want %d", shift, hits[k], want)
-			}
+			n += want
+			assert.Must(t, hits[k] == want, "at %v: got %d, want %d", shift, hits[k], want)
 		}
-		if got, want := covered(active, in, start, length), float64(n)/float64(len(tau)); math.Abs(got-want) > 0.01 {
-			t.Errorf("got a share of %g, want %g", got, want)
-		}
+		got, want := covered(active, in, start, length), float64(n)/float64(len(tau))
+		assert.True(t, math.Abs(got-want) <= 0.01, "got a share of %g, want %g", got, want)
 	}
 }
 
@@ -159,11 +155,9 @@ func TestTooShort(t *testing.T) {
 		return coincidences(r).Groups[0]
 	}
 	g := explain(60)
-	if len(g.Findings) != 0 || g.Needed < 90*time.Second || g.Needed > 150*time.Second {
-		t.Fatalf("in a minute: got %d findings and that %v are needed, want none and about two minutes", len(g.Findings), g.Needed)
-	}
+	assert.Must(t, len(g.Findings) == 0 && g.Needed >= 90*time.Second && g.Needed <= 150*time.Second,
+		"in a minute: got %d findings and that %v are needed, want none and about two minutes", len(g.Findings), g.Needed)
 	long := explain(int(math.Ceil(g.Needed.Seconds())))
-	if len(long.Findings) != 1 || long.Findings[0].Cause != 0 || long.Needed != 0 {
-		t.Errorf("in %v: got %+v, want the first series", g.Needed, long)
-	}
+	assert.True(t, len(long.Findings) == 1 && long.Findings[0].Cause == 0 && long.Needed == 0,
+		"in %v: got %+v, want the first series", g.Needed, long)
 }

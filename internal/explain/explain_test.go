@@ -67,9 +67,8 @@ func TestIncidents(t *testing.T) {
 			r := quiet()
 			c.change(r)
 			res := coincidences(r)
-			if got := kinds(res); !slices.Equal(got, c.want) {
-				t.Fatalf("got %v, want %v", got, c.want)
-			}
+			got := kinds(res)
+			assert.Must(t, slices.Equal(got, c.want), "got %v, want %v", got, c.want)
 			if len(c.want) == 1 && (len(res.Groups[0].Incidents) != 1 || res.Groups[0].Incidents[0].At != c.at) {
 				t.Errorf("got %+v, want one at %v", res.Groups[0].Incidents, c.at)
 			}
@@ -105,9 +104,8 @@ func TestSignsExplainNothing(t *testing.T) {
 	}
 	r.Causes = []cause{c}
 	g := coincidences(r).Groups[0]
-	if len(g.Findings) != 1 || g.Findings[0].Hits != 6 || g.Unexplained(r.Causes) != 6 {
-		t.Errorf("got %+v, want a finding that explains none of 6", g)
-	}
+	assert.True(t, len(g.Findings) == 1 && g.Findings[0].Hits == 6 && g.Unexplained(r.Causes) == 6,
+		"got %+v, want a finding that explains none of 6", g)
 }
 
 // TestAlso: of two causes of the same incidents, the clearer comes first.
@@ -146,9 +144,8 @@ func TestBegunBefore(t *testing.T) {
 	at := r.Start + 5*time.Millisecond
 	r.Stalls = []span{{at, at + 400*time.Millisecond}}
 	r.Causes = []cause{{Name: "fault", Moments: []span{{5 * time.Second, 40 * time.Second}}}}
-	if g := coincidences(r).Groups[0]; len(g.Findings) != 0 {
-		t.Errorf("got %+v, want nothing", g.Findings)
-	}
+	g := coincidences(r).Groups[0]
+	assert.True(t, len(g.Findings) == 0, "got %+v, want nothing", g.Findings)
 }
 
 // TestTheSameTwice: the same input gives the same result.
@@ -167,18 +164,16 @@ func TestTheSameTwice(t *testing.T) {
 		}
 		return out
 	}
-	if a, b := results(), results(); !slices.Equal(a, b) {
-		t.Errorf("got %+v and %+v", a, b)
-	}
+	a, b := results(), results()
+	assert.True(t, slices.Equal(a, b), "got %+v and %+v", a, b)
 }
 
 // TestTails compares with the definition of the binomial distribution.
 func TestTails(t *testing.T) {
 	got := tails(3, 0.2)
 	for k, want := range []float64{1, 1 - 0.8*0.8*0.8, 3*0.04*0.8 + 0.008, 0.008} {
-		if p := math.Exp(-got[k]); math.Abs(p-want) > 1e-12 {
-			t.Errorf("at least %d of 3 at 0.2: got %g, want %g", k, p, want)
-		}
+		p := math.Exp(-got[k])
+		assert.True(t, math.Abs(p-want) <= 1e-12, "at least %d of 3 at 0.2: got %g, want %g", k, p, want)
 	}
 }
 

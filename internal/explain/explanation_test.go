@@ -92,9 +92,8 @@ func TestExplainReading(t *testing.T) {
 	}
 	x := Explain(d)
 	assert.Must(t, len(x.Groups) == 1 && x.Groups[0].Unexplained == 0, "got %+v, want one group, all of it explained", x)
-	if got, want := text(t, x), "all 6 began within 20 ms of a lost connection"; !strings.Contains(got, want) {
-		t.Errorf("got %s, want %q in it", got, want)
-	}
+	got, want := text(t, x), "all 6 began within 20 ms of a lost connection"
+	assert.True(t, strings.Contains(got, want), "got %s, want %q in it", got, want)
 }
 
 func TestExplain(t *testing.T) {
@@ -105,9 +104,8 @@ func TestExplain(t *testing.T) {
 	series(d, "system", "acked by its output", "", func(i int) float64 { return d.Intervals[i].EventsPerS })
 	series(d, "system", "queue", "", func(i int) float64 { return float64(i * i % 7) })
 	x := Explain(d)
-	if len(x.Groups) != 1 || x.Groups[0].Unexplained != 0 || x.StartS != 5 || x.EndS != 65 {
-		t.Fatalf("got %+v, want one group, all of it explained", x)
-	}
+	assert.Must(t, len(x.Groups) == 1 && x.Groups[0].Unexplained == 0 && x.StartS == 5 && x.EndS == 65,
+		"got %+v, want one group, all of it explained", x)
 	why := map[string]string{}
 	for _, w := range x.Watched {
 		why[w.From+" "+w.Name] = w.NotTried
@@ -116,9 +114,8 @@ func TestExplain(t *testing.T) {
 		"system CPU": followsLoad, "system acked by its output": followsLoad, "system GC pause time": "the pauses themselves were compared",
 		"system queue": "", "system GC pause": "", "client failures: timeout": "",
 	} {
-		if got, ok := why[name]; !ok || got != want {
-			t.Errorf("%s: got %q, %v, want %q", name, got, ok, want)
-		}
+		got, ok := why[name]
+		assert.True(t, ok && got == want, "%s: got %q, %v, want %q", name, got, ok, want)
 	}
 	got := text(t, x)
 	for _, want := range []string{
@@ -149,12 +146,9 @@ func TestNothingExplainsIt(t *testing.T) {
 		d.Intervals[i].Classes = nil
 	}
 	got := text(t, Explain(d))
-	for _, want := range []string{
+	assert.Has(t, got,
 		"unexplained nothing that was watched explains the 6: 400 ms at 9.3 s; 400 ms at 17.3 s; 400 ms at 28.3 s; and 3 more",
-		"nothing that could be compared", "the pauses of a JVM's collector: --system-gc-log FILE",
-	} {
-		assert.True(t, strings.Contains(got, want), "no %q in:\n%s", want, got)
-	}
+		"nothing that could be compared", "the pauses of a JVM's collector: --system-gc-log FILE")
 }
 
 func TestNothingToExplain(t *testing.T) {
@@ -176,9 +170,8 @@ func TestNothingToExplain(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := document(t)
 			c.change(d)
-			if got := text(t, Explain(d)); !strings.Contains(got, c.want) {
-				t.Errorf("no %q in:\n%s", c.want, got)
-			}
+			got := text(t, Explain(d))
+			assert.True(t, strings.Contains(got, c.want), "no %q in:\n%s", c.want, got)
 		})
 	}
 }
@@ -224,12 +217,10 @@ func TestOneStep(t *testing.T) {
 	}
 	x := Explain(d)
 	g := &x.Groups[0]
-	if len(g.Findings) != 0 || g.NeededS < 70 || math.Mod(g.NeededS, 5) != 0 {
-		t.Errorf("got %+v, want nothing, and how long a run must be", g)
-	}
-	if got, want := text(t, x), "too short a series of readings that changes once with it may be chance in a run of 1m00s; in one of "; !strings.Contains(got, want) {
-		t.Errorf("no %q in:\n%s", want, got)
-	}
+	assert.True(t, len(g.Findings) == 0 && g.NeededS >= 70 && math.Mod(g.NeededS, 5) == 0,
+		"got %+v, want nothing, and how long a run must be", g)
+	got, want := text(t, x), "too short a series of readings that changes once with it may be chance in a run of 1m00s; in one of "
+	assert.True(t, strings.Contains(got, want), "no %q in:\n%s", want, got)
 }
 
 // TestMarks: a fault explains what happens until it is healed.
@@ -242,9 +233,8 @@ func TestMarks(t *testing.T) {
 	}}
 	d.Stall.Count = 1
 	d.Stall.Spans = []report.Span{{AtS: 20.305, LengthS: 1.6}}
-	if got, want := text(t, Explain(d)), "coincided it began within 20 ms of fault disk (a mark); by chance in"; !strings.Contains(got, want) {
-		t.Errorf("no %q in:\n%s", want, got)
-	}
+	got, want := text(t, Explain(d)), "coincided it began within 20 ms of fault disk (a mark); by chance in"
+	assert.True(t, strings.Contains(got, want), "no %q in:\n%s", want, got)
 }
 
 // TestCounter: a counter is compared by how fast it rises, at the times in between.
@@ -255,9 +245,8 @@ func TestCounter(t *testing.T) {
 	for _, x := range c.Cells {
 		got = append(got, fmt.Sprintf("%v-%v %g", x.Start, x.End, x.Value))
 	}
-	if want := []string{"1s-2s 20", "2.5s-5s 0", "5s-6s 0"}; !slices.Equal(got, want) || c.Falls {
-		t.Errorf("got %v, falls %v, want %v", got, c.Falls, want)
-	}
+	want := []string{"1s-2s 20", "2.5s-5s 0", "5s-6s 0"}
+	assert.True(t, slices.Equal(got, want) && !c.Falls, "got %v, falls %v, want %v", got, c.Falls, want)
 }
 
 func TestCorrelation(t *testing.T) {
@@ -266,9 +255,8 @@ func TestCorrelation(t *testing.T) {
 		y    []float64
 		want float64
 	}{{x, 1}, {[]float64{4, 3, 2, 1}, -1}, {[]float64{2, 2, 2, 2}, 0}} {
-		if got := correlation(x, c.y); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("%v: got %g, want %g", c.y, got, c.want)
-		}
+		got := correlation(x, c.y)
+		assert.True(t, math.Abs(got-c.want) <= 1e-12, "%v: got %g, want %g", c.y, got, c.want)
 	}
 }
 
@@ -278,11 +266,10 @@ func TestIndexing(t *testing.T) {
 		d.Gauges = append(d.Gauges, report.Gauge{From: "server", Name: name, Total: true, Before: &before, After: &after})
 	}
 	for _, c := range []struct {
-		name    string
-		share   float64
-		change  func(d *report.Document)
-		verdict string
-		say     string
+		name         string
+		share        float64
+		change       func(d *report.Document)
+		verdict, say string
 	}{
 		{"enough", 0.95, func(*report.Document) {}, "", ""},
 		{"rejections", 0.6, func(d *report.Document) { counter(d, "output failed", 100, 480) }, Rejections, "the store rejected 380 of the server's events, of 400 documents that are missing"},
@@ -307,17 +294,13 @@ func TestIndexing(t *testing.T) {
 			c.change(d)
 			x := Explain(d)
 			if c.verdict == "" {
-				if x.Indexing != nil {
-					t.Errorf("got %+v, want nothing", x.Indexing)
-				}
+				assert.True(t, x.Indexing == nil, "got %+v, want nothing", x.Indexing)
 				return
 			}
-			if x.Indexing == nil || x.Indexing.Verdict != c.verdict || !strings.Contains(x.Indexing.Text, c.say) {
-				t.Fatalf("got %+v, want %s: %s", x.Indexing, c.verdict, c.say)
-			}
-			if got := text(t, x); !strings.Contains(got, c.verdict) {
-				t.Errorf("the text does not say so:\n%s", got)
-			}
+			assert.Must(t, x.Indexing != nil && x.Indexing.Verdict == c.verdict && strings.Contains(x.Indexing.Text, c.say),
+				"got %+v, want %s: %s", x.Indexing, c.verdict, c.say)
+			got := text(t, x)
+			assert.True(t, strings.Contains(got, c.verdict), "the text does not say so:\n%s", got)
 		})
 	}
 }
@@ -333,9 +316,8 @@ func TestStepsMeet(t *testing.T) {
 	d.Intervals = slices.Replace(d.Intervals, 30, 31, half, rest)
 	r, _ := inputOf(d)
 	assert.Must(t, len(r.Intervals) == 60, "%d intervals, want 60", len(r.Intervals))
-	if got := r.Intervals[25]; got.Rate != 1000 || got.Due != 1000 || got.P99 < 6*time.Millisecond {
-		t.Errorf("got %+v", got)
-	}
+	got := r.Intervals[25]
+	assert.True(t, got.Rate == 1000 && got.Due == 1000 && got.P99 >= 6*time.Millisecond, "got %+v", got)
 	for _, c := range r.Causes {
 		if want := map[string]float64{"retries": 4, "failures: timeout": 6}[c.Name]; want > 0 && (len(c.Cells) != 60 || c.Cells[25].Value != want) {
 			t.Errorf("%s: %d values, %+v", c.Name, len(c.Cells), c.Cells[25])
@@ -349,9 +331,8 @@ func TestManyStalls(t *testing.T) {
 	addStalls(d)
 	d.Stall.Count = 5000
 	x := Explain(d)
-	if got := x.Groups[0]; got.Left != 4994 || len(got.Incidents) != 6 {
-		t.Errorf("%d stalls, and %d more", len(got.Incidents), got.Left)
-	}
+	got := x.Groups[0]
+	assert.True(t, got.Left == 4994 && len(got.Incidents) == 6, "%d stalls, and %d more", len(got.Incidents), got.Left)
 	if got := text(t, x); !strings.Contains(got, "5,000 stalls, the largest") || !strings.Contains(got, "(the 6 largest were compared)") {
 		t.Errorf("got\n%s", got)
 	}

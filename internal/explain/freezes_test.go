@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"carronade/internal/report"
+	"carronade/internal/testkit/assert"
 )
 
 // TestFreezes: the overlap of a stall with a freeze of the generator is printed, and is not a finding. The generator is also frozen twice in each other second, so each coincidence may be chance.
@@ -14,11 +15,10 @@ func TestFreezes(t *testing.T) {
 	}
 	const nothing = "nothing that was watched explains"
 	for _, c := range []struct {
-		name    string
-		stalls  []report.Span
-		freezes []report.Moment
-		want    string
-		not     string
+		name      string
+		stalls    []report.Span
+		freezes   []report.Moment
+		want, not string
 	}{
 		{"none at its time", []report.Span{{AtS: 11.01, LengthS: 0.254}}, []report.Moment{freeze(10.9, 0.1)}, nothing + " it: 254 ms at 11.01 s", "overlap"},
 		{
@@ -80,9 +80,8 @@ func TestUnconnected(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := document(t)
 			d.Stall.Count, d.Stall.Spans, d.Moments = 1, []report.Span{{AtS: 10.1, LengthS: 29}}, c.moments
-			if got := text(t, Explain(d)); !strings.Contains(got, c.want) {
-				t.Errorf("want %q in:\n%s", c.want, got)
-			}
+			got := text(t, Explain(d))
+			assert.True(t, strings.Contains(got, c.want), "want %q in:\n%s", c.want, got)
 		})
 	}
 }

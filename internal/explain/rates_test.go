@@ -61,8 +61,7 @@ func TestHowOftenItIsRight(t *testing.T) {
 	whole := testkit.Conformance && number == ""
 	page := ""
 	if whole && runtime.GOARCH == "amd64" { // others may round differently, and a result that is near its limit then differs
-		text, err := os.ReadFile("../../docs/explain.md")
-		assert.OK(t, err)
+		text := assert.Value(os.ReadFile("../../docs/explain.md"))(t)
 		page = string(text)
 	}
 	for _, row := range rates() {
@@ -74,9 +73,8 @@ func TestHowOftenItIsRight(t *testing.T) {
 			continue
 		case number != "":
 			var err error
-			if n, err = strconv.Atoi(number); err != nil || n < 1 {
-				t.Fatalf("CARRONADE_TEST_EXPLAIN=%q", number)
-			}
+			n, err = strconv.Atoi(number)
+			assert.Must(t, err == nil && n >= 1, "CARRONADE_TEST_EXPLAIN=%q", number)
 		}
 		t.Run(strings.ReplaceAll(fmt.Sprintf("%s, %s", row.what, row.length()), " ", "_"), func(t *testing.T) {
 			if row.long {

@@ -43,10 +43,8 @@ func spread(least time.Duration, n int) *measure.Histogram {
 func result() *load.Result {
 	r := &load.Result{
 		Started: started, Ended: started.Add(6 * time.Second), Stopped: load.ByTime, Mode: load.OpenLoop,
-		Classes: map[string]uint64{"timeout": 3},
-		Failures: []measure.Failure{
-			{Class: "timeout", Text: "no answer | in 10 s\x1b[31m <b>", Events: 3, Batches: 1},
-		},
+		Classes:  map[string]uint64{"timeout": 3},
+		Failures: []measure.Failure{{Class: "timeout", Text: "no answer | in 10 s\x1b[31m <b>", Events: 3, Batches: 1}},
 	}
 	measurement := measure.Tally{Name: "measurement", Rate: 1000, Start: time.Second, End: 5 * time.Second}
 	measurement.Response, measurement.Service, measurement.SendDelay, measurement.Censored = measure.NewHistogram(), measure.NewHistogram(), measure.NewHistogram(), measure.NewHistogram()
@@ -112,8 +110,7 @@ func TestGolden(t *testing.T) {
 	d := document(t, nil)
 	for _, name := range []string{"markdown", "csv", "percentiles", "junit", "e2e-csv"} {
 		t.Run(name, func(t *testing.T) {
-			f, err := Named(name)
-			assert.OK(t, err)
+			f := assert.Value(Named(name))(t)
 			testkit.Golden(t, filepath.Join("testdata", name+f.Ext), written(t, name, Options{}, d))
 		})
 	}
@@ -127,8 +124,7 @@ func TestCSV(t *testing.T) {
 			in.Result.Intervals[i].Response = nil
 		}
 	})
-	rows, err := csv.NewReader(strings.NewReader(written(t, "csv", Options{}, d, other))).ReadAll()
-	assert.OK(t, err)
+	rows := assert.Value(csv.NewReader(strings.NewReader(written(t, "csv", Options{}, d, other))).ReadAll())(t)
 	assert.Must(t, len(rows) == 1+5+5, "%d rows, want a head and ten", len(rows))
 	cell := func(row int, name string) string { return rows[row][slices.Index(rows[0], name)] }
 	for _, tt := range []struct {
@@ -161,11 +157,10 @@ func TestCSV(t *testing.T) {
 	// The sums of the series are the totals.
 	acked := 0
 	for i := 2; i <= 5; i++ {
-		n, err := strconv.Atoi(cell(i, "acked"))
-		assert.OK(t, err)
+		n := assert.Value(strconv.Atoi(cell(i, "acked")))(t)
 		acked += n
 	}
-	assert.Equal(t, uint64(acked), d.Totals.Acked, "the series has %d acked events, the report", acked)
+	assert.Equal(t, uint64(acked), d.Totals.Acked, "events acked, of %d in the series", acked)
 }
 
 // TestColumnsAreKept: docs/reports.md promises the columns.
@@ -173,15 +168,14 @@ func TestColumnsAreKept(t *testing.T) {
 	got := strings.Join(seriesColumns()[:24], " ")
 	want := "id phase start_s end_s offered sent dropped unsent acked failed unknown consumed retries batches answered bytes acked_bytes wire_bytes " +
 		"events_per_s in_flight lag_events response_count response_mean_us response_min_us"
-	assert.Equal(t, got, want, "the series begins with\nand began with")
-	assert.Equal(t, len(seriesColumns()), 75, "columns, and there were 75")
-	assert.Equal(t, strings.Join(seriesColumns()[69:], " "), "generator_gc_cpu_s response_at_least_from_p unread end_to_end_at_least_from_p within_s arrived", "the series ends with\nand ended with")
+	assert.Equal(t, got, want, "beginning of the series")
+	assert.Equal(t, len(seriesColumns()), 75, "columns")
+	assert.Equal(t, strings.Join(seriesColumns()[69:], " "), "generator_gc_cpu_s response_at_least_from_p unread end_to_end_at_least_from_p within_s arrived", "end of the series")
 }
 
 // TestDocumented: docs/reports.md lists every format and every column.
 func TestDocumented(t *testing.T) {
-	b, err := os.ReadFile("../../docs/reports.md")
-	assert.OK(t, err)
+	b := assert.Value(os.ReadFile("../../docs/reports.md"))(t)
 	text := string(b)
 	for _, f := range Formats {
 		assert.True(t, strings.Contains(text, "`"+f.Name+"`"), "docs/reports.md does not have the format %s", f.Name)
@@ -210,7 +204,7 @@ func TestHDRIsTheLogOfTheRun(t *testing.T) {
 		log.Interval(&iv)
 	}
 	assert.OK(t, log.Close())
-	assert.Same(t, written(t, "hdr", Options{}, d), live.String(), "(-during the run, +from the report)")
+	assert.Same(t, written(t, "hdr", Options{}, d), live.String(), "during the run, and from the report")
 }
 
 // dataLine is a line of a percentile distribution.
@@ -221,9 +215,7 @@ var dataLine = regexp.MustCompile(`^ *[0-9.]+ +[01]\.\d{12} +\d+`)
 func TestReadByJava(t *testing.T) {
 	// All events are answered, because the log has only answers, and the table
 	// would also have ages.
-	d := document(t, func(in *report.Input) {
-		in.Result.Measurement.Censored, in.Result.Intervals[4].Censored = nil, nil
-	})
+	d := document(t, func(in *report.Input) { in.Result.Measurement.Censored, in.Result.Intervals[4].Censored = nil, nil })
 	path := filepath.Join(t.TempDir(), "run.hlog")
 	assert.OK(t, os.WriteFile(path, []byte(written(t, "hdr", Options{}, d)), 0o600))
 	for _, tag := range []string{"response", "service", "send_delay"} {
@@ -254,16 +246,11 @@ func TestPercentilesOf(t *testing.T) {
 	h.RecordN(2*time.Hour, 3) // beyond the range
 	h.Record(500 * time.Nanosecond)
 	var b bytes.Buffer
-	if _, err := distribution(&b, h, nil, 5); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(distribution(&b, h, nil, 5))(t)
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	if want := "3600000000.000 1.000000000000          4"; lines[len(lines)-4] != want {
-		t.Errorf("the last line is %q, want %q", lines[len(lines)-4], want)
-	}
-	if !strings.Contains(lines[len(lines)-2], "Total count    =            4") {
-		t.Errorf("got %q", lines[len(lines)-2])
-	}
+	want := "3600000000.000 1.000000000000          4"
+	assert.Equal(t, lines[len(lines)-4], want, "the last line")
+	assert.True(t, strings.Contains(lines[len(lines)-2], "Total count    =            4"), "got %q", lines[len(lines)-2])
 }
 
 // TestPercentilesOfADeadSystem: events without an answer are in the table at
@@ -272,13 +259,10 @@ func TestPercentilesOf(t *testing.T) {
 func TestPercentilesOfADeadSystem(t *testing.T) {
 	d := document(t, nil)
 	got := written(t, "percentiles", Options{}, d)
-	for _, want := range []string{
+	assert.Has(t, got,
 		"Total count    =         3997]",
 		"#[At least =  1096704.000, No answer      =          997]",
-		"# 997 of 3,997 events had no answer: from percentile 0.775000 on,",
-	} {
-		assert.True(t, strings.Contains(got, want), "no %q in\n%s", want, got)
-	}
+		"# 997 of 3,997 events had no answer: from percentile 0.775000 on,")
 	// The table and the report agree on values and on bounds.
 	at := func(p float64) float64 {
 		for line := range strings.Lines(got) {
@@ -294,9 +278,8 @@ func TestPercentilesOfADeadSystem(t *testing.T) {
 			t.Errorf("p%v: the table has %v us, the report %v (at least: %v)", want.P, us, want.D, want.AtLeast)
 		}
 	}
-	if other := written(t, "percentiles", Options{Time: "service"}, d); strings.Contains(other, "No answer") {
-		t.Errorf("service times are of answers alone:\n%s", other)
-	}
+	other := written(t, "percentiles", Options{Time: "service"}, d)
+	assert.True(t, !strings.Contains(other, "No answer"), "service times are of answers alone:\n%s", other)
 
 	dead := document(t, func(in *report.Input) {
 		in.Result.Measurement.Response = measure.NewHistogram()
@@ -321,9 +304,8 @@ func TestPercentilesOfOneWithoutAnAnswer(t *testing.T) {
 	first, err := distribution(&b, h, ages, ticksPerHalf)
 	assert.OK(t, err)
 	assert.True(t, first.P >= 99.9 && first.AtLeast && first.D >= 10*time.Millisecond, "bounds from p%v on, %v", first.P, first.D)
-	if first, err = distribution(&b, h, nil, ticksPerHalf); err != nil || first.AtLeast {
-		t.Errorf("all were answered, and p%v is a bound (%v)", first.P, err)
-	}
+	first, err = distribution(&b, h, nil, ticksPerHalf)
+	assert.True(t, err == nil && !first.AtLeast, "all were answered, and p%v is a bound (%v)", first.P, err)
 }
 
 func TestJUnit(t *testing.T) {
@@ -333,16 +315,14 @@ func TestJUnit(t *testing.T) {
 	})
 	var got xmlSuites
 	assert.OK(t, xml.Unmarshal([]byte(written(t, "junit", Options{}, document(t, nil), broken)), &got))
-	if got.Tests != 8 || got.Failures != 2 || got.Errors != 2 || len(got.Suites) != 2 {
-		t.Errorf("%d tests, %d failures, %d errors in %d suites; want 8, 2, 2 in 2", got.Tests, got.Failures, got.Errors, len(got.Suites))
-	}
+	assert.True(t, got.Tests == 8 && got.Failures == 2 && got.Errors == 2 && len(got.Suites) == 2,
+		"%d tests, %d failures, %d errors in %d suites; want 8, 2, 2 in 2",
+		got.Tests, got.Failures, got.Errors, len(got.Suites))
 	trust := got.Suites[1].Cases[1]
 	assert.True(t, trust.Error != nil && trust.Error.Message == "it was  too slow", "got %+v", trust)
 	var b bytes.Buffer
 	assert.OK(t, JUnit(&b, []Suite{{Name: "verify", Cases: []Case{{Name: "p99", Skipped: true, Text: "cannot tell"}}}}))
-	if !strings.Contains(b.String(), `<skipped message="cannot tell">`) {
-		t.Errorf("got %s", b.String())
-	}
+	assert.True(t, strings.Contains(b.String(), `<skipped message="cannot tell">`), "got %s", b.String())
 }
 
 // TestJSONReadBack: one report is a document, several are one line each, and
@@ -350,18 +330,10 @@ func TestJUnit(t *testing.T) {
 func TestJSONReadBack(t *testing.T) {
 	d := document(t, nil)
 	assert.OK(t, d.Seal())
-	one, err := report.Read(strings.NewReader(written(t, "json", Options{}, d)))
-	assert.OK(t, err)
-	if err := one.Check(); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, assert.Value(report.Read(strings.NewReader(written(t, "json", Options{}, d))))(t).Check())
 	lines := strings.Split(strings.TrimSpace(written(t, "json", Options{}, d, d)), "\n")
 	assert.Must(t, len(lines) == 2 && json.Valid([]byte(lines[0])), "%d lines", len(lines))
-	two, err := report.Read(strings.NewReader(lines[1]))
-	assert.OK(t, err)
-	if err := two.Check(); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, assert.Value(report.Read(strings.NewReader(lines[1])))(t).Check())
 }
 
 // TestRefused: what a format cannot be made of.
@@ -392,7 +364,7 @@ func TestRefused(t *testing.T) {
 			var b bytes.Buffer
 			err := Write(&b, tt.format, Of(tt.ds...), tt.o)
 			assert.ErrorHas(t, err, tt.want)
-			assert.Equal(t, errors.As(err, &lacking), tt.lacks, "%v is a MissingError: %v", err, !tt.lacks)
+			assert.Equal(t, errors.As(err, &lacking), tt.lacks, "whether %v is a MissingError", err)
 		})
 	}
 }
@@ -401,9 +373,8 @@ func TestRefused(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	d := document(t, nil)
 	for _, f := range Formats {
-		if err := Write(full{}, f.Name, Of(d), Options{Picture: "throughput"}); !errors.Is(err, errFull) {
-			t.Errorf("%s: got %v, want the disk's error", f.Name, err)
-		}
+		err := Write(full{}, f.Name, Of(d), Options{Picture: "throughput"})
+		assert.True(t, errors.Is(err, errFull), "%s: got %v, want the disk's error", f.Name, err)
 	}
 }
 
@@ -450,9 +421,8 @@ func TestEmpty(t *testing.T) {
 		err := Write(&b, f.Name, Of(d), Options{Picture: "throughput"})
 		lacking := new(MissingError)
 		assert.True(t, err == nil || errors.As(err, &lacking), "%s: %v", f.Name, err)
-		if f.Name != "html" && strings.Contains(b.String(), "NaN") { // the script of a page may contain the word
-			t.Errorf("%s contains NaN:\n%s", f.Name, b.String())
-		}
+		// the script of a page may contain the word
+		assert.True(t, f.Name == "html" || !strings.Contains(b.String(), "NaN"), "%s contains NaN:\n%s", f.Name, b.String())
 	}
 }
 
@@ -463,22 +433,16 @@ func TestPictures(t *testing.T) {
 	assert.Must(t, len(names) >= 5 && names[0] == "throughput", "pictures: %q", names)
 	for _, name := range names[:testkit.Cases(len(names), 3)] {
 		svg := written(t, "svg", Options{Picture: name}, d)
-		if err := xml.Unmarshal([]byte(svg), new(struct{})); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		small, err := png.DecodeConfig(strings.NewReader(written(t, "png", Options{Picture: name, Scale: 1}, d)))
-		assert.OK(t, err)
-		usual, err := png.DecodeConfig(strings.NewReader(written(t, "png", Options{Picture: name}, d)))
-		assert.OK(t, err)
-		if small.Width < 300 || usual.Width != 2*small.Width {
-			t.Errorf("%s: %d pixels wide, %d at the default scale", name, small.Width, usual.Width)
-		}
+		assert.OK(t, xml.Unmarshal([]byte(svg), new(struct{})), "%s", name)
+		small := assert.Value(png.DecodeConfig(strings.NewReader(written(t, "png", Options{Picture: name, Scale: 1}, d))))(t)
+		usual := assert.Value(png.DecodeConfig(strings.NewReader(written(t, "png", Options{Picture: name}, d))))(t)
+		assert.True(t, small.Width >= 300 && usual.Width == 2*small.Width,
+			"%s: %d pixels wide, %d at the default scale", name, small.Width, usual.Width)
 	}
 	alone, both := written(t, "svg", Options{Picture: "throughput"}, d), written(t, "svg", Options{Picture: "throughput"}, d, other)
 	assert.True(t, strings.Contains(both, "other") && !strings.Contains(alone, "other"), "reports are not overlaid")
-	if dark := written(t, "svg", Options{Picture: "throughput", Dark: true}, d); dark == alone {
-		t.Error("the dark picture equals the light one")
-	}
+	assert.True(t, written(t, "svg", Options{Picture: "throughput", Dark: true}, d) != alone,
+		"the dark picture equals the light one")
 }
 
 // TestHTML: the page contains the report, and escapes text from other programs.

@@ -54,10 +54,7 @@ func TestInABrowser(t *testing.T) {
 	t.Run("the pointer reads values", func(t *testing.T) {
 		tab := desktop(t)
 		hover(tab, "throughput", 0.51)
-		got := eval(tab, values("throughput"))
-		for _, want := range []string{"around 30.5 s", "offered1 k/s", "sent1 k/s", "acked9"} {
-			assert.True(t, strings.Contains(got, want), "values at the pointer: got %q, want %q in it", got, want)
-		}
+		assert.Has(t, eval(tab, values("throughput")), "around 30.5 s", "offered1 k/s", "sent1 k/s", "acked9")
 		at := func(figure string) string {
 			return eval(tab, fmt.Sprintf(`(() => { const u = document.querySelector("#f-%s .plot").chart.plot; return format(u.posToVal(u.cursor.left, "x"), "s") })()`, figure))
 		}
@@ -71,9 +68,8 @@ func TestInABrowser(t *testing.T) {
 		tab := desktop(t)
 		hover(tab, "end-to-end-map", 0.51)
 		got := eval(tab, `document.querySelector("#f-end-to-end-map .cell").textContent`)
-		if !strings.Contains(got, "30 s to 31 s") || !strings.HasSuffix(got, "in the whole column: 100") {
-			t.Errorf("values in the map: got %q, want the interval of a second and its count of 100", got)
-		}
+		assert.True(t, strings.Contains(got, "30 s to 31 s") && strings.HasSuffix(got, "in the whole column: 100"),
+			"values in the map: got %q, want the interval of a second and its count of 100", got)
 		tab.Check()
 	})
 
@@ -94,7 +90,7 @@ func TestInABrowser(t *testing.T) {
 		want := strings.ReplaceAll(strings.Join([]string{
 			blue + " " + c.Stall + " " + c.Stall, blue + " " + c.Freeze + " " + orange, c.Background + " " + c.Freeze + " " + orange, c.Background + " " + c.Background + " " + c.Background,
 		}, ", "), c.Background, "none")
-		assert.Equal(t, got, want, "colors of a stall, a freeze within it, a short freeze, and between them:\ngot\nwant")
+		assert.Equal(t, got, want, "colors of a stall, a freeze within it, a short freeze, and between them")
 		press := `document.querySelectorAll("#f-throughput .legend li:not([data-s]) button[aria-pressed]").length`
 		assert.Equal(t, browser.Eval[int](tab, press), 0, "of the legend's shades can be hidden")
 		tab.Keep("freezes")
@@ -121,9 +117,8 @@ func TestInABrowser(t *testing.T) {
 		})`
 		const cells, lines = `["h0", "h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8", "h9"]`, `["t0", "t1", "t2", "t3", "t4"]`
 		for _, tt := range []struct {
-			what string
-			got  string
-			some bool
+			what, got string
+			some      bool
 		}{
 			{"cells", `("end-to-end-map", 1, 19, ` + cells + `)`, true},
 			{"cells in a gap", `("end-to-end-map", 21, 39, ` + cells + `)`, false},
@@ -131,9 +126,8 @@ func TestInABrowser(t *testing.T) {
 			{"lines in a gap", `("service", 21, 39, ` + lines + `)`, false},
 			{"lines after it", `("service", 41, 59, ` + lines + `)`, true},
 		} {
-			if n := browser.Eval[int](tab, count+tt.got); (n >= 4) != tt.some || !tt.some && n > 0 {
-				t.Errorf("%s: %d colors", tt.what, n)
-			}
+			n := browser.Eval[int](tab, count+tt.got)
+			assert.True(t, (n >= 4) == tt.some && (tt.some || n <= 0), "%s: %d colors", tt.what, n)
 		}
 		tab.Check() // which includes that nothing was requested
 	})
@@ -174,9 +168,8 @@ func TestInABrowser(t *testing.T) {
 			t.Errorf("announced: got %q, want the values around 1.5 s", got)
 		}
 		tab.Do(chromedp.KeyEvent(kb.End))
-		if got := eval(tab, said); !strings.HasPrefix(got, "around 59.5 s") {
-			t.Errorf("announced at the end: got %q", got)
-		}
+		got := eval(tab, said)
+		assert.True(t, strings.HasPrefix(got, "around 59.5 s"), "announced at the end: got %q", got)
 		tab.Do(chromedp.KeyEvent("+"))
 		tab.Until(`document.getElementById("shown").textContent !== "the whole run"`)
 		tab.Do(chromedp.KeyEvent("0"))
@@ -210,9 +203,8 @@ func TestInABrowser(t *testing.T) {
 		tab := desktop(t)
 		tab.SetView(browser.View{Width: 360, Height: 800, Touch: true})
 		tab.Until(`document.documentElement.clientWidth === 360 && [...document.querySelectorAll(".plot canvas")].every((c) => c.clientWidth < 360)`)
-		if got := browser.Eval[int](tab, `document.documentElement.scrollWidth`); got > 360 {
-			t.Errorf("width: got %d, want at most 360", got)
-		}
+		got := browser.Eval[int](tab, `document.documentElement.scrollWidth`)
+		assert.True(t, got <= 360, "width: got %d, want at most 360", got)
 		if got := browser.Eval[float64](tab, `Math.min(...document.querySelector("#f-throughput .plot").chart.plot.axes.map((a) => parseFloat(a.font[0]) / devicePixelRatio))`); got < 10 {
 			t.Errorf("smallest text of a picture: got %v pixels, want 10", got)
 		}
@@ -229,9 +221,8 @@ func TestInABrowser(t *testing.T) {
 		if got := eval(tab, `document.getElementById("said").textContent`); !strings.HasPrefix(got, "1 s to 2 s: ") || !strings.HasSuffix(got, "in the whole column 100") {
 			t.Errorf("announced: got %q, want a cell of the second second", got)
 		}
-		if got, want := browser.Eval[int](tab, row), max(before-2, 0)+1; got != want {
-			t.Errorf("row: got %d after %d, want %d", got, before, want)
-		}
+		got, want := browser.Eval[int](tab, row), max(before-2, 0)+1
+		assert.True(t, got == want, "row: got %d after %d, want %d", got, before, want)
 		tab.Check()
 	})
 
@@ -246,9 +237,8 @@ func TestInABrowser(t *testing.T) {
 	t.Run("on paper", func(t *testing.T) {
 		tab := desktop(t)
 		tab.SetView(browser.View{Dark: true, Print: true})
-		if got := eval(tab, `getComputedStyle(document.documentElement).backgroundColor + getComputedStyle(document.getElementById("tools")).display`); got != "rgb(255, 255, 255)none" {
-			t.Errorf("on paper: got %s, want white and without buttons", got)
-		}
+		got := eval(tab, `getComputedStyle(document.documentElement).backgroundColor + getComputedStyle(document.getElementById("tools")).display`)
+		assert.True(t, got == "rgb(255, 255, 255)none", "on paper: got %s, want white and without buttons", got)
 		// The charts are drawn again in the colors of paper.
 		tab.Until(`(() => {
 			const u = document.querySelector("#f-throughput .plot").chart.plot, color = ` + colors + `(u), { bbox: b } = u;
@@ -270,18 +260,16 @@ func TestInABrowser(t *testing.T) {
 			in, _ := json.Marshal(values)
 			got := browser.Eval[[]string](tab, fmt.Sprintf(`%s.map((v) => format(v, %q))`, in, string(u)))
 			for i, v := range values {
-				if want := picture.Format(v, u); got[i] != want {
-					t.Errorf("%v %s: the page prints %q, the program %q", v, u, got[i], want)
-				}
+				want := picture.Format(v, u)
+				assert.True(t, got[i] == want, "%v %s: the page prints %q, the program %q", v, u, got[i], want)
 			}
 		}
 	})
 
 	t.Run("without script", func(t *testing.T) {
 		tab := b.Open(t, file(t, measured("a", 20, 1)), browser.View{NoScript: true})
-		if got := browser.Eval[int](tab, `document.querySelectorAll(".plot svg .line").length`); got < 20 {
-			t.Errorf("lines in the static pictures: got %d, want those of all", got)
-		}
+		got := browser.Eval[int](tab, `document.querySelectorAll(".plot svg .line").length`)
+		assert.True(t, got >= 20, "lines in the static pictures: got %d, want those of all", got)
 		tab.Check()
 	})
 
@@ -292,9 +280,8 @@ func TestInABrowser(t *testing.T) {
 			for _, f := range []string{"throughput", "classes"} {
 				hover(tab, f, 0.51)
 			}
-			if got := browser.Eval[bool](tab, `globalThis.harmed === undefined && document.querySelectorAll("img").length === 0`); !got {
-				t.Error("external text became markup")
-			}
+			assert.True(t, browser.Eval[bool](tab, `globalThis.harmed === undefined && document.querySelectorAll("img").length === 0`),
+				"external text became markup")
 			tab.Check()
 		}
 	})
@@ -304,9 +291,8 @@ func TestInABrowser(t *testing.T) {
 		tab.Until(ready)
 		hover(tab, "throughput", 0.25)
 		got := eval(tab, values("throughput"))
-		if !regexp.MustCompile(`first: acked9\d+/s.*second: acked9\d+/s`).MatchString(got) {
-			t.Errorf("values of several reports: got %q, want both", got)
-		}
+		assert.True(t, regexp.MustCompile(`first: acked9\d+/s.*second: acked9\d+/s`).MatchString(got),
+			"values of several reports: got %q, want both", got)
 		tab.Check()
 	})
 

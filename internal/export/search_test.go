@@ -36,35 +36,28 @@ func TestSearchCSV(t *testing.T) {
 	rows, err := csv.NewReader(strings.NewReader(written(t, "csv", Options{}, searched(), searched()))).ReadAll()
 	assert.OK(t, err)
 	assert.Must(t, len(rows) == 1+2*3, "%d rows", len(rows))
-	if got := strings.Join(rows[3], ","); got != "f1234567,2,confirm,948,0,1,60,947,abcd2346,holds,0.3 % | late,0.003,0.002,0.005,response,99,30000,20000,40000" {
-		t.Errorf("got %s", got)
-	}
+	assert.Equal(t, strings.Join(rows[3], ","),
+		"f1234567,2,confirm,948,0,1,60,947,abcd2346,holds,0.3 % | late,0.003,0.002,0.005,response,99,30000,20000,40000")
 	var missing *MissingError
 	run := document(t, nil)
 	for _, ds := range [][]*report.Document{{searched(), run}, {run, searched()}} {
-		if err := Write(&strings.Builder{}, "csv", Of(ds...), Options{}); !errors.As(err, &missing) {
-			t.Errorf("a search beside a run: %v", err)
-		}
+		err := Write(&strings.Builder{}, "csv", Of(ds...), Options{})
+		assert.True(t, errors.As(err, &missing), "a search beside a run: %v", err)
 	}
 }
 
 func TestSearchMarkdown(t *testing.T) {
 	got := written(t, "markdown", Options{}, searched())
-	for _, want := range []string{"## Ceiling of null://", "**ceiling 948 to 997/s", "### Trials", `0.3 % \| late`} {
-		assert.True(t, strings.Contains(got, want), "no %s in\n%s", want, got)
-	}
+	assert.Has(t, got, "## Ceiling of null://", "**ceiling 948 to 997/s", "### Trials", `0.3 % \| late`)
 	assert.True(t, !strings.Contains(got, "### Events"), "it has counts:\n%s", got)
 }
 
 func TestSearchJUnit(t *testing.T) {
 	got := written(t, "junit", Options{}, searched())
-	for _, want := range []string{`tests="2" failures="0" errors="0"`, `testcase name="at-least"`, `name="answer" value="ceiling 948 to 997/s`} {
-		assert.True(t, strings.Contains(got, want), "no %s in\n%s", want, got)
-	}
+	assert.Has(t, got, `tests="2" failures="0" errors="0"`, `testcase name="at-least"`, `name="answer" value="ceiling 948 to 997/s`)
 	assert.True(t, !strings.Contains(got, "throughput"), "it has a throughput:\n%s", got)
 	broken := searched()
 	broken.Search.AtLeast = 960
-	if got := written(t, "junit", Options{}, broken); !strings.Contains(got, `failures="1"`) {
-		t.Errorf("got\n%s", got)
-	}
+	got = written(t, "junit", Options{}, broken)
+	assert.True(t, strings.Contains(got, `failures="1"`), "got\n%s", got)
 }

@@ -76,16 +76,13 @@ func TestOneView(t *testing.T) {
 						assert.True(t, strings.Contains(text, s), "%s does not say %q", format, s)
 					}
 				}
-				if !strings.Contains(text, d.Headline()) {
-					t.Errorf("%s does not say %q", format, d.Headline())
-				}
+				assert.True(t, strings.Contains(text, d.Headline()), "%s does not say %q", format, d.Headline())
 			}
 			for _, format := range []string{"text", "markdown", "html"} {
 				text := plainText(t, format, d)
 				for _, r := range slices.Concat(d.Counts(), d.Figures()) {
-					if r.Always && !strings.Contains(text, r.Label) && r.Name != "throughput" && r.Name != "bytes_per_s" {
-						t.Errorf("%s has no %q", format, r.Label)
-					}
+					assert.True(t, !r.Always || strings.Contains(text, r.Label) || r.Name == "throughput" || r.Name == "bytes_per_s",
+						"%s has no %q", format, r.Label)
 				}
 			}
 			for _, format := range []string{"text", "markdown", "html"} {
@@ -99,22 +96,18 @@ func TestOneView(t *testing.T) {
 				"brief": "cannot tell steady: too short to tell", "text": "cannot tell steady: too short to tell", "html": "? cannot tell",
 				"markdown": "cannot tell: steady: too short to tell", "junit": "cannot tell: too short to tell",
 			} {
-				if text := plainText(t, format, d); !strings.Contains(text, want) {
-					t.Errorf("%s does not say %q", format, want)
-				}
+				assert.True(t, strings.Contains(plainText(t, format, d), want), "%s does not say %q", format, want)
 			}
-			if !slices.Contains(d.Against(), "cannot tell: steady: too short to tell") {
-				t.Errorf("against it is only %q", d.Against())
-			}
+			assert.True(t, slices.Contains(d.Against(), "cannot tell: steady: too short to tell"),
+				"against it is only %q", d.Against())
 			var suites xmlSuites
 			assert.OK(t, xml.Unmarshal([]byte(written(t, "junit", Options{}, d)), &suites))
 			failed, errs := 1, 1 // the limit, and the disk with the interruption
 			if level == measure.NotTrusted {
 				errs++
 			}
-			if suites.Failures != failed || suites.Errors != errs || suites.Skipped != 1 {
-				t.Errorf("%d failures, %d errors, %d skipped; want %d, %d, 1", suites.Failures, suites.Errors, suites.Skipped, failed, errs)
-			}
+			assert.True(t, suites.Failures == failed && suites.Errors == errs && suites.Skipped == 1,
+				"%d failures, %d errors, %d skipped; want %d, %d, 1", suites.Failures, suites.Errors, suites.Skipped, failed, errs)
 		})
 	}
 }

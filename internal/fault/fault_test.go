@@ -59,9 +59,8 @@ func TestParseMoment(t *testing.T) {
 		{"1s:end", fault.Moment{}, false},
 		{"1", fault.Moment{}, false},
 	} {
-		if got, err := fault.ParseMoment(tt.text); (err == nil) != tt.ok || got != tt.want {
-			t.Errorf("%s: got %+v, %v", tt.text, got, err)
-		}
+		got, err := fault.ParseMoment(tt.text)
+		assert.True(t, (err == nil) == tt.ok && got == tt.want, "%s: got %+v, %v", tt.text, got, err)
 	}
 }
 
@@ -79,12 +78,9 @@ func TestOverlaps(t *testing.T) {
 		{"5s:restart=system,2s", "6s:restart=system,1s", false},
 		{"5s:kill=leader", "5s:kill=leader", false},
 	} {
-		a, err := fault.Parse(tt.a)
-		assert.OK(t, err)
-		b, err := fault.Parse(tt.b)
-		assert.OK(t, err)
-		if got := []bool{a.Overlaps(&b), b.Overlaps(&a)}; got[0] != tt.want || got[1] != tt.want {
-			t.Errorf("%s and %s: got %v, want %v", tt.a, tt.b, got, tt.want)
-		}
+		a := assert.Value(fault.Parse(tt.a))(t)
+		b := assert.Value(fault.Parse(tt.b))(t)
+		got := []bool{a.Overlaps(&b), b.Overlaps(&a)}
+		assert.True(t, got[0] == tt.want && got[1] == tt.want, "%s and %s: got %v, want %v", tt.a, tt.b, got, tt.want)
 	}
 }

@@ -25,7 +25,7 @@ func TestLateEffect(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			x := trial{rate: 100, each: 1000000, length: 200 * second, stalls: map[int][]span{-1: {tt.stall}}, marks: tt.marks}
 			s := x.scores(t)[0]
-			assert.Equal(t, s.ObservedS, tt.observed, "it was observed for s s")
+			assert.Equal(t, s.ObservedS, tt.observed, "seconds observed")
 			assert.Equal(t, s.Whole.Noticed != nil, tt.noticed, "noticed %v", s.Whole.Noticed)
 			switch later := s.Later; {
 			case tt.noticed && later != nil:

@@ -90,9 +90,8 @@ func TestReading(t *testing.T) {
 					if n.Floor == nil || *n.Floor > 0.01 {
 						t.Errorf("floor %v, want 0", show(n.Floor))
 					}
-					if n.Noticed != nil || n.Back != nil || n.Drained != nil || n.LostEventS != nil || n.Predicted != nil {
-						t.Errorf("a run that only reads has no such times: %+v", n)
-					}
+					assert.True(t, n.Noticed == nil && n.Back == nil && n.Drained == nil && n.LostEventS == nil && n.Predicted == nil,
+						"a run that only reads has no such times: %+v", n)
 				}
 				wantTime(t, "heal: first event", s[1].Whole.FirstAck, 0)
 			},
@@ -101,9 +100,7 @@ func TestReading(t *testing.T) {
 			"one lane",
 			reading{every: []time.Duration{10 * ms, 10 * ms, 10 * ms}, lanes: 3, stalls: map[int][]span{1: {{at, at + 3*second}}}, marks: []fault.Mark{faultAt(at)}},
 			func(t *testing.T, s []fault.Score) {
-				if s[0].Worst != 1 {
-					t.Fatalf("the worst lane is %d, want 1", s[0].Worst)
-				}
+				assert.Must(t, s[0].Worst == 1, "the worst lane is %d, want 1", s[0].Worst)
 				wantTime(t, "blackout", s[0].Lanes[1].Blackout, 3)
 				wantTime(t, "first event", s[0].Lanes[1].FirstAck, 3)
 				short(t, "another lane", s[0].Lanes[0].Blackout)
@@ -142,9 +139,8 @@ func TestReading(t *testing.T) {
 			"nothing is known of a lane",
 			reading{every: []time.Duration{10 * ms, 0}, mute: []bool{false, true}, lanes: 2, marks: []fault.Mark{faultAt(at)}},
 			func(t *testing.T, s []fault.Score) {
-				if b := s[0].Lanes[1].Blackout; b != nil {
-					t.Errorf("the lane has a blackout of %+v", b)
-				}
+				b := s[0].Lanes[1].Blackout
+				assert.True(t, b == nil, "the lane has a blackout of %+v", b)
 				short(t, "the whole", s[0].Whole.Blackout)
 			},
 		},
@@ -162,9 +158,8 @@ func TestReading(t *testing.T) {
 			"not over at the end",
 			reading{every: []time.Duration{10 * ms}, stalls: map[int][]span{-1: {{at, time.Hour}}}, marks: []fault.Mark{faultAt(at)}},
 			func(t *testing.T, s []fault.Score) {
-				if b := s[0].Whole.Blackout; b == nil || !b.More || b.S < 29.8 {
-					t.Errorf("the blackout is %+v, want more than 29.97 s", b)
-				}
+				b := s[0].Whole.Blackout
+				assert.True(t, b != nil && b.More && b.S >= 29.8, "the blackout is %+v, want more than 29.97 s", b)
 			},
 		},
 		{
@@ -182,9 +177,7 @@ func TestReading(t *testing.T) {
 				assert.Must(t, len(s) == 3, "%d scores, want 3", len(s))
 				wantTime(t, "blackout", s[0].Whole.Blackout, 1)
 				wantTime(t, "blackout of the second", s[2].Whole.Blackout, 2)
-				if s[2].Whole.Floor == nil {
-					t.Errorf("the second has no baseline: %+v", s[2].Baseline)
-				}
+				assert.True(t, s[2].Whole.Floor != nil, "the second has no baseline: %+v", s[2].Baseline)
 			},
 		},
 		{
@@ -194,9 +187,8 @@ func TestReading(t *testing.T) {
 			func(t *testing.T, s []fault.Score) {
 				b := s[1].Baseline
 				wantNumber(t, "rate before the second", &b.EventsPerS, 200)
-				if want := (at + 12*second).Seconds(); b.FromS < want || b.FromS > want+0.2 {
-					t.Errorf("the baseline begins at %v s, want %v s", b.FromS, want)
-				}
+				want := (at + 12*second).Seconds()
+				assert.True(t, b.FromS >= want && b.FromS <= want+0.2, "the baseline begins at %v s, want %v s", b.FromS, want)
 			},
 		},
 		{
@@ -211,9 +203,7 @@ func TestReading(t *testing.T) {
 		{
 			"silent since a fault of nine minutes ago",
 			reading{every: []time.Duration{10 * ms, 10 * ms}, lanes: 2, length: 11 * time.Minute, stalls: map[int][]span{1: {{at, at + 9*time.Minute + 30*second}}}, marks: []fault.Mark{faultAt(at), faultAt(at + 9*time.Minute)}},
-			func(t *testing.T, s []fault.Score) {
-				wantTime(t, "blackout", s[1].Lanes[1].Blackout, 30)
-			},
+			func(t *testing.T, s []fault.Score) { wantTime(t, "blackout", s[1].Lanes[1].Blackout, 30) },
 		},
 		{
 			// Its newest event came before the baseline began.
@@ -229,9 +219,8 @@ func TestReading(t *testing.T) {
 			reading{every: []time.Duration{0}, marks: []fault.Mark{faultAt(at)}},
 			func(t *testing.T, s []fault.Score) {
 				n := s[0].Whole
-				if n.Blackout == nil || *n.Blackout != (fault.Time{}) {
-					t.Errorf("the blackout is %+v, want 0: the system answered", n.Blackout)
-				}
+				assert.True(t, n.Blackout != nil && *n.Blackout == (fault.Time{}),
+					"the blackout is %+v, want 0: the system answered", n.Blackout)
 				if n.FirstAck != nil || n.Floor != nil {
 					t.Errorf("the first event came after %+v, and the lowest rate is %v", n.FirstAck, show(n.Floor))
 				}
@@ -242,9 +231,8 @@ func TestReading(t *testing.T) {
 			"nothing to read, and no answer until the end",
 			reading{every: []time.Duration{0}, marks: []fault.Mark{faultAt(60*second - patience + 100*ms)}},
 			func(t *testing.T, s []fault.Score) {
-				if b := s[0].Whole.Blackout; b != nil {
-					t.Errorf("the blackout is %+v", b)
-				}
+				b := s[0].Whole.Blackout
+				assert.True(t, b == nil, "the blackout is %+v", b)
 			},
 		},
 		{
@@ -263,7 +251,7 @@ func TestReading(t *testing.T) {
 			func(t *testing.T, s []fault.Score) {
 				short(t, "the whole", s[0].Whole.Blackout)
 				wantTime(t, "later", s[0].Later, 2)
-				assert.Equal(t, s[0].ObservedS, 60, "observed for s")
+				assert.Equal(t, s[0].ObservedS, 60, "seconds observed")
 			},
 		},
 	} {

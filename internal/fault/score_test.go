@@ -54,15 +54,13 @@ func TestClosedForms(t *testing.T) {
 			p := n.Predicted
 			assert.Must(t, p != nil, "no prediction: %s", n.NotPredicted)
 			wantNumber(t, "headroom", &p.Headroom, 1/tt.rho)
-			if math.Abs(p.CatchUpS-tt.d*tt.rho/(1-tt.rho)) > 0.02*tt.d/(1-tt.rho)/(1-tt.rho) {
-				t.Errorf("predicted catch-up %v", p.CatchUpS)
-			}
+			assert.True(t, math.Abs(p.CatchUpS-tt.d*tt.rho/(1-tt.rho)) <= 0.02*tt.d/(1-tt.rho)/(1-tt.rho),
+				"predicted catch-up %v", p.CatchUpS)
 			h := scores[1].Whole
 			wantTime(t, "heal: first ack", h.FirstAck, 0)
 			wantTime(t, "heal: drained", h.Drained, tt.d/(1-tt.rho)-tt.d)
-			if scores[0].Baseline.Why != "" || math.Abs(scores[0].Baseline.EventsPerS-1000) > 1 {
-				t.Errorf("baseline %+v", scores[0].Baseline)
-			}
+			assert.True(t, scores[0].Baseline.Why == "" && math.Abs(scores[0].Baseline.EventsPerS-1000) <= 1,
+				"baseline %+v", scores[0].Baseline)
 		})
 	}
 }
@@ -119,9 +117,8 @@ func TestDropped(t *testing.T) {
 			if n.Floor == nil || *n.Floor != 0 {
 				t.Errorf("floor %v, want 0", show(n.Floor))
 			}
-			if n.Predicted != nil || !strings.Contains(n.NotPredicted, "dropped or failed") {
-				t.Errorf("predicted %+v, or not: %q", n.Predicted, n.NotPredicted)
-			}
+			assert.True(t, n.Predicted == nil && strings.Contains(n.NotPredicted, "dropped or failed"),
+				"predicted %+v, or not: %q", n.Predicted, n.NotPredicted)
 			wantTime(t, "heal: first ack", scores[1].Whole.FirstAck, 0)
 			wantTime(t, "heal: back", scores[1].Whole.Back, 0)
 		})
@@ -143,9 +140,7 @@ func TestOnlyDropped(t *testing.T) {
 	}
 	rec.Dropped(0, 1, from, to-10*time.Millisecond, 300)
 	s := fault.Scores(fault.Input{Marks: []fault.Mark{faultAt(from)}, Lanes: []string{"alive", "dead"}, Window: rec.Window, End: 60 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true})
-	if s[0].Worst != 1 {
-		t.Fatalf("the worst lane is %d, want 1", s[0].Worst)
-	}
+	assert.Must(t, s[0].Worst == 1, "the worst lane is %d, want 1", s[0].Worst)
 	dead := s[0].Lanes[1]
 	wantTime(t, "noticed", dead.Noticed, 0)
 	wantTime(t, "blackout", dead.Blackout, 3)
@@ -154,9 +149,8 @@ func TestOnlyDropped(t *testing.T) {
 	if dead.Over != 300 || dead.NotAcked == nil {
 		t.Errorf("%d events over the limit, want 300; not acked %v", dead.Over, show(dead.NotAcked))
 	}
-	if b := s[0].Lanes[0].Blackout; b != nil && b.S > 0.1 {
-		t.Errorf("the other lane has a blackout of %+v", b)
-	}
+	b := s[0].Lanes[0].Blackout
+	assert.True(t, b == nil || b.S <= 0.1, "the other lane has a blackout of %+v", b)
 	wantTime(t, "back, whole", s[0].Whole.Back, 3)
 }
 
@@ -176,20 +170,14 @@ func TestScriptedStalls(t *testing.T) {
 			"one partition",
 			trial{rate: 1000, each: 2 * time.Millisecond, lanes: 4, length: 50 * second, stalls: map[int][]span{2: {{at, at + 3*second}}}, marks: []fault.Mark{faultAt(at)}},
 			func(t *testing.T, s []fault.Score) {
-				if s[0].Whole.Blackout.S > 0.2 {
-					t.Errorf("the whole run has a blackout of %v s", s[0].Whole.Blackout.S)
-				}
-				if s[0].Worst != 2 {
-					t.Fatalf("the worst lane is %d, want 2", s[0].Worst)
-				}
+				assert.True(t, s[0].Whole.Blackout.S <= 0.2, "the whole run has a blackout of %v s", s[0].Whole.Blackout.S)
+				assert.Must(t, s[0].Worst == 2, "the worst lane is %d, want 2", s[0].Worst)
 				w := s[0].Lanes[2]
 				wantTime(t, "blackout", w.Blackout, 3)
 				wantTime(t, "back", w.Back, 2.95/(1-0.5))
 				wantTime(t, "drained", w.Drained, 6)
 				wantTime(t, "back, whole", s[0].Whole.Back, 2.95/(1-0.5))
-				if s[0].Lanes[0].Blackout.S > 0.2 || s[0].Lanes[0].Back.S != 0 {
-					t.Errorf("another lane: %+v", s[0].Lanes[0])
-				}
+				assert.True(t, s[0].Lanes[0].Blackout.S <= 0.2 && s[0].Lanes[0].Back.S == 0, "another lane: %+v", s[0].Lanes[0])
 				wantNumber(t, "floor", s[0].Whole.Floor, 0.75)
 			},
 		},
@@ -217,9 +205,8 @@ func TestScriptedStalls(t *testing.T) {
 			func(t *testing.T, s []fault.Score) {
 				n := s[0].Whole
 				assert.Must(t, n.Predicted != nil, "no prediction: %s", n.NotPredicted)
-				if h := n.Predicted.Headroom; h < 1.7 || h > 1.9 {
-					t.Errorf("the headroom is %v, want 1.8", h)
-				}
+				h := n.Predicted.Headroom
+				assert.True(t, h >= 1.7 && h <= 1.9, "the headroom is %v, want 1.8", h)
 				assert.True(t, n.Drained != nil && n.Drained.More, "drained in %+v, and more events than before wait at the end", n.Drained)
 			},
 		},
@@ -277,9 +264,8 @@ func TestScriptedStalls(t *testing.T) {
 				wantTime(t, "blackout", n.Blackout, 2)
 				drained := 4 + (2000+2*200)/600.0 // in 2 s another 400 wait; then 600/s are caught up with
 				wantTime(t, "drained", n.Drained, drained)
-				if n.Predicted == nil || n.Drained.S < 1.4*n.Predicted.DrainedS {
-					t.Errorf("drained in %+v, predicted %+v: a slow heal must stand out", n.Drained, n.Predicted)
-				}
+				assert.True(t, n.Predicted != nil && n.Drained.S >= 1.4*n.Predicted.DrainedS,
+					"drained in %+v, predicted %+v: a slow heal must stand out", n.Drained, n.Predicted)
 			},
 		},
 		{
@@ -315,9 +301,8 @@ func TestScriptedStalls(t *testing.T) {
 				wantTime(t, "blackout", n.Blackout, 2)
 				wantTime(t, "back", n.Back, 2)
 				assert.Equal(t, s[0].Errors["rejected"], 2000, "rejected")
-				if n.Predicted != nil || !strings.Contains(n.NotPredicted, "dropped or failed") {
-					t.Errorf("predicted %+v: nothing was left to catch up with", n.Predicted)
-				}
+				assert.True(t, n.Predicted == nil && strings.Contains(n.NotPredicted, "dropped or failed"),
+					"predicted %+v: nothing was left to catch up with", n.Predicted)
 				wantTime(t, "drained", n.Drained, 0)
 			},
 		},
@@ -326,9 +311,7 @@ func TestScriptedStalls(t *testing.T) {
 			trial{rate: 1000, each: 500 * time.Microsecond, length: 50 * second, stalls: map[int][]span{-1: {{at, at + 2*second}}}, refuse: refused(load.Refused), marks: []fault.Mark{faultAt(at)}},
 			func(t *testing.T, s []fault.Score) {
 				wantTime(t, "noticed", s[0].Whole.Noticed, 0)
-				if s[0].Errors["refused"] != 2000 {
-					t.Errorf("errors %v", s[0].Errors)
-				}
+				assert.True(t, s[0].Errors["refused"] == 2000, "errors %v", s[0].Errors)
 			},
 		},
 		{
@@ -344,9 +327,7 @@ func TestScriptedStalls(t *testing.T) {
 				wantTime(t, "noticed", s[0].Whole.Noticed, 0.05)
 				wantTime(t, "blackout", s[0].Whole.Blackout, 2)
 				wantTime(t, "back", s[0].Whole.Back, 2)
-				if s[0].Errors["timeout"] != 2000 {
-					t.Errorf("errors %v", s[0].Errors)
-				}
+				assert.True(t, s[0].Errors["timeout"] == 2000, "errors %v", s[0].Errors)
 			},
 		},
 		{
@@ -373,20 +354,17 @@ func TestScriptedStalls(t *testing.T) {
 			"overloaded before",
 			trial{rate: 1000, each: 1100 * time.Microsecond, length: 50 * second, stalls: map[int][]span{-1: {{at, at + second}}}, marks: []fault.Mark{faultAt(at)}},
 			func(t *testing.T, s []fault.Score) {
-				if !strings.Contains(s[0].Baseline.Why, "the limit did not hold") {
-					t.Errorf("baseline %+v", s[0].Baseline)
-				}
+				assert.True(t, strings.Contains(s[0].Baseline.Why, "the limit did not hold"), "baseline %+v", s[0].Baseline)
 			},
 		},
 		{
 			"two faults",
 			trial{rate: 1000, each: 500 * time.Microsecond, length: 60 * second, stalls: map[int][]span{-1: {{at, at + second}, {at + 10*second, at + 12*second}}}, marks: []fault.Mark{faultAt(at), healAt(at + second), faultAt(at + 10*second)}},
 			func(t *testing.T, s []fault.Score) {
-				if len(s) != 3 || s[2].Baseline.Why != "" || s[2].Baseline.FromS != s[0].Baseline.FromS {
-					t.Fatalf("the second fault comes too early for a baseline of its own: %+v", s)
-				}
+				assert.Must(t, len(s) == 3 && s[2].Baseline.Why == "" && s[2].Baseline.FromS == s[0].Baseline.FromS,
+					"the second fault comes too early for a baseline of its own: %+v", s)
 				wantTime(t, "blackout", s[2].Whole.Blackout, 2)
-				assert.Equal(t, s[0].ObservedS, 10, "observed for s")
+				assert.Equal(t, s[0].ObservedS, 10, "seconds observed")
 			},
 		},
 	} {
@@ -452,9 +430,8 @@ func TestQuietLane(t *testing.T) {
 		}
 	}
 	s := fault.Scores(fault.Input{Marks: []fault.Mark{faultAt(35 * second)}, Lanes: []string{"busy", "quiet"}, Window: rec.Window, End: 60 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true})
-	if b := s[0].Lanes[1].Blackout; b != nil && b.S > 0.1 {
-		t.Errorf("the quiet lane has a blackout of %+v", b)
-	}
+	b := s[0].Lanes[1].Blackout
+	assert.True(t, b == nil || b.S <= 0.1, "the quiet lane has a blackout of %+v", b)
 }
 
 // TestRecorderForgets: a long run without marks keeps a minute, and counts what waits all the
@@ -475,13 +452,13 @@ func TestRecorderForgets(t *testing.T) {
 	}
 	assert.Equal(t, sum(0, 20*time.Minute), 0, "events of long ago are kept")
 	assert.Equal(t, sum(30*time.Minute-30*second, 40*time.Minute), 3*10*630, "events around the mark")
-	assert.Equal(t, rec.Window(-1, 50*time.Minute, time.Hour).Waiting, 6, "events waited")
+	assert.Equal(t, rec.Window(-1, 50*time.Minute, time.Hour).Waiting, 6, "events that waited")
 	if got := rec.Chunks(); got > 100 { // 13 minutes around the mark and at the end, in chunks of 10 s
 		t.Errorf("%d chunks are kept", got)
 	}
 	// An outcome that comes after its time was dropped still counts.
 	rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: time.Minute, DueLast: time.Minute}, Done: time.Hour, Acked: 1}})
-	assert.Equal(t, rec.Window(-1, 50*time.Minute, time.Hour).Waiting, 7, "events waited")
+	assert.Equal(t, rec.Window(-1, 50*time.Minute, time.Hour).Waiting, 7, "events that waited")
 }
 
 // TestManyLanes: with more partitions than are scored, the whole is.
@@ -492,9 +469,8 @@ func TestManyLanes(t *testing.T) {
 	if rec.Lanes() != 1 || s.Cells[0].Due != 1 || s.Cells[0].Answered != 1 || s.Cells[9].Over != 1 || s.Cells[10].Failed != 1 {
 		t.Errorf("%d lanes, cells %+v", rec.Lanes(), s.Cells[:11])
 	}
-	if got := rec.Errors(0, 2*second); got["timeout"] != 1 {
-		t.Errorf("errors %v", got)
-	}
+	got := rec.Errors(0, 2*second)
+	assert.True(t, got["timeout"] == 1, "errors %v", got)
 }
 
 // TestFewEvents: of few events in a bin, one over the limit may be chance. One in each is not.
@@ -542,16 +518,13 @@ func TestUnsent(t *testing.T) {
 	rec.Unsent(0, 1, 20*second, 50*second-10*time.Millisecond, 50*second, 3000)
 	s := fault.Scores(fault.Input{Marks: []fault.Mark{faultAt(20 * second)}, Lanes: []string{"alive", "dead"}, Window: rec.Window, End: 50 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true})
 	dead := s[0].Lanes[1]
-	if b := dead.Blackout; b == nil || !b.More || b.S < 29.9 {
-		t.Errorf("the blackout is %+v", b)
-	}
-	if d := dead.Drained; d == nil || !d.More {
-		t.Errorf("drained after %+v", d)
-	}
+	b := dead.Blackout
+	assert.True(t, b != nil && b.More && b.S >= 29.9, "the blackout is %+v", b)
+	d := dead.Drained
+	assert.True(t, d != nil && d.More, "drained after %+v", d)
 	assert.True(t, dead.Over >= 2990 && dead.NotAcked != nil && *dead.NotAcked == 1 && s[0].Worst == 1, "got %+v", dead)
-	if b := s[0].Lanes[0].Blackout; b != nil && b.S > 0.1 {
-		t.Errorf("the other lane has a blackout of %+v", b)
-	}
+	b = s[0].Lanes[0].Blackout
+	assert.True(t, b == nil || b.S <= 0.1, "the other lane has a blackout of %+v", b)
 }
 
 // TestOldFailures: failures of long ago leave room for those of a fault.
@@ -563,9 +536,8 @@ func TestOldFailures(t *testing.T) {
 	}
 	assert.Equal(t, rec.Errors(end-30*second, end)["timeout"], 300, "timeouts in the last 30 s")
 	assert.Equal(t, rec.Errors(0, end/2)["timeout"], 0, "timeouts of long ago are kept")
-	if since, full, errors := rec.Full(); full || errors {
-		t.Errorf("the memory is full: %v, %v, %v", since, full, errors)
-	}
+	since, full, errors := rec.Full()
+	assert.True(t, !full && !errors, "the memory is full: %v, %v, %v", since, full, errors)
 }
 
 // TestLongAfter: what was dropped long after a fault does not look like an outage.
@@ -587,10 +559,9 @@ func TestLongAfter(t *testing.T) {
 			if f := s.Whole.Floor; f != nil && *f < 0.9 || f == nil && s.Baseline.Why == "" {
 				t.Errorf("the lowest rate is %v of that before", show(f))
 			}
-			if b := s.Whole.Blackout; b == nil || b.More || b.S > 0.3 {
-				t.Errorf("the blackout is %+v", b)
-			}
-			assert.Equal(t, s.ObservedS, 600, "observed for s")
+			b := s.Whole.Blackout
+			assert.True(t, b != nil && !b.More && b.S <= 0.3, "the blackout is %+v", b)
+			assert.Equal(t, s.ObservedS, 600, "seconds observed")
 		})
 	}
 }
@@ -619,9 +590,8 @@ func TestFull(t *testing.T) {
 			since, full, _ := rec.Full()
 			assert.Must(t, full == tt.full && (!full || since >= time.Minute && since < end), "full %v since %v", full, since)
 			for i, c := range rec.Window(-1, 0, min(since, end)).Cells {
-				if want := uint32(threads * tt.of); i%100 == 0 && c.Acked != want {
-					t.Errorf("%d acks in bin %d, want %d", c.Acked, i, want)
-				}
+				want := uint32(threads * tt.of)
+				assert.True(t, i%100 != 0 || c.Acked == want, "%d acks in bin %d, want %d", c.Acked, i, want)
 			}
 		})
 	}
@@ -659,9 +629,8 @@ func TestLoadChanges(t *testing.T) {
 				rec.Add(0, []load.Outcome{{Batch: load.Batch{Events: 1, DueFirst: at, DueLast: at}, Sent: begin, Done: free, Acked: 1}})
 			}
 			n := fault.Scores(fault.Input{Marks: []fault.Mark{faultAt(30 * second)}, Window: rec.Window, End: 60 * second, Limit: 50 * time.Millisecond, Budget: 0.01, Scheduled: true, Ceiling: tt.ceiling})[0].Whole
-			if (n.Predicted != nil) != (tt.why == "") || !strings.HasPrefix(n.NotPredicted, tt.why) {
-				t.Errorf("predicted %+v, or not: %q, want %q", n.Predicted, n.NotPredicted, tt.why)
-			}
+			assert.True(t, (n.Predicted != nil) == (tt.why == "") && strings.HasPrefix(n.NotPredicted, tt.why),
+				"predicted %+v, or not: %q, want %q", n.Predicted, n.NotPredicted, tt.why)
 		})
 	}
 }

@@ -100,15 +100,14 @@ func (l *lane) Close() error {
 
 // A trial is a run against a server, with marks.
 type trial struct {
-	rate    float64 // events/s
-	each    time.Duration
-	lanes   int
-	length  time.Duration
-	limit   time.Duration
-	service func(at time.Duration) time.Duration
-	stalls  map[int][]span
-	refuse  func(o *load.Outcome)
-	marks   []fault.Mark
+	rate          float64 // events/s
+	each          time.Duration
+	lanes         int
+	length, limit time.Duration
+	service       func(at time.Duration) time.Duration
+	stalls        map[int][]span
+	refuse        func(o *load.Outcome)
+	marks         []fault.Mark
 
 	inFlight int  // 0: as many events as there are
 	drop     bool // events that are due while inFlight is reached are dropped, and do not wait
@@ -159,8 +158,7 @@ func (x *trial) scores(t *testing.T) (out []fault.Score) {
 		for _, m := range x.marks {
 			assert.Must(t, rec.Mark(m), "a mark was refused")
 		}
-		res, err := load.Fire(t.Context(), plan, s)
-		assert.OK(t, err)
+		res := assert.Value(load.Fire(t.Context(), plan, s))(t)
 		answers := time.Duration(0)
 		last.Range(func(_, at any) bool { answers = max(answers, at.(time.Duration)); return true })
 		in := fault.Input{

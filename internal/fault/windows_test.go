@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestWindows(t *testing.T) {
@@ -12,10 +14,8 @@ func TestWindows(t *testing.T) {
 	}
 	from, to := Windows([]Score{mark(MarkFault, 3, 17), mark(MarkHeal, 8, 12), mark(MarkFault, 20, 2), mark(MarkFault, 22, 8)})
 	s := time.Second
-	if want := []time.Duration{0, 0, 15 * s, 20 * s}; !slices.Equal(from, want) {
-		t.Errorf("they begin at %v, want %v", from, want)
-	}
-	if want := []time.Duration{15 * s, 0, 20 * s, 30 * s}; !slices.Equal(to, want) {
-		t.Errorf("they end at %v, want %v", to, want)
-	}
+	want := []time.Duration{0, 0, 15 * s, 20 * s}
+	assert.True(t, slices.Equal(from, want), "they begin at %v, want %v", from, want)
+	want = []time.Duration{15 * s, 0, 20 * s, 30 * s}
+	assert.True(t, slices.Equal(to, want), "they end at %v, want %v", to, want)
 }

@@ -31,7 +31,7 @@ func TestAgain(t *testing.T) {
 	generator.Generator = "it sent too little"
 	unclear := tried(Search, 900, 0)
 	unclear.Unclear = "no metric has its name"
-	tests := []struct {
+	for _, tt := range []struct {
 		name         string
 		trials       []Outcome
 		ending       Ending
@@ -50,8 +50,7 @@ func TestAgain(t *testing.T) {
 		{"what cannot be checked", []Outcome{unclear}, Irregular, 0, 0, "no metric has its name"},
 		{"probes only", []Outcome{{Trial: Trial{Role: Probe, Concurrency: 1}, Achieved: 100}}, Stopped, 0, 0, "no trial had a rate"},
 		{"none", nil, Stopped, 0, 0, "no trial had a rate"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 10 * time.Minute}
 			a := o.Again(tt.trials)
@@ -59,9 +58,8 @@ func TestAgain(t *testing.T) {
 				t.Errorf("got %s, holds %v, fails %v: %s", a.Ending, a.Holds, a.Fails, a.Why)
 			}
 			assert.Equal(t, len(a.Trials), len(tt.trials), "trials")
-			if inverted := strings.Contains(tt.name, "above a failure"); (len(a.Inversions) > 0) != inverted {
-				t.Errorf("inversions: %q", a.Inversions)
-			}
+			assert.True(t, (len(a.Inversions) > 0) == strings.Contains(tt.name, "above a failure"),
+				"inversions: %q", a.Inversions)
 		})
 	}
 }
@@ -73,12 +71,10 @@ func TestAgainLikeTheSearch(t *testing.T) {
 		o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 10 * time.Minute}
 		first, history := s.find(o)
 		a := o.Again(history)
-		if a.Fails < first.Holds || a.Holds > first.Fails {
-			t.Errorf("seed %d: %v to %v, and the search answered %v to %v", seed, a.Holds, a.Fails, first.Holds, first.Fails)
-		}
-		if again := o.Again(history); again.Holds != a.Holds || again.Why != a.Why {
-			t.Errorf("seed %d: another answer to the same trials", seed)
-		}
+		assert.True(t, a.Fails >= first.Holds && a.Holds <= first.Fails,
+			"seed %d: %v to %v, and the search answered %v to %v", seed, a.Holds, a.Fails, first.Holds, first.Fails)
+		again := o.Again(history)
+		assert.True(t, again.Holds == a.Holds && again.Why == a.Why, "seed %d: another answer to the same trials", seed)
 	}
 }
 

@@ -57,7 +57,7 @@ func inverted(_ *server, rate float64) float64 {
 func TestBadDays(t *testing.T) {
 	second := []TimeLimit{{Name: "p99<1s", Within: time.Second, Quantile: 0.99}}
 	p95 := []TimeLimit{{Name: "p95<50ms", Within: 50 * time.Millisecond, Quantile: 0.95}}
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		server server
 		limits []TimeLimit
@@ -79,8 +79,7 @@ func TestBadDays(t *testing.T) {
 		{name: "generator", server: server{service: constant, most: 800}, ending: AtLeast, least: 700, most: 800, says: "generator"},
 		{name: "death", server: server{service: constant, dies: 900}, ending: Died, least: 800, most: 900},
 		{name: "an overload of 3 %, limit 1 s", server: server{service: constant}, limits: second, ending: Found, least: 940, most: 1010},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			c := tally{searches: seeds(t, 5)}
@@ -100,9 +99,8 @@ func TestBadDays(t *testing.T) {
 				for i := range history {
 					longest = max(longest, history[i].Elapsed)
 				}
-				if len(a.Trials) > MostTrials || a.Elapsed > o.Budget+longest {
-					t.Errorf("seed %d: %d trials in %v", seed, len(a.Trials), a.Elapsed)
-				}
+				assert.True(t, len(a.Trials) <= MostTrials && a.Elapsed <= o.Budget+longest,
+					"seed %d: %d trials in %v", seed, len(a.Trials), a.Elapsed)
 				if testing.Verbose() && seed == 0 {
 					t.Logf("%+v", *a)
 				}
@@ -135,9 +133,8 @@ func TestProperties(t *testing.T) {
 		longest := time.Duration(0)
 		for i := range history {
 			longest = max(longest, history[i].Elapsed)
-			if r := history[i].Trial.Rate; r > 2*capacity {
-				t.Errorf("seed %d: a trial at %v/s of %v/s", seed, r, capacity)
-			}
+			r := history[i].Trial.Rate
+			assert.True(t, r <= 2*capacity, "seed %d: a trial at %v/s of %v/s", seed, r, capacity)
 		}
 		t.Logf("seed %d, %.0f/s, %v: %v %.0f-%.0f (%.3f of capacity), %d trials in %v, longest %v: %s", seed, capacity, limit, a.Ending, a.Holds, a.Fails, a.Holds/capacity, len(a.Trials), a.Elapsed.Round(time.Second), longest.Round(time.Second), a.Why)
 		if a.Ending == Stopped && testing.Verbose() {
@@ -145,9 +142,8 @@ func TestProperties(t *testing.T) {
 				t.Logf("   %-8s %8.1f/s for %v, answered %.1f/s: %+v", one.Role, one.Rate, one.Measure.Round(time.Millisecond), one.Achieved, one.Verdict)
 			}
 		}
-		if a.Elapsed > o.Budget+longest || len(a.Trials) > MostTrials {
-			t.Errorf("seed %d: %d trials in %v, the longest %v", seed, len(a.Trials), a.Elapsed, longest)
-		}
+		assert.True(t, a.Elapsed <= o.Budget+longest && len(a.Trials) <= MostTrials,
+			"seed %d: %d trials in %v, the longest %v", seed, len(a.Trials), a.Elapsed, longest)
 	}
 }
 
@@ -156,9 +152,8 @@ func TestFrom(t *testing.T) {
 	for _, from := range []float64{200, 400, 800, 940, 1500} {
 		s := newServer(1, exponential)
 		a, _ := s.find(&Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 10 * time.Minute, From: from})
-		if a.Ending != Found || a.Holds < 880 || a.Fails > 1050 {
-			t.Errorf("from %v: %s, %v to %v: %s", from, a.Ending, a.Holds, a.Fails, a.Why)
-		}
+		assert.True(t, a.Ending == Found && a.Holds >= 880 && a.Fails <= 1050,
+			"from %v: %s, %v to %v: %s", from, a.Ending, a.Holds, a.Fails, a.Why)
 	}
 }
 
@@ -183,9 +178,8 @@ func TestNothingMeets(t *testing.T) {
 		s := newServer(1, constant)
 		a, history := s.find(&Options{Times: p99(time.Microsecond), Precision: 0.02, Budget: budget})
 		last := history[len(history)-1].Elapsed
-		if a.Ending != None || a.Holds != 0 || a.ExitCode(0) != 1 || a.Elapsed > budget+last || last > budget/2 {
-			t.Errorf("%v: got %+v", budget, a)
-		}
+		assert.True(t, a.Ending == None && a.Holds == 0 && a.ExitCode(0) == 1 && a.Elapsed <= budget+last && last <= budget/2,
+			"%v: got %+v", budget, a)
 	}
 }
 
@@ -200,16 +194,14 @@ func TestPlanned(t *testing.T) {
 				if got, ok := with.plan(capacity); !ok || got.precision > 1.1*precision {
 					t.Errorf("%v at %v/s: a budget of %v does not suffice for %v: %+v", limit, capacity, with.Budget, precision, got)
 				}
-				if p := with.Progress(nil); p.Precision == 0 || p.Precision > 1.1*precision {
-					t.Errorf("%v at %v/s: got %+v", limit, capacity, p)
-				}
+				p := with.Progress(nil)
+				assert.True(t, p.Precision != 0 && p.Precision <= 1.1*precision, "%v at %v/s: got %+v", limit, capacity, p)
 			}
 		}
 	}
 	o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 10 * time.Minute, From: 500}
-	if p := o.Progress(nil); p.Precision <= o.Precision || p.Needs != o.suffices(1000, o.Precision) {
-		t.Errorf("got %+v", p)
-	}
+	p := o.Progress(nil)
+	assert.True(t, p.Precision > o.Precision && p.Needs == o.suffices(1000, o.Precision), "got %+v", p)
 }
 
 // Where the generator is the limit at every rate, nothing is said of the system.
@@ -227,9 +219,8 @@ func TestWidePrecision(t *testing.T) {
 	for seed := range uint64(5) {
 		s := newServer(seed, exponential)
 		a, _ := s.find(&Options{Times: p99(200 * time.Millisecond), Precision: 0.02, Budget: 40 * time.Second})
-		if a.Ending != Found && a.Ending != Stopped || a.Fails == 0 {
-			t.Errorf("seed %d: %s, %v to %v: %s", seed, a.Ending, a.Holds, a.Fails, a.Why)
-		}
+		assert.True(t, (a.Ending == Found || a.Ending == Stopped) && a.Fails != 0,
+			"seed %d: %s, %v to %v: %s", seed, a.Ending, a.Holds, a.Fails, a.Why)
 	}
 }
 

@@ -25,7 +25,7 @@ func full(load float64) float64 { return min(1, load) }
 // Planted causes are named, and nothing else is.
 func TestBottleneck(t *testing.T) {
 	const slow, fast = 20 * time.Millisecond, 2 * time.Millisecond
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		uses  causes
 		slows bool // answers take longer above the ceiling
@@ -40,9 +40,7 @@ func TestBottleneck(t *testing.T) {
 		{"two", func(rnd *rand.Rand, load float64) []Use {
 			return []Use{share("disk", full(load), rnd), share("network", 1.02*full(load), rnd)}
 		}, true, []string{"disk", "network"}},
-		{"flat and full", func(rnd *rand.Rand, _ float64) []Use {
-			return []Use{share("cpu", 0.99, rnd)}
-		}, true, nil},
+		{"flat and full", func(rnd *rand.Rand, _ float64) []Use { return []Use{share("cpu", 0.99, rnd)} }, true, nil},
 		{"nearly flat", func(rnd *rand.Rand, load float64) []Use {
 			return []Use{share("memory", 0.9+0.1*full(load), rnd)}
 		}, true, nil},
@@ -52,9 +50,7 @@ func TestBottleneck(t *testing.T) {
 		{"at random", func(rnd *rand.Rand, _ float64) []Use {
 			return []Use{{Resource: "disk", Used: rnd.Float64(), Bound: 1}}
 		}, true, nil},
-		{"falling", func(rnd *rand.Rand, load float64) []Use {
-			return []Use{share("cpu", 1.9-full(load), rnd)}
-		}, true, nil},
+		{"falling", func(rnd *rand.Rand, load float64) []Use { return []Use{share("cpu", 1.9-full(load), rnd)} }, true, nil},
 		{"the window, because answers are slow", func(rnd *rand.Rand, load float64) []Use {
 			return []Use{share(Window, full(load), rnd)}
 		}, true, nil},
@@ -68,8 +64,7 @@ func TestBottleneck(t *testing.T) {
 			return []Use{share(Busiest, full(load), rnd), share(Window, 0.9*full(load), rnd)}
 		}, true, nil},
 		{"nothing", func(*rand.Rand, float64) []Use { return nil }, true, nil},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			c := tally{searches: seeds(t, 5)}

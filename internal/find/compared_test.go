@@ -7,6 +7,7 @@ import (
 	"carronade/internal/find"
 	"carronade/internal/judge"
 	"carronade/internal/stats"
+	"carronade/internal/testkit/assert"
 )
 
 // Of two sets of three searches of one system, at most 5 % are called different; a system that
@@ -32,7 +33,6 @@ func TestRepeatedSearchesCompared(t *testing.T) {
 		}
 	}
 	t.Logf("of %d pairs, %d are called different; of as many with a quarter more, %d better", n, different, better)
-	if different*20 > n || better*10 < n*8 {
-		t.Errorf("of %d pairs, %d are called different; of as many with a quarter more, %d better", n, different, better)
-	}
+	assert.True(t, different*20 <= n && better*10 >= n*8,
+		"of %d pairs, %d are called different; of as many with a quarter more, %d better", n, different, better)
 }

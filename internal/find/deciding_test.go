@@ -68,7 +68,6 @@ func TestDecidingOfASearch(t *testing.T) {
 	if a == nil || a.Ending != Found || a.Deciding == nil || a.Deciding.Noisy < 2 || a.Deciding.Noisy > a.Deciding.Trials || a.Deciding.NotTrusted != 0 {
 		t.Fatalf("got %+v", a)
 	}
-	if again := o.Again(history); again.Deciding == nil || again.Deciding.Noisy == 0 {
-		t.Errorf("judged again: %+v", again.Deciding)
-	}
+	again := o.Again(history)
+	assert.True(t, again.Deciding != nil && again.Deciding.Noisy != 0, "judged again: %+v", again.Deciding)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 )
 
 // cliff is a system that fails above a rate, and has no randomness.
@@ -50,11 +51,10 @@ func late(o Outcome, part int) Outcome {
 func TestDisturbed(t *testing.T) {
 	lows := 0 // confirmations of a case
 	for _, tt := range []struct {
-		name      string
-		from      float64
-		precision float64
-		disturbed func(t Trial, n int) bool
-		change    func(o Outcome) Outcome
+		name            string
+		from, precision float64
+		disturbed       func(t Trial, n int) bool
+		change          func(o Outcome) Outcome
 	}{
 		{name: "nothing", from: 800, precision: 0.1},
 		{name: "again", from: 800, precision: 0.1, disturbed: func(t Trial, _ int) bool { return t.Role == Again }},
@@ -198,9 +198,8 @@ func TestStallAtTheEndOfTheBudget(t *testing.T) {
 	trial := Trial{Role: Confirm, Rate: rate, Settle: s.settle, Measure: s.timing.search, Slot: s.slot(), Relax: s.relax}
 	s.history = []Outcome{late(cliff(trial, 2*rate), 2)}
 	v, err := s.confirmAt(rate)
-	if _, fails := s.bounds(true); err != nil || v.Result != Fail || fails != 0 {
-		t.Errorf("got %+v and %v, and %v fails", v, err, fails)
-	}
+	_, fails := s.bounds(true)
+	assert.True(t, err == nil && v.Result == Fail && fails == 0, "got %+v and %v, and %v fails", v, err, fails)
 }
 
 // trialsOf logs the trials of an answer.

@@ -18,8 +18,7 @@ func p99(x time.Duration) []TimeLimit {
 // variable says.
 func seeds(t *testing.T, few int) int {
 	if text := os.Getenv("CARRONADE_TEST_SEEDS"); text != "" {
-		n, err := strconv.Atoi(text)
-		assert.OK(t, err)
+		n := assert.Value(strconv.Atoi(text))(t)
 		return n
 	}
 	return testkit.Cases(few, (few+4)/5)
@@ -42,7 +41,7 @@ func (c *tally) check(t *testing.T) {
 
 // The true ceiling of queues with a closed form lies in the answered interval.
 func TestClosedForms(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		service func(*server, float64) float64
 		poisson bool
@@ -52,8 +51,7 @@ func TestClosedForms(t *testing.T) {
 		{"M/M/1", exponential, true, 907.90},
 		{"M/D/1", constant, true, 954.10},
 		{"D/D/1", constant, false, 1000},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			n := seeds(t, 20)
@@ -93,9 +91,8 @@ func TestClosedForms(t *testing.T) {
 				longest = max(longest, a.Elapsed.Seconds())
 			}
 			t.Logf("%d searches: %d missed, %d above, %d not found; mean width %.3f, mean %.0f s, longest %.0f s, at most %d trials", n, missed, above, other, width, elapsed, longest, trials)
-			if missed*20 > n || above*100 > n || trials > MostTrials {
-				t.Errorf("%d of %d missed the ceiling, %d confirmed a rate above it, %d trials", missed, n, above, trials)
-			}
+			assert.True(t, missed*20 <= n && above*100 <= n && trials <= MostTrials,
+				"%d of %d missed the ceiling, %d confirmed a rate above it, %d trials", missed, n, above, trials)
 		})
 	}
 }

@@ -92,9 +92,8 @@ func TestKnee(t *testing.T) {
 		o := &Options{Over: OverConcurrency, Precision: 0.02, Budget: 10 * time.Minute}
 		a, _ := l.find(o)
 		k := a.Knee
-		if len(a.Trials) > MostTrials || a.Elapsed > o.Budget {
-			t.Errorf("seed %d: %d trials in %v", seed, len(a.Trials), a.Elapsed)
-		}
+		assert.True(t, len(a.Trials) <= MostTrials && a.Elapsed <= o.Budget,
+			"seed %d: %d trials in %v", seed, len(a.Trials), a.Elapsed)
 		if a.Ending != Found || k == nil || a.ExitCode(0) != system.ExitOK {
 			c.wrongf(t, "seed %d: %+v", seed, *a)
 			continue
@@ -111,9 +110,8 @@ func TestKnee(t *testing.T) {
 			}
 			assert.True(t, tried >= kneeTrials, "seed %d: %d in flight decides after %d trials", seed, n, tried)
 		}
-		if text := a.Headline(""); !strings.HasPrefix(text, "enough: ") || !strings.Contains(text, "in flight: ") {
-			t.Errorf("got %q", text)
-		}
+		text := a.Headline("")
+		assert.True(t, strings.HasPrefix(text, "enough: ") && strings.Contains(text, "in flight: "), "got %q", text)
 	}
 	c.check(t)
 }
@@ -121,12 +119,11 @@ func TestKnee(t *testing.T) {
 // Other systems end as they should.
 func TestKneeOfOthers(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		loop   loop
-		ending Ending
-		least  int // Enough is at least
-		most   int
-		code   int
+		name       string
+		loop       loop
+		ending     Ending
+		least      int // Enough is at least
+		most, code int
 	}{
 		{"saturated by one", loop{service: 0.001, delay: 1e-9}, Found, 1, 1, 0},
 		{"falls again", loop{service: 0.001, delay: 0.05, crowd: 0.02}, Found, 10, 60, 0},
@@ -226,7 +223,6 @@ func TestKneeScalability(t *testing.T) {
 	}
 	o := &Options{Over: OverConcurrency, Budget: time.Minute}
 	trial, _ := o.Next(nil)
-	if _, a := o.Next([]Outcome{{Trial: *trial, Achieved: 10, Doubt: "the generator was slow"}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}}); a == nil || a.Ending != AtLeast || a.ExitCode(0) != system.ExitUntrusted {
-		t.Errorf("got %+v", a)
-	}
+	_, a = o.Next([]Outcome{{Trial: *trial, Achieved: 10, Doubt: "the generator was slow"}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}, {Achieved: 10}})
+	assert.True(t, a != nil && a.Ending == AtLeast && a.ExitCode(0) == system.ExitUntrusted, "got %+v", a)
 }

@@ -282,8 +282,7 @@ func TestMachines(t *testing.T) {
 func machinesOf(t *testing.T) int {
 	t.Helper()
 	if text := os.Getenv("CARRONADE_TEST_MACHINES"); text != "" {
-		n, err := strconv.Atoi(text)
-		assert.OK(t, err)
+		n := assert.Value(strconv.Atoi(text))(t)
 		return n
 	}
 	if testkit.Conformance {

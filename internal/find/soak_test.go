@@ -32,9 +32,8 @@ func TestSoakSeesCreditsThatEnd(t *testing.T) {
 			if off := a.Soak.Sustained.Seconds() - (ends - began); off < -60 || off > 60 {
 				c.wrongf(t, "limit %v, seed %d: sustained for %v, but the credits ended after %.0f s: %+v", limit, seed, a.Soak.Sustained, ends-began, *a.Soak)
 			}
-			if text := a.Headline("p99"); !strings.Contains(text, "; sustained for ") || !strings.Contains(text, ", then ") {
-				t.Errorf("got %q", text)
-			}
+			text := a.Headline("p99")
+			assert.True(t, strings.Contains(text, "; sustained for ") && strings.Contains(text, ", then "), "got %q", text)
 		}
 		c.check(t)
 	}
@@ -57,9 +56,8 @@ func TestSoakOfAStationarySystem(t *testing.T) {
 		case a.Soak != nil && (a.Soak.Sustained != a.Soak.For || a.Ending == Found && a.ExitCode(0) != system.ExitOK):
 			t.Errorf("seed %d: %+v", seed, *a.Soak)
 		}
-		if k := len(history[len(history)-1].Slots); k > mostSoakSlots {
-			t.Errorf("a soak has %d slots", k)
-		}
+		k := len(history[len(history)-1].Slots)
+		assert.True(t, k <= mostSoakSlots, "a soak has %d slots", k)
 	}
 	t.Logf("%d of %d searches were accused", accused, n)
 	assert.True(t, accused*20 <= n, "%d of %d stationary systems did not sustain the lower end", accused, n)
@@ -79,9 +77,8 @@ func TestSoakSeesABacklog(t *testing.T) {
 	for i := range o.Slots {
 		o.Slots[i].Waiting /= 100 // less than the limit's time of work
 	}
-	if got := s.inThirds(&o); got.Result != Pass {
-		t.Errorf("got %+v", got)
-	}
+	got = s.inThirds(&o)
+	assert.True(t, got.Result == Pass, "got %+v", got)
 }
 
 // A soak that is interrupted leaves the answer as it was; one in which the system dies is its end.
@@ -103,7 +100,6 @@ func TestSoakCutShort(t *testing.T) {
 	if a == nil || a.Soak == nil || a.Soak.Result != Invalid || a.ExitCode(0) != system.ExitCannotTell || a.ExitCode(a.Holds) != system.ExitOK || a.ExitCode(2*a.Holds) != system.ExitBroken {
 		t.Errorf("got %+v", a)
 	}
-	if a.Ending = AtLeast; a.ExitCode(0) != system.ExitUntrusted {
-		t.Errorf("got exit code %d", a.ExitCode(0))
-	}
+	a.Ending = AtLeast
+	assert.Equal(t, a.ExitCode(0), system.ExitUntrusted, "exit code")
 }

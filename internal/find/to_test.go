@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/units"
 )
 
@@ -15,9 +16,8 @@ func TestToOfAFastSystem(t *testing.T) {
 		for _, part := range []float64{0, 0.6, 0.7, 0.8, 0.9, 1} {
 			o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 10 * time.Minute, To: to, From: part * to}
 			a, _ := drive(o, func(t Trial, _ int) Outcome { return cliff(t, 100*to) })
-			if a.Ending != Highest || a.Holds != to || a.ExitCode(0) != system.ExitOK {
-				t.Errorf("to %v from %v: %s, %v holds: %s", to, o.From, a.Ending, a.Holds, a.Why)
-			}
+			assert.True(t, a.Ending == Highest && a.Holds == to && a.ExitCode(0) == system.ExitOK,
+				"to %v from %v: %s, %v holds: %s", to, o.From, a.Ending, a.Holds, a.Why)
 		}
 	}
 }
@@ -25,14 +25,13 @@ func TestToOfAFastSystem(t *testing.T) {
 // A search never offers more than it may. If that holds, it says so and succeeds.
 func TestTo(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		to     float64
-		from   float64
-		server server
-		ending Ending
-		least  float64 // Holds is at least
-		most   float64
-		code   int
+		name     string
+		to, from float64
+		server   server
+		ending   Ending
+		least    float64 // Holds is at least
+		most     float64
+		code     int
 	}{
 		{name: "far below the ceiling", to: 500, server: server{service: exponential}, ending: Highest, least: 500, most: 500},
 		{name: "from below it", to: 500, from: 400, server: server{service: exponential}, ending: Highest, least: 500, most: 500},
@@ -52,16 +51,13 @@ func TestTo(t *testing.T) {
 				o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.02, Budget: 20 * time.Minute, To: tt.to, From: tt.from}
 				a, history := s.find(o)
 				for i := range history {
-					if one := history[i].Trial; one.Rate > tt.to || one.Role == Probe {
-						t.Errorf("seed %d: a trial %+v", seed, one)
-					}
+					one := history[i].Trial
+					assert.True(t, one.Rate <= tt.to && one.Role != Probe, "seed %d: a trial %+v", seed, one)
 				}
 				if a.Ending != tt.ending || a.Holds < tt.least || a.Holds > tt.most || a.ExitCode(0) != tt.code {
 					c.wrongf(t, "seed %d: %s, %v to %v, %d trials in %v: %s", seed, a.Ending, a.Holds, a.Fails, len(a.Trials), a.Elapsed, a.Why)
 				}
-				if len(a.Trials) > MostTrials {
-					t.Errorf("seed %d: %d trials", seed, len(a.Trials))
-				}
+				assert.True(t, len(a.Trials) <= MostTrials, "seed %d: %d trials", seed, len(a.Trials))
 				if text := a.Headline("p99 < 50 ms"); a.Ending == Highest && !strings.HasPrefix(text, "holds at "+units.FormatRate(a.Holds)+" (p99 < 50 ms): it was the highest rate allowed; ") {
 					t.Errorf("got %q", text)
 				}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/target"
 	"carronade/target/null"
@@ -32,9 +33,8 @@ func TestParse(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, _, err := a.parse([]byte(c.plan), []byte(c.share))
-			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want %q", err, c.want)
-			}
+			assert.True(t, (err == nil) == (c.want == "") && (err == nil || strings.Contains(err.Error(), c.want)),
+				"got %v, want %q", err, c.want)
 		})
 	}
 }

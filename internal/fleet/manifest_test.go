@@ -19,8 +19,7 @@ import (
 // checks the same files with Kubernetes's own types.
 func TestManifestFiles(t *testing.T) {
 	const dir = "../../packaging/kubernetes"
-	files, err := manifestFiles(ManifestOptions{})
-	assert.OK(t, err)
+	files := assert.Value(manifestFiles(ManifestOptions{}))(t)
 	for _, f := range files {
 		testkit.Golden(t, filepath.Join(dir, f.Name), string(f.Data))
 	}
@@ -38,8 +37,7 @@ func TestManifest(t *testing.T) {
 		"strange texts": {Image: "3", Namespace: "1", AllowTargets: []string{`a:"b"#{c}`, "broker-*", "'y'${agents}"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Manifest(o)
-			assert.OK(t, err)
+			got := assert.Value(Manifest(o))(t)
 			testkit.Golden(t, filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".yaml"), string(got))
 		})
 	}
@@ -98,9 +96,8 @@ func checkObjects(t *testing.T, target string, manifest []byte) {
 			args = object.Spec.Template.Spec.Containers[0].Args
 		}
 	}
-	if want := "Secret PersistentVolumeClaim Service Job StatefulSet NetworkPolicy NetworkPolicy "; kinds != want {
-		t.Errorf("%q: got the objects %s, want %s", target, kinds, want)
-	}
+	want := "Secret PersistentVolumeClaim Service Job StatefulSet NetworkPolicy NetworkPolicy "
+	assert.Equal(t, kinds, want, "objects of %q", target)
 	if want := []string{"agent", "--join", "/join/fleet.join", "--data", "/data", "--allow-target", target}; !cmp.Equal(args, want) {
 		t.Errorf("%q: the arguments are %q", target, args)
 	}
@@ -137,8 +134,7 @@ func TestPorts(t *testing.T) {
 		"b:*":           {{0, "TCP"}},
 		"b:65536":       {{0, "TCP"}},
 	} {
-		if got := ports(target); !cmp.Equal(got, want, cmp.AllowUnexported(port{})) {
-			t.Errorf("%s: got %v, want %v", target, got, want)
-		}
+		got := ports(target)
+		assert.True(t, cmp.Equal(got, want, cmp.AllowUnexported(port{})), "%s: got %v, want %v", target, got, want)
 	}
 }

@@ -24,18 +24,15 @@ func TestUnreadableInterval(t *testing.T) {
 		infos:        map[string]Info{},
 		participants: []*participant{{row: report.Agent{Name: "a", To: 1}}},
 	}
-	good, err := packSnapshot(&load.Snapshot{At: time.Second, Phase: measure.Measurement}, nil)
-	assert.OK(t, err)
-	result, err := pack(&run.Measured{Result: &load.Result{}})
-	assert.OK(t, err)
+	good := assert.Value(packSnapshot(&load.Snapshot{At: time.Second, Phase: measure.Measurement}, nil))(t)
+	result := assert.Value(pack(&run.Measured{Result: &load.Result{}}))(t)
 	for i, data := range [][]byte{good, good[:len(good)-3], []byte("x")} {
 		r.take(frameOf{Agent: "a", Number: uint64(i + 1), Data: data})
 		r.take(intervalClosed{Number: uint64(i + 1)})
 	}
 	r.take(resultOf{Agent: "a", Data: result})
 	r.take(runFinished{Outcome: runOutcome{State: stateComplete, Agents: []agentOutcome{{Name: "a", Result: true}}}})
-	g, err := r.combine()
-	assert.OK(t, err)
+	g := assert.Value(r.combine())(t)
 	if len(g.Faults) != 1 || !strings.Contains(g.Faults[0], "agent a: 2 of its intervals cannot be read; the first of them is number 2: not compressed as expected") {
 		t.Errorf("faults %q", g.Faults)
 	}
@@ -55,11 +52,8 @@ func TestOtherProtocol(t *testing.T) {
 		infos := f.Look(context.Background(), f.Agents)
 		err := f.Silent(f.Agents, infos)
 		assert.ErrorHas(t, err, "agent a: it speaks version 1 of the fleet's protocol, this program version 2")
-		if err := f.Silent([]string{"b"}, infos); err == nil || err.Error() != "b did not answer" {
-			t.Errorf("got %v", err)
-		}
-		if err := f.Bus.Send("c", nil); err == nil {
-			t.Error("a message went to an agent that is not there")
-		}
+		err = f.Silent([]string{"b"}, infos)
+		assert.True(t, err != nil && err.Error() == "b did not answer", "got %v", err)
+		assert.True(t, f.Bus.Send("c", nil) != nil, "a message went to an agent that is not there")
 	})
 }

@@ -50,9 +50,8 @@ func (h *hand) start() {
 	h.load()
 	h.a.Opened(h.now, nil)
 	h.beat(wantArm, 0)
-	if _, do := h.beat(wantGo, 0); len(do) != 1 || do[0].Do != orderStart || do[0].At != time.Hour+time.Second {
-		h.t.Fatalf("the orders are %+v", do)
-	}
+	_, do := h.beat(wantGo, 0)
+	assert.Must(h.t, len(do) == 1 && do[0].Do == orderStart && do[0].At == time.Hour+time.Second, "the orders are %+v", do)
 	h.now = time.Hour + 2*time.Second
 	h.beat(wantGo, 0)
 }
@@ -77,36 +76,31 @@ func TestAgentRefuses(t *testing.T) {
 		"is not part of run r":                     {Kind: kindBeat, Number: 1, Want: wantGo},
 	} {
 		ms, do := h.tell(m)
-		if got := refusal(ms); !strings.Contains(got, want) || len(do) > 0 {
-			t.Errorf("the answer is %q, %v; want %q", got, do, want)
-		}
+		got := refusal(ms)
+		assert.True(t, strings.Contains(got, want) && len(do) == 0, "the answer is %q, %v; want %q", got, do, want)
 	}
 	h.load()
 	ms, do := h.tell(message{Kind: kindRecover})
-	assert.True(t, len(do) <= 0 && refusal(ms) == "", "recovered by its own operator: %v, %v", ms, do)
+	assert.True(t, len(do) == 0 && refusal(ms) == "", "recovered by its own operator: %v, %v", ms, do)
 	h.now++
 	h.a.Receive(h.now, &message{Kind: kindLoad, Run: "other", Session: "t", Incarnation: "i", Version: "1", Layout: "hdr", Hash: sum(nil, nil)})
-	if ms, do := h.a.Take(); !strings.Contains(refusal(ms), "busy with run r") || len(do) > 0 {
-		t.Errorf("a second run: %v, %v", ms, do)
-	}
+	ms, do = h.a.Take()
+	assert.True(t, strings.Contains(refusal(ms), "busy with run r") && len(do) == 0, "a second run: %v, %v", ms, do)
 }
 
 // TestAgentOnce: a plan that arrives again after the run does not begin another one.
 func TestAgentOnce(t *testing.T) {
 	h := newHand(t)
-	if _, do := h.load(); len(do) != 1 || do[0].Do != orderOpen || string(do[0].Plan) != "p" {
-		t.Fatalf("the orders are %+v", do)
-	}
+	_, do := h.load()
+	assert.Must(t, len(do) == 1 && do[0].Do == orderOpen && string(do[0].Plan) == "p", "the orders are %+v", do)
 	h.a.Opened(h.now, errors.New("refused"))
-	if ms, _ := h.beat(wantRelease, 0); len(ms) == 0 || ms[len(ms)-1].Phase != phaseReleased {
-		t.Errorf("the answers are %v", ms)
-	}
+	ms, _ := h.beat(wantRelease, 0)
+	assert.True(t, len(ms) > 0 && ms[len(ms)-1].Phase == phaseReleased, "the answers are %v", ms)
 	if ms, do := h.load(); len(do) > 0 || !strings.Contains(refusal(ms), "has taken part in run r already") {
 		t.Errorf("again: %v, %v", ms, do)
 	}
-	if ms, _ := h.beat(wantRelease, 0); len(ms) != 1 || ms[0].Phase != phaseReleased {
-		t.Errorf("a second release: %v", ms)
-	}
+	ms, _ = h.beat(wantRelease, 0)
+	assert.True(t, len(ms) == 1 && ms[0].Phase == phaseReleased, "a second release: %v", ms)
 }
 
 // TestAgentWindow: at most 32 records and 4 MiB are under way; what is not acked is sent
@@ -126,29 +120,24 @@ func TestAgentWindow(t *testing.T) {
 		return of
 	}
 	ms, _ := h.a.Take()
-	if n := numbers(ms); len(n) != 32 || n[31] != 32 {
-		t.Errorf("sent %d", n)
-	}
+	n := numbers(ms)
+	assert.True(t, len(n) == 32 && n[31] == 32, "sent %d", n)
 	ms, _ = h.beat(wantGo, 3)
-	if n := numbers(ms); len(n) != 3 || n[0] != 33 {
-		t.Errorf("after 3 of them, sent %d", n)
-	}
+	n = numbers(ms)
+	assert.True(t, len(n) == 3 && n[0] == 33, "after 3 of them, sent %d", n)
 	h.beats++
 	h.tell(message{Kind: kindBeat, Number: h.beats, Want: wantGo, Heard: h.now, Acked: 3, Beyond: 1<<31 - 2}) // all but 4 and 5
 	h.now += 1100 * time.Millisecond
 	ms, _ = h.beat(wantGo, 3)
-	if n := numbers(ms); len(n) != 2 || n[0] != 4 || n[1] != 5 {
-		t.Errorf("sent again: %d; want 4 and 5", n)
-	}
+	n = numbers(ms)
+	assert.True(t, len(n) == 2 && n[0] == 4 && n[1] == 5, "sent again: %d; want 4 and 5", n)
 	h.now += 1100 * time.Millisecond
 	ms, _ = h.beat(wantGo, 3)
-	if n := numbers(ms); len(n) != 0 {
-		t.Errorf("sent again too soon: %d", n)
-	}
+	n = numbers(ms)
+	assert.True(t, len(n) == 0, "sent again too soon: %d", n)
 	ms, _ = h.beat(wantGo, 40)
-	if n := numbers(ms); len(n) != 0 {
-		t.Errorf("sent what is there: %d", n)
-	}
+	n = numbers(ms)
+	assert.True(t, len(n) == 0, "sent what is there: %d", n)
 	result := bytes.Repeat([]byte("x"), 20*partSize+1)
 	h.a.Ended(h.now, result, nil)
 	var got []byte
@@ -179,17 +168,16 @@ func TestAgentLease(t *testing.T) {
 	}
 	h.start()
 	confirmed := h.now - 1 // see beat
-	assert.Equal(t, h.a.LeaseEnd(), confirmed+Lease, "the lease ends at")
+	assert.Equal(t, h.a.LeaseEnd(), confirmed+Lease, "end of the lease")
 	// A message from before confirms nothing new; one from the future is not believed.
 	h.now += time.Second
 	for _, heard := range []time.Duration{confirmed - time.Second, confirmed, h.now + time.Minute} {
 		h.beats++
 		h.tell(message{Kind: kindBeat, Number: h.beats, Want: wantGo, Heard: heard})
-		assert.Equal(t, h.a.LeaseEnd(), confirmed+Lease, "after the confirmation of %v the lease ends at", heard)
+		assert.Equal(t, h.a.LeaseEnd(), confirmed+Lease, "end of the lease after the confirmation of %v", heard)
 	}
-	if next := h.a.Next(); next > confirmed+Lease+1 {
-		t.Errorf("the next tick is at %v", next)
-	}
+	next := h.a.Next()
+	assert.True(t, next <= confirmed+Lease+1, "the next tick is at %v", next)
 	// The process stood still; a confirmation waits for it.
 	h.now = confirmed + Lease + 10*time.Millisecond
 	h.beats++
@@ -197,18 +185,16 @@ func TestAgentLease(t *testing.T) {
 	if h.a.LeaseEnd() != 0 || len(do) != 1 || do[0].Do != orderStop || !strings.Contains(do[0].Reason, "heard nothing of the operator") {
 		t.Errorf("the lease ends at %v, the orders are %+v", h.a.LeaseEnd(), do)
 	}
-	if ms, do := h.beat(wantGo, 0); h.a.LeaseEnd() != 0 || len(do) > 0 {
-		t.Errorf("it goes on: %v, %v", ms, do)
-	}
+	ms, do := h.beat(wantGo, 0)
+	assert.True(t, h.a.LeaseEnd() == 0 && len(do) == 0, "it goes on: %v, %v", ms, do)
 	h.a.Frame(h.now, []byte("what was fired"))
 	h.a.Ended(h.now, nil, nil)
-	if got, _ := h.spool.Look("r"); got.Records != 1 || !strings.Contains(string(got.End), `"lapsed":true`) {
-		t.Errorf("the spool has %+v", got)
-	}
-	assert.Equal(t, h.a.Run(), "r", "it is not busy, although its operator is there")
+	got, _ := h.spool.Look("r")
+	assert.True(t, got.Records == 1 && strings.Contains(string(got.End), `"lapsed":true`), "the spool has %+v", got)
+	assert.Equal(t, h.a.Run(), "r", "its run while its operator is there")
 	h.now += 2 * Lease
 	h.a.Tick(h.now)
-	assert.Equal(t, h.a.Run(), "", "it stays busy without an operator")
+	assert.Equal(t, h.a.Run(), "", "its run without an operator")
 }
 
 // TestAgentRecoversTorn: a process ended while it wrote its result. Only the frames
@@ -231,9 +217,8 @@ func TestAgentLimits(t *testing.T) {
 	h := newHand(t)
 	h.start()
 	h.a.Frame(h.now, make([]byte, maxFrame))
-	if _, do := h.a.Take(); len(do) > 0 {
-		t.Errorf("the largest interval: %v", do)
-	}
+	_, do := h.a.Take()
+	assert.True(t, len(do) == 0, "the largest interval: %v", do)
 	h.a.Frame(h.now, make([]byte, maxFrame+1))
 	if _, do := h.a.Take(); len(do) != 1 || do[0].Do != orderStop || !strings.Contains(do[0].Reason, "an interval takes") {
 		t.Errorf("a larger one: %v", do)
@@ -250,9 +235,8 @@ func TestAgentLate(t *testing.T) {
 	h.load()
 	h.a.Opened(h.now, nil)
 	h.beat(wantArm, 0)
-	if next := h.a.Next(); next > time.Hour+time.Second {
-		t.Errorf("the next tick is at %v", next)
-	}
+	next := h.a.Next()
+	assert.True(t, next <= time.Hour+time.Second, "the next tick is at %v", next)
 	h.now = time.Hour + time.Second
 	ms, do := h.beat(wantGo, 0)
 	if len(do) != 1 || do[0].Do != orderAbort || len(ms) == 0 || !strings.Contains(ms[0].Err, "did not arrive before the start") || ms[0].Fired {

@@ -61,7 +61,7 @@ func TestClock(t *testing.T) {
 				exchange()
 			}
 		}
-		assert.Equal(t, c.Steps(), 0, "seed %d:  steps, but no clock was set", seed)
+		assert.Equal(t, c.Steps(), 0, "seed %d: steps of clocks that nobody set", seed)
 	}
 }
 
@@ -77,17 +77,15 @@ func TestClockDrift(t *testing.T) {
 	assert.True(t, math.Abs(c.slope-80e-6) <= 2e-6 && c.rate <= 70e-6, "the slope is %v ± %v, want 80e-6", c.slope, c.rate)
 	_, near := c.At(time.Minute)
 	_, far := c.At(2 * time.Minute)
-	if near > 400*time.Microsecond || far-near < 3*time.Millisecond || far-near > 5*time.Millisecond {
-		t.Errorf("the bound is %v, a minute later %v", near, far)
-	}
+	assert.True(t, near <= 400*time.Microsecond && far-near >= 3*time.Millisecond && far-near <= 5*time.Millisecond,
+		"the bound is %v, a minute later %v", near, far)
 }
 
 // TestClockStep: a virtual machine was suspended. The older exchanges are worth nothing.
 func TestClockStep(t *testing.T) {
 	var c remoteClock
-	if _, bound := c.At(0); bound != unknownBound {
-		t.Errorf("the bound without exchanges is %v", bound)
-	}
+	_, bound := c.At(0)
+	assert.Equal(t, bound, unknownBound, "the bound without exchanges")
 	for i := range 20 {
 		at := time.Duration(i) * time.Second
 		theirs := at + time.Millisecond/2
@@ -100,8 +98,7 @@ func TestClockStep(t *testing.T) {
 		t.Errorf("offset %v ± %v after %d steps; want a minute, once", offset, bound, c.Steps())
 	}
 	for _, bad := range [][4]time.Duration{{5, 0, 0, 4}, {0, 5, 4, 10}, {0, 0, 20, 10}, {0, 0, 0, 2 * time.Hour}, {math.MinInt64, 0, 0, math.MaxInt64}} {
-		if n := c.Len(); c.Add(bad[0], bad[1], bad[2], bad[3]) && n != c.Len() && bad[2] != 20 {
-			t.Errorf("the exchange %v was taken", bad)
-		}
+		assert.True(t, !c.Add(bad[0], bad[1], bad[2], bad[3]) || c.Len() == c.Len() || bad[2] == 20,
+			"the exchange %v was taken", bad)
 	}
 }

@@ -27,8 +27,7 @@ func newFar(t *testing.T, change func(*runConfig)) *far {
 	if change != nil {
 		change(&cfg)
 	}
-	c, err := newCoordinator(cfg)
-	assert.OK(t, err)
+	c := assert.Value(newCoordinator(cfg))(t)
 	f := &far{t: t, c: c, now: time.Second}
 	f.pass(2 * time.Second)
 	return f
@@ -94,9 +93,7 @@ func (f *far) start() {
 		f.t.Fatalf("the beat is %+v at %v", f.beat, f.now)
 	}
 	f.say(message{Kind: kindStatus, Phase: phaseArmed, Start: f.beat.Start})
-	if f.beat.Want != wantGo {
-		f.t.Fatalf("the beat is %+v", f.beat)
-	}
+	assert.Must(f.t, f.beat.Want == wantGo, "the beat is %+v", f.beat)
 	f.say(message{Kind: kindStatus, Phase: phaseRunning, Start: f.beat.Start, Fired: true})
 }
 
@@ -115,18 +112,16 @@ func TestCoordinatorRecords(t *testing.T) {
 	f.start()
 	f.frame(2, "b")
 	f.frame(4, "d")
-	if f.beat.Acked != 0 || f.beat.Beyond != 1|1<<2 || f.frames != "" {
-		t.Errorf("acked %d, %b, frames %q", f.beat.Acked, f.beat.Beyond, f.frames)
-	}
+	assert.True(t, f.beat.Acked == 0 && f.beat.Beyond == 1|1<<2 && f.frames == "",
+		"acked %d, %b, frames %q", f.beat.Acked, f.beat.Beyond, f.frames)
 	f.say(message{Kind: kindFrame, Number: 1, Data: []byte("x"), Origin: "j"}) // of another process
 	f.say(message{Kind: kindFrame, Number: 34, Data: []byte("y")})             // beyond the window
 	f.frame(1, "a")
 	f.frame(1, "z")
 	f.frame(2, "z")
 	f.frame(4, "z")
-	if f.beat.Acked != 2 || f.beat.Beyond != 1 || f.frames != "ab" {
-		t.Errorf("acked %d, %b, frames %q", f.beat.Acked, f.beat.Beyond, f.frames)
-	}
+	assert.True(t, f.beat.Acked == 2 && f.beat.Beyond == 1 && f.frames == "ab",
+		"acked %d, %b, frames %q", f.beat.Acked, f.beat.Beyond, f.frames)
 	f.say(message{Kind: kindPart, Number: 5, Data: []byte("the result")})
 	f.end(4, 1, "the result")
 	assert.True(t, !slices.Contains(f.events, "resultOf"), "the result is complete without frame 3")
@@ -134,9 +129,8 @@ func TestCoordinatorRecords(t *testing.T) {
 	if want := "abcd"; f.frames != want || f.beat.Acked != 5 {
 		t.Errorf("acked %d, frames %q", f.beat.Acked, f.frames)
 	}
-	if want := []string{"agentReady", "runStarted", "frameOf", "frameOf", "intervalClosed", "intervalClosed", "frameOf", "frameOf", "resultOf", "intervalClosed", "intervalClosed", "runFinished"}; !slices.Equal(f.events, want) {
-		t.Errorf("the events are %q, want %q", f.events, want)
-	}
+	want := []string{"agentReady", "runStarted", "frameOf", "frameOf", "intervalClosed", "intervalClosed", "frameOf", "frameOf", "resultOf", "intervalClosed", "intervalClosed", "runFinished"}
+	assert.True(t, slices.Equal(f.events, want), "the events are %q, want %q", f.events, want)
 	f.pass(10 * time.Second)
 	assert.True(t, f.beat.Want != wantRelease && !f.c.Done(), "released before the report was stored")
 	f.c.Release(f.now)
@@ -194,12 +188,9 @@ func TestCoordinatorDead(t *testing.T) {
 	f := newFar(t, nil)
 	f.start()
 	f.pass(6 * time.Second)
-	if want := []string{"agentReady", "runStarted", "agentSuspect", "agentDead", "agentFailed", "runFinished"}; !slices.Equal(f.events, want) {
-		t.Errorf("the events are %q, want %q", f.events, want)
-	}
+	want := []string{"agentReady", "runStarted", "agentSuspect", "agentDead", "agentFailed", "runFinished"}
+	assert.True(t, slices.Equal(f.events, want), "the events are %q, want %q", f.events, want)
 	f.say(message{Kind: kindStatus, Phase: phaseRunning, Fired: true})
 	f.frame(1, "a")
-	if n := len(f.events); n != 6 || f.frames != "" {
-		t.Errorf("the events are %q", f.events)
-	}
+	assert.True(t, len(f.events) == 6 && f.frames == "", "the events are %q", f.events)
 }

@@ -3,6 +3,8 @@ package fleet
 import (
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestHalt: an operator that does not command the run ends it on all agents.
@@ -47,7 +49,6 @@ func TestReader(t *testing.T) {
 			t.Errorf("halted %v: the run is %s, the reader %+v, a sender %+v", halted, o.State, o.Agents[2], o.Agents[0])
 		}
 	}
-	if _, err := newCoordinator(runConfig{Run: "r", Session: "s", Agents: []string{"a"}, Readers: []string{"a"}}); err == nil {
-		t.Error("a run in which all agents read")
-	}
+	_, err := newCoordinator(runConfig{Run: "r", Session: "s", Agents: []string{"a"}, Readers: []string{"a"}})
+	assert.True(t, err != nil, "a run in which all agents read")
 }

@@ -30,20 +30,15 @@ func messages() []*message {
 func TestMessage(t *testing.T) {
 	for _, m := range messages() {
 		data := m.Encode()
-		if len(data) > maxMessage {
-			t.Errorf("a %s of %d bytes", m.Kind, len(data))
-		}
+		assert.True(t, len(data) <= maxMessage, "a %s of %d bytes", m.Kind, len(data))
 		got, err := decodeMessage(data)
-		if err != nil || !reflect.DeepEqual(got, m) {
-			t.Errorf("%s: %.200s came back as %.200v, %v", m.Kind, data, got, err)
-		}
+		assert.True(t, err == nil && reflect.DeepEqual(got, m), "%s: %.200s came back as %.200v, %v", m.Kind, data, got, err)
 	}
 	// The largest plan fits into a message.
 	big := messages()[2]
 	big.Plan, big.Share = make([]byte, maxPlan-100), make([]byte, 100)
-	if n := len(big.Encode()); n > maxMessage {
-		t.Errorf("the largest plan makes a message of %d bytes", n)
-	}
+	n := len(big.Encode())
+	assert.True(t, n <= maxMessage, "the largest plan makes a message of %d bytes", n)
 }
 
 // TestMessageRefused changes valid messages so that they must be refused.
@@ -68,30 +63,24 @@ func TestMessageRefused(t *testing.T) {
 			if len(data) > 0 {
 				text = append(append(text, dataFollows), data...)
 			}
-			if got, err := decodeMessage(text); err == nil {
-				t.Errorf("a %s with %s was taken: %v", m.Kind, name, got)
-			}
+			got, err := decodeMessage(text)
+			assert.True(t, err != nil, "a %s with %s was taken: %v", m.Kind, name, got)
 		}
 		var other *protocolError
 		data := bytes.Replace(m.Encode(), []byte(`"protocol":2`), []byte(`"protocol":3`), 1)
-		if _, err := decodeMessage(data); !errors.As(err, &other) || other.Got != 3 {
-			t.Errorf("a %s of protocol 3: %v", m.Kind, err)
-		}
-		if _, err := decodeMessage(append(m.Encode(), '{')); err == nil {
-			t.Errorf("a %s with something behind it was taken", m.Kind)
-		}
+		_, err := decodeMessage(data)
+		assert.True(t, errors.As(err, &other) && other.Got == 3, "a %s of protocol 3: %v", m.Kind, err)
+		_, err = decodeMessage(append(m.Encode(), '{'))
+		assert.True(t, err != nil, "a %s with something behind it was taken", m.Kind)
 	}
 	const head = `{"protocol":2,"kind":"frame","run":"r","session":"s","incarnation":"i","origin":"i","number":1}`
-	if _, err := decodeMessage([]byte(head + "\nA")); err != nil {
-		t.Error(err)
-	}
+	assert.Value(decodeMessage([]byte(head + "\nA")))(t)
 	for _, text := range []string{
 		"", "null", "[]", "1", strings.Repeat("[", 1000), head + "\n", head + "\n" + strings.Repeat("A", maxFrame+1), "\n" + head,
 		`{"protocol":2,"kind":"halt","run":"r","session":"s","incarnation":"i"}` + "\nA",
 	} {
-		if _, err := decodeMessage([]byte(text)); err == nil {
-			t.Errorf("%.40s was taken", text)
-		}
+		_, err := decodeMessage([]byte(text))
+		assert.True(t, err != nil, "%.40s was taken", text)
 	}
 }
 
@@ -102,9 +91,8 @@ func TestMessageText(t *testing.T) {
 	data := m.Encode()
 	assert.Must(t, len(data) <= maxMessage, "a status of %d bytes", len(data))
 	got, err := decodeMessage(data)
-	if err != nil || !strings.HasPrefix(got.Err, `a\u001b[31mb\u000a\u0000`) {
-		t.Errorf("the text came back as %.60q, %v", got.Err, err)
-	}
+	assert.True(t, err == nil && strings.HasPrefix(got.Err, `a\u001b[31mb\u000a\u0000`),
+		"the text came back as %.60q, %v", got.Err, err)
 	raw := bytes.Replace(messages()[5].Encode(), []byte("it is"), []byte(`x\u001b\u009b`), 1)
 	if got, err := decodeMessage(raw); err != nil || !strings.HasPrefix(got.Err, `x\u001b\u009b `) {
 		t.Errorf("the text came back as %q, %v", got.Err, err)
@@ -123,15 +111,13 @@ func FuzzDecodeMessage(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := decodeMessage(m.Encode())
-		assert.OK(t, err, "%s is refused when it is sent on", data)
+		again := assert.Value(decodeMessage(m.Encode()))(t, "%s is refused when it is sent on", data)
 		a, _ := json.Marshal(m)
 		b, _ := json.Marshal(again)
 		assert.True(t, bytes.Equal(a, b) && bytes.Equal(m.Data, again.Data), "%s %q became %s %q", a, m.Data, b, again.Data)
 		// Neither side fails, whatever it gets.
 		agent := newAgentProtocol(Info{Name: "a", Incarnation: "i", Version: "1"}, NewMemorySpool())
-		c, err := newCoordinator(runConfig{Run: "r-1", Session: "s", Version: "1", Agents: []string{"a"}})
-		assert.OK(t, err)
+		c := assert.Value(newCoordinator(runConfig{Run: "r-1", Session: "s", Version: "1", Agents: []string{"a"}}))(t)
 		c.Tick(1)
 		pong := messages()[1]
 		pong.Sent = 1

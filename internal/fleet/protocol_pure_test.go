@@ -16,14 +16,12 @@ import (
 // TestProtocolIsPure: the state machines know neither the engine nor time nor connections. They get
 // all that as arguments, so a simulation decides it.
 func TestProtocolIsPure(t *testing.T) {
-	files, err := filepath.Glob("protocol*.go")
-	assert.OK(t, err)
+	files := assert.Value(filepath.Glob("protocol*.go"))(t)
 	files = slices.DeleteFunc(files, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
 	assert.Must(t, len(files) >= 5, "got the files %q, want those of the protocol", files)
 	set := token.NewFileSet()
 	for _, name := range files {
-		file, err := parser.ParseFile(set, name, nil, 0)
-		assert.OK(t, err)
+		file := assert.Value(parser.ParseFile(set, name, nil, 0))(t)
 		for _, problem := range impure(file) {
 			t.Errorf("%s: %s", set.Position(problem.at), problem.what)
 		}
@@ -47,8 +45,7 @@ func f(c chan int, d time.Duration) {
 	_ = http.ErrServerClosed
 	_ = load.Never
 }`
-	file, err := parser.ParseFile(token.NewFileSet(), "protocol.go", source, 0)
-	assert.OK(t, err)
+	file := assert.Value(parser.ParseFile(token.NewFileSet(), "protocol.go", source, 0))(t)
 	var got []string
 	for _, problem := range impure(file) {
 		got = append(got, problem.what)

@@ -50,9 +50,8 @@ func (g *simGame) want(t *testing.T, o runOutcome, s runState, reasons ...string
 	t.Helper()
 	assert.Equal(t, o.State, s, "the run: %q", o.Reasons)
 	for _, r := range reasons {
-		if !slices.ContainsFunc(o.Reasons, func(have string) bool { return strings.Contains(have, r) }) {
-			t.Errorf("the reasons are %q; want %q", o.Reasons, r)
-		}
+		assert.True(t, slices.ContainsFunc(o.Reasons, func(have string) bool { return strings.Contains(have, r) }),
+			"the reasons are %q; want %q", o.Reasons, r)
 	}
 }
 
@@ -60,14 +59,14 @@ func TestComplete(t *testing.T) {
 	g := newGoodWorld(t, 4, nil)
 	o := g.mustPlay(t)
 	g.want(t, o, stateComplete)
-	assert.True(t, len(o.Reasons) <= 0 && o.Skew != 0 && o.Skew <= 10*time.Millisecond, "reasons %q, skew %v", o.Reasons, o.Skew)
+	assert.True(t, len(o.Reasons) == 0 && o.Skew != 0 && o.Skew <= 10*time.Millisecond,
+		"reasons %q, skew %v", o.Reasons, o.Skew)
 	for i, a := range o.Agents {
 		if a.State != stateComplete || a.Frames != 10 || !a.Result || a.Incarnation != g.agents[i].incarnation() || a.BoundStart == 0 || a.BoundEnd > 10*time.Millisecond || a.MinRTT < 2900*time.Microsecond {
 			t.Errorf("%+v", a)
 		}
-		if runs, _ := g.agents[i].spool.Runs(); len(runs) > 0 {
-			t.Errorf("agent %s still has the runs %q", a.Name, runs)
-		}
+		runs, _ := g.agents[i].spool.Runs()
+		assert.True(t, len(runs) == 0, "agent %s still has the runs %q", a.Name, runs)
 	}
 }
 
@@ -75,16 +74,15 @@ func TestComplete(t *testing.T) {
 func TestSilent(t *testing.T) {
 	const at = 6 * time.Second // 2 s after the start
 	for _, tt := range []struct {
-		name     string
-		spoil    func(*simGame, *simAgent)
-		going    bool
-		least    int
-		state    runState
-		reasons  []string
-		suspects int
-		until    bool // it is said until when the agent may have fired
-		lapsed   bool
-		result   bool
+		name           string
+		spoil          func(*simGame, *simAgent)
+		going          bool
+		least          int
+		state          runState
+		reasons        []string
+		suspects       int
+		until          bool // it is said until when the agent may have fired
+		lapsed, result bool
 	}{
 		{"killed", func(_ *simGame, a *simAgent) { a.kill() }, false, 0, stateAborted, []string{"agent a1: no message came from it for 5"}, 1, true, false, false},
 		{"killed, others go on", func(_ *simGame, a *simAgent) { a.kill() }, true, 0, stateMarked, []string{"agent a1: no message came from it for 5"}, 1, true, false, false},
@@ -121,13 +119,11 @@ func TestSilent(t *testing.T) {
 				want := stateComplete
 				if tt.state == stateAborted {
 					want = stateMarked
-					if last := g.agents[other].engines[0].lastFired; last > at+6*time.Second {
-						t.Errorf("a%d fired until %v", other, last)
-					}
+					last := g.agents[other].engines[0].lastFired
+					assert.True(t, last <= at+6*time.Second, "a%d fired until %v", other, last)
 				}
-				if s := o.Agents[other].State; s != want && !tt.lapsed {
-					t.Errorf("a%d is %s, want %s", other, s, want)
-				}
+				s := o.Agents[other].State
+				assert.True(t, s == want || tt.lapsed, "a%d is %s, want %s", other, s, want)
 			}
 		})
 	}
@@ -166,9 +162,7 @@ func TestNotStarted(t *testing.T) {
 			o := g.mustPlay(t)
 			g.want(t, o, stateCancelled, tt.reason)
 			for _, a := range g.agents {
-				if len(a.engines) > 0 && a.engines[0].lastFired >= 0 {
-					t.Errorf("agent %s fired", a.name)
-				}
+				assert.True(t, len(a.engines) == 0 || a.engines[0].lastFired < 0, "agent %s fired", a.name)
 			}
 		})
 	}
@@ -205,13 +199,11 @@ func TestRecover(t *testing.T) {
 	g.want(t, o, stateMarked, "recovered", "agent a2: its process ended before its run did", "agent a0: it heard nothing")
 	for i, a := range o.Agents {
 		e := g.agents[i].engines[0]
-		if a.Frames != uint64(len(e.frames)) || a.Frames < 3 || a.Result != (i < 2) {
-			t.Errorf("%d of %d frames, %+v", a.Frames, len(e.frames), a)
-		}
+		assert.True(t, a.Frames == uint64(len(e.frames)) && a.Frames >= 3 && a.Result == (i < 2),
+			"%d of %d frames, %+v", a.Frames, len(e.frames), a)
 		assert.True(t, e.lastFired <= 13*time.Second, "agent %s fired until %v, without an operator", a.Name, e.lastFired)
-		if runs, _ := g.agents[i].spool.Runs(); len(runs) > 0 {
-			t.Errorf("agent %s still has the runs %q", a.Name, runs)
-		}
+		runs, _ := g.agents[i].spool.Runs()
+		assert.True(t, len(runs) == 0, "agent %s still has the runs %q", a.Name, runs)
 	}
 	// A second time nothing is there.
 	g.config.Recover = true
@@ -229,16 +221,13 @@ func TestDrift(t *testing.T) {
 	g.op.clock.drift, g.agents[0].clock.drift, g.agents[1].clock.drift = 0, 0, 80e-6
 	o := g.mustPlay(t)
 	g.want(t, o, stateMarked, "agent a1: its clock and the operator's came apart by 8")
-	if d := o.Agents[1].Drift; d < 6*time.Millisecond || d > 10*time.Millisecond {
-		t.Errorf("the drift is %v, want 8 ms", d)
-	}
+	d := o.Agents[1].Drift
+	assert.True(t, d >= 6*time.Millisecond && d <= 10*time.Millisecond, "the drift is %v, want 8 ms", d)
 }
 
 func TestConfig(t *testing.T) {
 	ok := runConfig{Run: "r", Session: "s", Agents: []string{"a", "b"}}
-	if _, err := newCoordinator(ok); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(newCoordinator(ok))(t)
 	for name, change := range map[string]func(*runConfig){
 		"no run":         func(c *runConfig) { c.Run = "" },
 		"a path":         func(c *runConfig) { c.Run = "a/b" },
@@ -252,8 +241,7 @@ func TestConfig(t *testing.T) {
 	} {
 		c := ok
 		change(&c)
-		if _, err := newCoordinator(c); err == nil {
-			t.Errorf("%s was taken", name)
-		}
+		_, err := newCoordinator(c)
+		assert.True(t, err != nil, "%s was taken", name)
 	}
 }

@@ -141,18 +141,17 @@ type simEngine struct {
 	run  string
 	plan simPlan
 
-	events  []simEvent
-	start   time.Duration // on its machine's clock; 0: no order yet
-	next    int           // event
-	done    time.Duration // up to which intervals are closed, since the start
-	now     simCount      // the interval in progress
-	sum     simCount
-	refused bool // the lease had ended
-	ended   bool
-	ending  bool
-	reads   bool          // it fires nothing, and ends when it gets the order
-	ordered time.Duration // true time of an order to end; 0: none
-	over    time.Duration // true time of its end
+	events        []simEvent
+	start         time.Duration // on its machine's clock; 0: no order yet
+	next          int           // event
+	done          time.Duration // up to which intervals are closed, since the start
+	now           simCount      // the interval in progress
+	sum           simCount
+	refused       bool // the lease had ended
+	ended, ending bool
+	reads         bool          // it fires nothing, and ends when it gets the order
+	ordered       time.Duration // true time of an order to end; 0: none
+	over          time.Duration // true time of its end
 
 	frames    [][]byte
 	result    []byte

@@ -88,9 +88,8 @@ func TestFleetRepeats(t *testing.T) {
 			w.log = func(format string, args ...any) { fmt.Fprintf(&logs[i], format+"\n", args...) }
 			w.play()
 		}
-		if a, b := logs[0].String(), logs[1].String(); a != b || a == "" {
-			t.Errorf("seed %d is two worlds:\n%s\n\n%s", seed, a, b)
-		}
+		a, b := logs[0].String(), logs[1].String()
+		assert.True(t, a == b && a != "", "seed %d is two worlds:\n%s\n\n%s", seed, a, b)
 	}
 }
 

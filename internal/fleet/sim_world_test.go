@@ -108,16 +108,15 @@ func (w *simWorld) clock() simClock {
 
 // A simHost is a machine with one process: it may be stopped for a while, or killed.
 type simHost struct {
-	w       *simWorld
-	clock   simClock
-	process int // counts processes; 0: none has begun
-	alive   bool
-	frozen  bool
-	resumed time.Duration // on its clock: it stood still before
-	waiting []func()      // while it stands still
-	ticks   int
-	life    int // messages until it is killed; 0: it is not
-	killed  func()
+	w             *simWorld
+	clock         simClock
+	process       int // counts processes; 0: none has begun
+	alive, frozen bool
+	resumed       time.Duration // on its clock: it stood still before
+	waiting       []func()      // while it stands still
+	ticks         int
+	life          int // messages until it is killed; 0: it is not
+	killed        func()
 }
 
 // do lets the process do something, now or once it runs again.
@@ -289,9 +288,7 @@ func (a *simAgent) pump(now time.Duration) {
 	if a.engine != nil {
 		next = min(next, a.engine.wake())
 	}
-	a.tick(max(next, now), func(time.Duration) {
-		a.step(func(now time.Duration) { a.agent.Tick(now) })
-	})
+	a.tick(max(next, now), func(time.Duration) { a.step(func(now time.Duration) { a.agent.Tick(now) }) })
 }
 
 func (a *simAgent) command(now time.Duration, c command) {
@@ -365,15 +362,14 @@ func (a *simAgent) arrived(data []byte) {
 // A simOperator is the operator's machine.
 type simOperator struct {
 	simHost
-	c        *coordinator
-	frames   map[string][][]byte
-	results  map[string][]byte
-	outcome  *runOutcome
-	finished time.Duration // true time
-	ordered  time.Duration // true time of the order to all to stop; 0: none
-	recovers bool
-	ready    map[string]bool
-	failed   map[string]bool
+	c             *coordinator
+	frames        map[string][][]byte
+	results       map[string][]byte
+	outcome       *runOutcome
+	finished      time.Duration // true time
+	ordered       time.Duration // true time of the order to all to stop; 0: none
+	recovers      bool
+	ready, failed map[string]bool
 }
 
 func (o *simOperator) boot(cfg runConfig) {
@@ -418,9 +414,7 @@ func (o *simOperator) pump(now time.Duration) {
 			}
 		}
 	}
-	o.tick(max(o.c.Next(), now), func(time.Duration) {
-		o.step(func(now time.Duration) { o.c.Tick(now) })
-	})
+	o.tick(max(o.c.Next(), now), func(time.Duration) { o.step(func(now time.Duration) { o.c.Tick(now) }) })
 }
 
 func (o *simOperator) event(e event) {

@@ -15,8 +15,7 @@ import (
 
 func openSpool(t *testing.T, dir string) *FileSpool {
 	t.Helper()
-	s, err := OpenSpool(dir)
-	assert.OK(t, err)
+	s := assert.Value(OpenSpool(dir))(t)
 	return s
 }
 
@@ -26,27 +25,23 @@ func TestSpool(t *testing.T) {
 	defer file.Close()
 	for _, s := range []Spool{NewMemorySpool(), file} {
 		t.Run(fmt.Sprintf("%T", s), func(t *testing.T) {
-			if _, err := s.Look("b"); !errors.Is(err, ErrNotSpooled) {
-				t.Errorf("a run that is not there: %v", err)
-			}
-			if _, err := s.Append("b", nil); !errors.Is(err, ErrNotSpooled) {
-				t.Errorf("a record of a run that is not there: %v", err)
-			}
+			_, err := s.Look("b")
+			assert.True(t, errors.Is(err, ErrNotSpooled), "a run that is not there: %v", err)
+			_, err = s.Append("b", nil)
+			assert.True(t, errors.Is(err, ErrNotSpooled), "a record of a run that is not there: %v", err)
 			for _, run := range []string{"b", "a"} {
 				assert.OK(t, s.Begin(run, []byte("head of "+run)))
 			}
-			if err := s.Begin("b", nil); !errors.Is(err, ErrSpooled) {
-				t.Errorf("a run that is there: %v", err)
-			}
+			err = s.Begin("b", nil)
+			assert.True(t, errors.Is(err, ErrSpooled), "a run that is there: %v", err)
 			for i := range 5 {
 				if n, err := s.Append("b", bytes.Repeat([]byte{byte(i)}, i)); n != uint64(i+1) || err != nil {
 					t.Fatal(n, err)
 				}
 			}
 			assert.OK(t, s.End("b", []byte("end")))
-			if names, err := s.Runs(); !slices.Equal(names, []string{"a", "b"}) || err != nil {
-				t.Errorf("runs %q, %v", names, err)
-			}
+			names, err := s.Runs()
+			assert.True(t, slices.Equal(names, []string{"a", "b"}) && err == nil, "runs %q, %v", names, err)
 			if got, err := s.Look("b"); string(got.Header) != "head of b" || got.Records != 5 || string(got.End) != "end" || err != nil {
 				t.Errorf("%+v, %v", got, err)
 			}
@@ -59,18 +54,14 @@ func TestSpool(t *testing.T) {
 				}
 			}
 			for _, n := range []uint64{0, 6} {
-				if _, err := s.Read("b", n); err == nil {
-					t.Errorf("record %d is there", n)
-				}
+				_, err := s.Read("b", n)
+				assert.True(t, err != nil, "record %d is there", n)
 			}
 			for range 2 {
-				if err := s.Remove("b"); err != nil {
-					t.Error(err)
-				}
+				assert.OK(t, s.Remove("b"))
 			}
-			if names, err := s.Runs(); !slices.Equal(names, []string{"a"}) || err != nil {
-				t.Errorf("runs %q, %v", names, err)
-			}
+			names, err = s.Runs()
+			assert.True(t, slices.Equal(names, []string{"a"}) && err == nil, "runs %q, %v", names, err)
 		})
 	}
 }
@@ -84,15 +75,12 @@ func TestSpoolTorn(t *testing.T) {
 	var want [][]byte
 	for i := range 4 {
 		want = append(want, fmt.Appendf(nil, "record %d", i))
-		if _, err := s.Append("run", want[i]); err != nil {
-			t.Fatal(err)
-		}
+		assert.Value(s.Append("run", want[i]))(t)
 	}
 	assert.OK(t, s.End("run", []byte("end")))
 	s.Close()
 	name := filepath.Join(dir, "run", spoolFile)
-	whole, err := os.ReadFile(name)
-	assert.OK(t, err)
+	whole := assert.Value(os.ReadFile(name))(t)
 	try := func(what string, data []byte) {
 		t.Helper()
 		assert.OK(t, os.WriteFile(name, data, 0o600))
@@ -100,12 +88,10 @@ func TestSpoolTorn(t *testing.T) {
 		defer s.Close()
 		got, err := s.Look("run")
 		if errors.Is(err, ErrNotSpooled) {
-			if len(data) > entryHead+len("header") && bytes.Equal(data[:entryHead+6], whole[:entryHead+6]) {
-				t.Errorf("%s: nothing is left", what)
-			}
-			if err := s.Begin("run", []byte("again")); err != nil {
-				t.Errorf("%s: it cannot begin again: %v", what, err)
-			}
+			assert.True(t, len(data) <= entryHead+len("header") || !bytes.Equal(data[:entryHead+6], whole[:entryHead+6]),
+				"%s: nothing is left", what)
+			err := s.Begin("run", []byte("again"))
+			assert.True(t, err == nil, "%s: it cannot begin again: %v", what, err)
 			return
 		} else if err != nil {
 			t.Errorf("%s: %v", what, err)
@@ -115,17 +101,15 @@ func TestSpoolTorn(t *testing.T) {
 			t.Errorf("%s: %+v", what, got)
 		}
 		for i := range got.Records {
-			if data, err := s.Read("run", i+1); !bytes.Equal(data, want[i]) || err != nil {
-				t.Errorf("%s: record %d is %q, %v", what, i+1, data, err)
-			}
+			data, err := s.Read("run", i+1)
+			assert.True(t, bytes.Equal(data, want[i]) && err == nil, "%s: record %d is %q, %v", what, i+1, data, err)
 		}
 		if got.End == nil { // the next record takes the place of what was torn
 			n, err := s.Append("run", []byte("new"))
 			s.leave()
 			again, err2 := s.Look("run")
-			if n != got.Records+1 || again.Records < n || err != nil || err2 != nil {
-				t.Errorf("%s: after %d records, one more is number %d, then %d: %v, %v", what, got.Records, n, again.Records, err, err2)
-			}
+			assert.True(t, n == got.Records+1 && again.Records >= n && err == nil && err2 == nil,
+				"%s: after %d records, one more is number %d, then %d: %v, %v", what, got.Records, n, again.Records, err, err2)
 		}
 	}
 	for i := range whole {
@@ -147,12 +131,8 @@ func TestSpoolLocked(t *testing.T) {
 	openSpool(t, dir).Close()
 	for _, run := range []string{"", "..", "../x", ".lock", "a/b"} {
 		s := openSpool(t, dir)
-		if err := s.Begin(run, nil); err == nil {
-			t.Errorf("a run %q began", run)
-		}
-		if err := s.Remove(run); err == nil {
-			t.Errorf("a run %q was removed", run)
-		}
+		assert.True(t, s.Begin(run, nil) != nil, "a run %q began", run)
+		assert.True(t, s.Remove(run) != nil, "a run %q was removed", run)
 		s.Close()
 	}
 }
@@ -170,9 +150,7 @@ func FuzzSpool(f *testing.F) {
 			return
 		}
 		for i := range got.Records {
-			if _, err := s.Read("run", i+1); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(s.Read("run", i+1))(t)
 		}
 	})
 }
@@ -189,10 +167,8 @@ func TestRemoveOlder(t *testing.T) {
 	for _, run := range []string{"a", "c"} {
 		assert.OK(t, os.Chtimes(filepath.Join(dir, run, spoolFile), now, now.Add(-2*time.Hour)))
 	}
-	if removed, err := s.RemoveOlder(now.Add(-time.Hour)); err != nil || !slices.Equal(removed, []string{"a", "c"}) {
-		t.Errorf("removed %q, %v", removed, err)
-	}
-	if left, err := s.Runs(); err != nil || !slices.Equal(left, []string{"b"}) {
-		t.Errorf("left %q, %v", left, err)
-	}
+	removed, err := s.RemoveOlder(now.Add(-time.Hour))
+	assert.True(t, err == nil && slices.Equal(removed, []string{"a", "c"}), "removed %q, %v", removed, err)
+	left, err := s.Runs()
+	assert.True(t, err == nil && slices.Equal(left, []string{"b"}), "left %q, %v", left, err)
 }

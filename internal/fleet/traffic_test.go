@@ -67,8 +67,7 @@ func (w *wire) through(t *testing.T, m *message) *message {
 	t.Helper()
 	data := m.Encode()
 	w.bytes += len(data)
-	got, err := decodeMessage(data)
-	assert.OK(t, err)
+	got := assert.Value(decodeMessage(data))(t)
 	return got
 }
 
@@ -180,12 +179,11 @@ func TestTraffic(t *testing.T) {
 			}
 			w := &wire{a: newAgentProtocol(Info{Name: "a", Incarnation: "QVN5TQ2BXVZ5U6JGTWTV5CTDHI", Version: "v1.2.3", Layout: measure.Layout, Processors: 8}, NewMemorySpool())}
 			var err error
-			if w.c, err = newCoordinator(runConfig{
+			w.c, err = newCoordinator(runConfig{
 				Run: "k2j4h5g6", Session: fmt.Sprintf("%x", uint64(1)<<60), Version: "v1.2.3", Layout: measure.Layout, Agents: []string{"a"},
 				Plan: []byte("{}"), Shares: map[string][]byte{"a": []byte("{}")},
-			}); err != nil {
-				t.Fatal(err)
-			}
+			})
+			assert.OK(t, err)
 			w.c.Tick(0)
 			for w.start == 0 {
 				w.to(t, w.now+100*time.Millisecond)
@@ -201,8 +199,7 @@ func TestTraffic(t *testing.T) {
 				for _, r := range records {
 					kept += len(r)
 				}
-				data, err := packSnapshot(s, records)
-				assert.OK(t, err)
+				data := assert.Value(packSnapshot(s, records))(t)
 				frames += len(data)
 				w.a.Frame(w.now, data)
 				whole.Result.Intervals = append(whole.Result.Intervals, s.Rows[0])
@@ -213,8 +210,7 @@ func TestTraffic(t *testing.T) {
 			w.to(t, w.now+500*time.Millisecond)
 			during := (w.bytes - begin) / seconds
 			whole.Records = compress(f.records.Rest())
-			data, err := pack(&whole)
-			assert.OK(t, err)
+			data := assert.Value(pack(&whole))(t)
 			for w.a.Ended(w.now, data, nil); !w.over; {
 				w.to(t, w.now+100*time.Millisecond)
 			}

@@ -55,9 +55,7 @@ func TestFullDisk(t *testing.T) {
 		last = j
 	}
 	appears(t, gate+".printed")
-	free := func() {
-		assert.OK(t, os.Remove(ballast))
-	}
+	free := func() { assert.OK(t, os.Remove(ballast)) }
 	free()
 	touch(t, gate+".free")
 	if j := wait(t, q, first.ID); j.State != Done {
@@ -67,9 +65,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("got %q ... %q", text[:min(99, len(text))], text[max(0, len(text)-99):])
 	}
 	if last.ID != 0 {
-		if err := q.Cancel(t.Context(), last.ID); err != nil {
-			t.Error(err)
-		}
+		assert.OK(t, q.Cancel(t.Context(), last.ID))
 	}
 
 	// A job that ends while the disk is full.
@@ -84,9 +80,8 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("got %+v and %v, want a running job until its end is stored", got, err)
 	}
 	free()
-	if j := wait(t, q, j.ID); j.State != Done {
-		t.Errorf("got %+v", j)
-	}
+	j = wait(t, q, j.ID)
+	assert.True(t, j.State == Done, "got %+v", j)
 }
 
 func TestFullDiskFromTheStart(t *testing.T) {

@@ -21,12 +21,9 @@ func TestFoldersThatAreRefused(t *testing.T) {
 	alter := func(statement string) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
 			t.Helper()
-			db, err := sql.Open("sqlite", "file:"+path)
-			assert.OK(t, err)
+			db := assert.Value(sql.Open("sqlite", "file:"+path))(t)
 			defer db.Close()
-			if _, err := db.ExecContext(t.Context(), statement); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(db.ExecContext(t.Context(), statement))(t)
 		}
 	}
 	for _, tt := range []struct {
@@ -39,9 +36,7 @@ func TestFoldersThatAreRefused(t *testing.T) {
 		{"a text", func(t *testing.T, path string) {
 			assert.OK(t, os.WriteFile(path, bytes.Repeat([]byte("dear diary "), 100), 0o600))
 		}, ErrForeign},
-		{"cut", func(t *testing.T, path string) {
-			assert.OK(t, os.Truncate(path, 10_000))
-		}, ErrDamaged},
+		{"cut", func(t *testing.T, path string) { assert.OK(t, os.Truncate(path, 10_000)) }, ErrDamaged},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
@@ -50,17 +45,14 @@ func TestFoldersThatAreRefused(t *testing.T) {
 			assert.OK(t, q.Close(soon(t)))
 			path := filepath.Join(dir, "jobs.db")
 			tt.do(t, path)
-			before, err := os.ReadFile(path)
-			assert.OK(t, err)
+			before := assert.Value(os.ReadFile(path))(t)
 			var said *target.Error
 			for range 2 { // it is not left locked
-				if _, err := Open(t.Context(), Options{Dir: dir}); !errors.Is(err, tt.want) || !errors.As(err, &said) || said.Hint == "" {
-					t.Errorf("got %v, want %v", err, tt.want)
-				}
+				_, err := Open(t.Context(), Options{Dir: dir})
+				assert.True(t, errors.Is(err, tt.want) && errors.As(err, &said) && said.Hint != "", "got %v, want %v", err, tt.want)
 			}
-			if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
-				t.Errorf("the file was changed (%v)", err)
-			}
+			after, err := os.ReadFile(path)
+			assert.True(t, err == nil && bytes.Equal(before, after), "the file was changed (%v)", err)
 		})
 	}
 }
@@ -73,19 +65,15 @@ func TestMigration(t *testing.T) {
 	assert.OK(t, q.Close(soon(t)))
 	next := format
 	next.Steps = append(next.Steps[:len(next.Steps):len(next.Steps)], "ALTER TABLE jobs ADD COLUMN stars INTEGER NOT NULL DEFAULT 3")
-	db, err := next.Prepare(t.Context(), filepath.Join(dir, "jobs.db"))
-	assert.OK(t, err)
+	db := assert.Value(next.Prepare(t.Context(), filepath.Join(dir, "jobs.db")))(t)
 	var stars int
-	if err := db.QueryRowContext(t.Context(), "SELECT stars FROM jobs").Scan(&stars); err != nil || stars != 3 {
-		t.Errorf("got %d and %v", stars, err)
-	}
+	err := db.QueryRowContext(t.Context(), "SELECT stars FROM jobs").Scan(&stars)
+	assert.True(t, err == nil && stars == 3, "got %d and %v", stars, err)
 	db.Close()
-	if _, err := Open(t.Context(), Options{Dir: dir}); !errors.Is(err, ErrNewer) {
-		t.Errorf("got %v, want %v", err, ErrNewer)
-	}
-	if v, err := sqlitefile.Version(t.Context(), db); err == nil {
-		t.Errorf("got version %d of a closed file", v)
-	}
+	_, err = Open(t.Context(), Options{Dir: dir})
+	assert.True(t, errors.Is(err, ErrNewer), "got %v, want %v", err, ErrNewer)
+	v, err := sqlitefile.Version(t.Context(), db)
+	assert.True(t, err != nil, "got version %d of a closed file", v)
 }
 
 // What is not a folder, or not a place for one, is an error with a hint.
@@ -93,9 +81,8 @@ func TestImpossibleFolders(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	touch(t, file)
 	for _, dir := range []string{"", file, filepath.Join(file, "data")} {
-		if _, err := Open(t.Context(), Options{Dir: dir}); err == nil || targettest.HintOf(err) == "" {
-			t.Errorf("%q: got %v, want an error with a hint", dir, err)
-		}
+		_, err := Open(t.Context(), Options{Dir: dir})
+		assert.True(t, err != nil && targettest.HintOf(err) != "", "%q: got %v, want an error with a hint", dir, err)
 	}
 }
 
@@ -112,17 +99,15 @@ func TestOpenFails(t *testing.T) {
 	for _, err := range []error{os.Rename(alive(t), filepath.Join(dir, "running", "1")), os.Mkdir(bad, 0o700)} {
 		assert.OK(t, err)
 	}
-	if _, err := Open(t.Context(), Options{Dir: dir, Parallel: 2}); err == nil || targettest.HintOf(err) == "" {
-		t.Fatalf("got %v, want an error with a hint", err)
-	}
+	_, err := Open(t.Context(), Options{Dir: dir, Parallel: 2})
+	assert.Must(t, err != nil && targettest.HintOf(err) != "", "got %v, want an error with a hint", err)
 	assert.True(t, !exists(gate+".ran"), "a job has run")
 	for _, name := range []string{bad, filepath.Join(dir, "running", "1")} {
 		assert.OK(t, os.Remove(name))
 	}
 	q = open(t, Options{Dir: dir})
-	if j := wait(t, q, later.ID); j.State != Done {
-		t.Errorf("got %+v", j)
-	}
+	j = wait(t, q, later.ID)
+	assert.True(t, j.State == Done, "got %+v", j)
 }
 
 // The folder and what is in it belong to its user alone.
@@ -142,8 +127,7 @@ func TestModes(t *testing.T) {
 func FuzzOpen(f *testing.F) {
 	program := []string{os.Args[0]}
 	dir := f.TempDir()
-	q, err := Open(f.Context(), Options{Dir: dir, Program: program, QueuedPerUser: 4})
-	assert.OK(f, err)
+	q := assert.Value(Open(f.Context(), Options{Dir: dir, Program: program, QueuedPerUser: 4}))(f)
 	for range 3 {
 		j, _, err := q.Submit(f.Context(), request("x", "out:hello"))
 		if err == nil {
@@ -152,8 +136,7 @@ func FuzzOpen(f *testing.F) {
 		assert.OK(f, err)
 	}
 	assert.OK(f, q.Close(f.Context()))
-	whole, err := os.ReadFile(filepath.Join(dir, "jobs.db"))
-	assert.OK(f, err)
+	whole := assert.Value(os.ReadFile(filepath.Join(dir, "jobs.db")))(f)
 	f.Add(whole)
 	f.Add(whole[:len(whole)-8192])
 	f.Add(whole[:50])

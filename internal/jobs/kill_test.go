@@ -82,9 +82,8 @@ func TestKillsAtRandomMoments(t *testing.T) {
 	rounds := kills
 	if text := os.Getenv("CARRONADE_TEST_KILLS"); text != "" {
 		var err error
-		if rounds, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
+		rounds, err = strconv.Atoi(text)
+		assert.OK(t, err)
 	}
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) //nolint:gosec // only a delay
@@ -94,8 +93,7 @@ func TestKillsAtRandomMoments(t *testing.T) {
 	}
 
 	q := open(t, Options{Dir: filepath.Join(dir, "data"), Parallel: 2, KeepEnded: 1 << 20})
-	list, err := q.Jobs(t.Context(), Filter{})
-	assert.OK(t, err)
+	list := assert.Value(q.Jobs(t.Context(), Filter{}))(t)
 	starts, ends := make(map[string]int), make(map[string]int)
 	for i := range list {
 		list[i] = wait(t, q, list[i].ID)
@@ -114,9 +112,8 @@ func TestKillsAtRandomMoments(t *testing.T) {
 	place := make(map[string]int) // of the last start, by system
 	for _, j := range list {
 		counts[j.State]++
-		if id, ok := accepted[j.Typed]; ok && id != j.ID {
-			t.Errorf("%s was accepted as job %d and is %d", j.Typed, id, j.ID)
-		}
+		id, ok := accepted[j.Typed]
+		assert.True(t, !ok || id == j.ID, "%s was accepted as job %d and is %d", j.Typed, id, j.ID)
 		delete(accepted, j.Typed)
 		n, m := starts[j.Typed], ends[j.Typed]
 		if ok := j.State == Done && n == 1 && m == 1 || j.State == Interrupted && n <= 1 && m <= n; !ok {
@@ -124,21 +121,18 @@ func TestKillsAtRandomMoments(t *testing.T) {
 		}
 		if n > 0 {
 			at := slices.Index(order, j.Typed)
-			if last, ok := place[j.System]; ok && at < last {
-				t.Errorf("job %d started before an older one of its system", j.ID)
-			}
+			last, ok := place[j.System]
+			assert.True(t, !ok || at >= last, "job %d started before an older one of its system", j.ID)
 			place[j.System] = at
 		}
 	}
-	assert.True(t, len(accepted) <= 0, "jobs are lost: %v", accepted)
+	assert.True(t, len(accepted) == 0, "jobs are lost: %v", accepted)
 	for k := range 2 {
-		if l := lines(t, filepath.Join(dir, fmt.Sprintf("system %d.overlap", k))); len(l) > 0 {
-			t.Errorf("two jobs of system %d ran at once: %q", k, l)
-		}
+		l := lines(t, filepath.Join(dir, fmt.Sprintf("system %d.overlap", k)))
+		assert.True(t, len(l) == 0, "two jobs of system %d ran at once: %q", k, l)
 	}
-	if left, _ := os.ReadDir(q.folder.path("running")); len(left) > 0 {
-		t.Errorf("files of processes are left: %v", left)
-	}
+	left, _ := os.ReadDir(q.folder.path("running"))
+	assert.True(t, len(left) == 0, "files of processes are left: %v", left)
 	t.Logf("%d kills: %d jobs, %v", rounds, len(list), counts)
 	if least := rounds / 2; len(list) < least || counts[Done] == 0 || rounds >= kills && counts[Interrupted] == 0 {
 		t.Errorf("the kills tested too little: %d jobs, %v", len(list), counts)
@@ -153,8 +147,7 @@ func killServer(t *testing.T, dir string, round int, first bool, delay time.Dura
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s|%d", roleVariable, dir, round))
 	var words bytes.Buffer
 	cmd.Stderr = &words
-	out, err := cmd.StdoutPipe()
-	assert.OK(t, err)
+	out := assert.Value(cmd.StdoutPipe())(t)
 	assert.OK(t, cmd.Start())
 	begun, read := make(chan struct{}, mostPerServer), make(chan struct{})
 	accepted := make(map[string]int64)
@@ -188,9 +181,7 @@ func killServer(t *testing.T, dir string, round int, first bool, delay time.Dura
 	_ = cmd.Process.Kill()
 	<-read
 	_ = cmd.Wait()
-	if words.Len() > 0 {
-		t.Errorf("round %d: %s", round, words.String())
-	}
+	assert.True(t, words.Len() <= 0, "round %d: %s", round, words.String())
 	return accepted
 }
 
@@ -214,12 +205,10 @@ func TestLeftover(t *testing.T) {
 	}
 	j, ahead, err := q.Submit(t.Context(), request("x", "alone:"+filepath.Join(dir, "x")))
 	assert.True(t, err == nil && ahead == 1, "got %d jobs ahead and %v, want the leftover", ahead, err)
-	if j := wait(t, q, j.ID); j.State != Done {
-		t.Errorf("got %+v", j)
-	}
-	if l := lines(t, filepath.Join(dir, "x.overlap")); len(l) > 0 {
-		t.Errorf("it ran at the same time as the leftover: %q", l)
-	}
+	j = wait(t, q, j.ID)
+	assert.True(t, j.State == Done, "got %+v", j)
+	l := lines(t, filepath.Join(dir, "x.overlap"))
+	assert.True(t, len(l) == 0, "it ran at the same time as the leftover: %q", l)
 }
 
 // Without its identity, a process of an earlier server is there as long as its
@@ -228,19 +217,16 @@ func TestUnknownLeftover(t *testing.T) {
 	for _, content := range []string{"", "{", `{"host":"elsewhere","pid":7,"start":"1"}`, `{"pid":-1}`} {
 		path := filepath.Join(t.TempDir(), "1")
 		assert.OK(t, os.WriteFile(path, []byte(content), 0o600))
-		lock, err := os.Open(path)
-		assert.OK(t, err)
+		lock := assert.Value(os.Open(path))(t)
 		defer lock.Close()
 		if ok, err := system.TryLock(lock, false); !ok || err != nil {
 			t.Skip("this system has no locks")
 		}
-		l, err := openLeftover(path)
-		assert.OK(t, err)
+		l := assert.Value(openLeftover(path))(t)
 		defer l.file.Close()
 		closing := make(chan struct{})
-		if ended, err := l.await(time.Millisecond, closing); ended || !errors.Is(err, errRemains) {
-			t.Errorf("%q: got %v and %v, want %v", content, ended, err, errRemains)
-		}
+		ended, err := l.await(time.Millisecond, closing)
+		assert.True(t, !ended && errors.Is(err, errRemains), "%q: got %v and %v, want %v", content, ended, err, errRemains)
 		waits := make(chan error, 1)
 		go func() {
 			ended, err := l.await(patience, closing)
@@ -250,26 +236,21 @@ func TestUnknownLeftover(t *testing.T) {
 			waits <- err
 		}()
 		lock.Close()
-		if err := <-waits; err != nil {
-			t.Errorf("%q: got %v after the lock was released", content, err)
-		}
+		assert.OK(t, <-waits, "%q: after the lock was released", content)
 	}
 	// When the queue is closed, the next server has to wait.
-	l, err := openLeftover(alive(t))
-	assert.OK(t, err)
+	l := assert.Value(openLeftover(alive(t)))(t)
 	defer l.file.Close()
 	closing := make(chan struct{})
 	close(closing)
-	if ended, err := l.await(patience, closing); ended || err != nil {
-		t.Errorf("got %v and %v", ended, err)
-	}
+	ended, err := l.await(patience, closing)
+	assert.True(t, !ended && err == nil, "got %v and %v", ended, err)
 }
 
 // alive makes the file of a running process: that of this one.
 func alive(t *testing.T) string {
 	t.Helper()
-	b, err := json.Marshal(system.Self())
-	assert.OK(t, err)
+	b := assert.Value(json.Marshal(system.Self()))(t)
 	path := filepath.Join(t.TempDir(), "1")
 	assert.OK(t, os.WriteFile(path, b, 0o600))
 	return path
@@ -283,9 +264,7 @@ func TestInUse(t *testing.T) {
 	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprintf("process %d on ", os.Getpid())) || targettest.HintOf(err) == "" {
 		t.Errorf("got %v (%s), want %v", err, targettest.HintOf(err), ErrInUse)
 	}
-	if err := q.Close(soon(t)); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, q.Close(soon(t)))
 	open(t, Options{Dir: dir})
 
 	// Without locks, the holder counts.
@@ -294,12 +273,9 @@ func TestInUse(t *testing.T) {
 	b, err := json.Marshal(holder{Identity: id, Machine: "here"})
 	assert.Must(t, err == nil && ok, "%v", err)
 	assert.OK(t, os.WriteFile(filepath.Join(dir, "lock"), b, 0o600))
-	if _, err := Open(t.Context(), Options{Dir: dir}); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "on here") {
-		t.Errorf("got %v, want %v", err, ErrInUse)
-	}
+	_, err = Open(t.Context(), Options{Dir: dir})
+	assert.True(t, errors.Is(err, ErrInUse) && strings.Contains(err.Error(), "on here"), "got %v, want %v", err, ErrInUse)
 	// One that was killed does not.
-	if err := os.WriteFile(filepath.Join(dir, "lock"), []byte(strings.Replace(string(b), `"start":"`, `"start":"9`, 1)+"rest of an older one"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "lock"), []byte(strings.Replace(string(b), `"start":"`, `"start":"9`, 1)+"rest of an older one"), 0o600))
 	open(t, Options{Dir: dir})
 }

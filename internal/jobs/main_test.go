@@ -165,9 +165,8 @@ func open(t *testing.T, o Options) *Queue {
 		t.Fatalf("%v (%s)", err, targettest.HintOf(err))
 	}
 	t.Cleanup(func() {
-		if err := q.Close(soon(t)); err != nil {
-			t.Error(err)
-		}
+		err := q.Close(soon(t))
+		assert.True(t, err == nil, "%v", err)
 	})
 	return q
 }
@@ -186,8 +185,7 @@ func submit(t *testing.T, q *Queue, r Request) Job {
 
 func wait(t *testing.T, q *Queue, id int64) Job {
 	t.Helper()
-	j, err := q.Wait(soon(t), id)
-	assert.OK(t, err, "job %d", id)
+	j := assert.Value(q.Wait(soon(t), id))(t, "job %d", id)
 	return j
 }
 
@@ -196,8 +194,7 @@ func until(t *testing.T, q *Queue, id int64, wanted func(j Job) bool) Job {
 	t.Helper()
 	for ctx := soon(t); ; {
 		changed := q.Changed()
-		j, err := q.Job(ctx, id)
-		assert.OK(t, err)
+		j := assert.Value(q.Job(ctx, id))(t)
 		if wanted(j) {
 			return j
 		}

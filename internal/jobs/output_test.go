@@ -21,8 +21,7 @@ import (
 // newOutput makes an output for tests.
 func newOutput(t *testing.T, limit int64) *output {
 	t.Helper()
-	o, err := createOutput(filepath.Join(t.TempDir(), "1.log"), limit)
-	assert.OK(t, err)
+	o := assert.Value(createOutput(filepath.Join(t.TempDir(), "1.log"), limit))(t)
 	t.Cleanup(o.release)
 	return o
 }
@@ -45,9 +44,7 @@ func checkNumbered(t *testing.T, text string, last int) (gone int) {
 			next += n / width
 			continue
 		}
-		if l != numbered(next) {
-			t.Fatalf("got %q, want %q", l, numbered(next))
-		}
+		assert.Must(t, l == numbered(next), "got %q, want %q", l, numbered(next))
 		next++
 	}
 	assert.Must(t, next == last+1, "got the lines before %d, want %d", next, last+1)
@@ -65,15 +62,12 @@ func TestOutputIsBounded(t *testing.T) {
 		o.add([]byte(numbered(i)))
 		assert.Must(t, o.size <= limit, "the file has %d bytes, want %d at most", o.size, limit)
 		if i%1000 == 0 || i == last {
-			b, err := os.ReadFile(o.file.Name())
-			assert.OK(t, err)
+			b := assert.Value(os.ReadFile(o.file.Name()))(t)
 			gone := checkNumbered(t, string(b), i)
-			if kept := all - gone; kept < min(all, limit/2) {
-				t.Errorf("%d bytes are kept of %d", kept, all)
-			}
-			if tail := string(b[max(0, len(b)-limit*2/5):]); removed.MatchString(tail) {
-				t.Errorf("newest text was removed: %q", tail)
-			}
+			kept := all - gone
+			assert.True(t, kept >= min(all, limit/2), "%d bytes are kept of %d", kept, all)
+			tail := string(b[max(0, len(b)-limit*2/5):])
+			assert.True(t, !removed.MatchString(tail), "newest text was removed: %q", tail)
 		}
 	}
 	o.finish()
@@ -95,7 +89,7 @@ func TestOutputWithoutLines(t *testing.T) {
 			o.add(bytes.Repeat([]byte("x"), size))
 			assert.Must(t, o.size <= limit, "the file has %d bytes after writes of %d, want %d at most", o.size, size, limit)
 		}
-		assert.Equal(t, o.end(), int64(pieces*size), "bytes in all", pieces*size)
+		assert.Equal(t, o.end(), int64(pieces*size), "bytes in all")
 	}
 }
 
@@ -112,9 +106,8 @@ func TestOutputFollowers(t *testing.T) {
 			if i > 0 {
 				w = &slow{w: w, every: i}
 			}
-			if err := o.copyTo(soon(t), w, true); err != nil {
-				t.Error(err)
-			}
+			err := o.copyTo(soon(t), w, true)
+			assert.True(t, err == nil, "%v", err)
 		})
 	}
 	for i := range last + 1 {
@@ -204,19 +197,16 @@ func TestFollow(t *testing.T) {
 	texts := make([]bytes.Buffer, 3)
 	for i := range texts {
 		work.Go(func() {
-			if err := q.Output(soon(t), j.ID, true, &texts[i]); err != nil {
-				t.Error(err)
-			}
-			if got, err := q.Job(t.Context(), j.ID); err != nil || got.State != Done {
-				t.Errorf("a follower ended before the job: %+v, %v", got, err)
-			}
+			err := q.Output(soon(t), j.ID, true, &texts[i])
+			assert.True(t, err == nil, "%v", err)
+			got, err := q.Job(t.Context(), j.ID)
+			assert.True(t, err == nil && got.State == Done, "a follower ended before the job: %+v, %v", got, err)
 		})
 	}
 	quits, quit := context.WithCancel(t.Context())
 	work.Go(func() {
-		if err := q.Output(quits, j.ID, true, io.Discard); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
+		err := q.Output(quits, j.ID, true, io.Discard)
+		assert.True(t, errors.Is(err, context.Canceled), "got %v", err)
 	})
 	touch(t, gate)
 	wait(t, q, ahead.ID)
@@ -252,16 +242,13 @@ func TestOutputSoFar(t *testing.T) {
 	printed(t, q, runs.ID, "three")
 	assert.Equal(t, outputOf(t, q, runs.ID, false), "one\ntwo\nthree\n")
 	assert.Equal(t, outputOf(t, q, queued.ID, false), "")
-	if err := q.Cancel(t.Context(), queued.ID); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, q.Cancel(t.Context(), queued.ID))
 	assert.Equal(t, outputOf(t, q, queued.ID, true), "")
 	touch(t, gate)
 	wait(t, q, runs.ID)
 	assert.Equal(t, outputOf(t, q, runs.ID, false), "one\ntwo\nthree\nfour\n")
-	if err := q.Output(t.Context(), 9, false, io.Discard); !errors.Is(err, ErrNoJob) {
-		t.Errorf("got %v, want %v", err, ErrNoJob)
-	}
+	err := q.Output(t.Context(), 9, false, io.Discard)
+	assert.True(t, errors.Is(err, ErrNoJob), "got %v, want %v", err, ErrNoJob)
 }
 
 func TestOneLine(t *testing.T) {
@@ -271,8 +258,6 @@ func TestOneLine(t *testing.T) {
 		{"\xffx", "?x"},
 		{strings.Repeat("é", 400), strings.Repeat("é", 300) + "..."},
 	} {
-		if got := oneLine(tt[0]); got != tt[1] {
-			t.Errorf("%q: got %q, want %q", tt[0], got, tt[1])
-		}
+		assert.Equal(t, oneLine(tt[0]), tt[1], "%q", tt[0])
 	}
 }

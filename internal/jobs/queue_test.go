@@ -41,16 +41,13 @@ func TestStates(t *testing.T) {
 	} {
 		j := submit(t, q, request("x", tt.steps...))
 		got := wait(t, q, j.ID)
-		if got.State != tt.state || got.Exit != tt.exit || got.Reason != tt.reason {
-			t.Errorf("%v: got %s, %d, %q, want %s, %d, %q", tt.steps, got.State, got.Exit, got.Reason, tt.state, tt.exit, tt.reason)
-		}
-		if got.Started.Before(got.Submitted) || got.Ended.Before(got.Started) {
-			t.Errorf("got the times %v, %v, %v", got.Submitted, got.Started, got.Ended)
-		}
+		assert.True(t, got.State == tt.state && got.Exit == tt.exit && got.Reason == tt.reason,
+			"%v: got %s, %d, %q, want %s, %d, %q", tt.steps, got.State, got.Exit, got.Reason, tt.state, tt.exit, tt.reason)
+		assert.True(t, !got.Started.Before(got.Submitted) && !got.Ended.Before(got.Started),
+			"got the times %v, %v, %v", got.Submitted, got.Started, got.Ended)
 		stored, err := q.Job(t.Context(), j.ID)
-		if diff := cmp.Diff(got, stored); diff != "" || err != nil {
-			t.Errorf("stored otherwise (%v):\n%s", err, diff)
-		}
+		diff := cmp.Diff(got, stored)
+		assert.True(t, diff == "" && err == nil, "stored otherwise (%v):\n%s", err, diff)
 		assert.True(t, !exists(q.folder.running(j.ID)), "a file for the running process was left")
 	}
 }
@@ -67,12 +64,10 @@ func TestRequest(t *testing.T) {
 	j := submit(t, q, r)
 	got := wait(t, q, j.ID)
 	assert.True(t, reflect.DeepEqual(got.Request, r), "got %+v, want %+v", got.Request, r)
-	if out, want := outputOf(t, q, j.ID, false), "\ntwo\nlines \xff\n"+dir+"\nb=c\n\n"; out != want {
-		t.Errorf("got %q, want %q", out, want)
-	}
+	assert.Equal(t, outputOf(t, q, j.ID, false), "\ntwo\nlines \xff\n"+dir+"\nb=c\n\n")
 	j = submit(t, q, request("", "folder"))
 	wait(t, q, j.ID)
-	assert.Equal(t, outputOf(t, q, j.ID, false), q.folder.path("files")+"\n", "got the folder")
+	assert.Equal(t, outputOf(t, q, j.ID, false), q.folder.path("files")+"\n", "folder")
 }
 
 func TestInvalidRequests(t *testing.T) {
@@ -91,9 +86,8 @@ func TestInvalidRequests(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, err, ErrInvalid)
 		}
 	}
-	if list, err := q.Jobs(t.Context(), Filter{}); len(list) != 0 || err != nil {
-		t.Errorf("got %v and %v, want no jobs", list, err)
-	}
+	list, err := q.Jobs(t.Context(), Filter{})
+	assert.True(t, len(list) == 0 && err == nil, "got %v and %v, want no jobs", list, err)
 }
 
 // A process that cannot be started is a failed job, and the next one runs.
@@ -102,16 +96,14 @@ func TestCannotStart(t *testing.T) {
 	r := request("x")
 	r.Dir = filepath.Join(t.TempDir(), "none")
 	bad, good := submit(t, q, r), submit(t, q, request("x"))
-	if j := wait(t, q, bad.ID); j.State != Failed || j.Exit != -1 || !strings.Contains(j.Reason, "could not be started") {
-		t.Errorf("got %+v", j)
-	}
-	if j := wait(t, q, good.ID); j.State != Done {
-		t.Errorf("got %+v", j)
-	}
+	j := wait(t, q, bad.ID)
+	assert.True(t, j.State == Failed && j.Exit == -1 && strings.Contains(j.Reason, "could not be started"),
+		"state of %+v", j)
+	j = wait(t, q, good.ID)
+	assert.True(t, j.State == Done, "state of %+v", j)
 	q = open(t, Options{Program: []string{filepath.Join(t.TempDir(), "none")}})
-	if j := wait(t, q, submit(t, q, request("x")).ID); j.State != Failed || !strings.Contains(j.Reason, "no such file") {
-		t.Errorf("got %+v", j)
-	}
+	j = wait(t, q, submit(t, q, request("x")).ID)
+	assert.True(t, j.State == Failed && strings.Contains(j.Reason, "no such file"), "state of %+v", j)
 }
 
 // Jobs of different systems run side by side, those of one system never, and
@@ -125,17 +117,15 @@ func TestPlaces(t *testing.T) {
 		wait1.System = system
 		j, ahead, err := q.Submit(t.Context(), wait1)
 		assert.OK(t, err)
-		if want := []int{0, 1, 0, 1, 2}[i]; ahead != want {
-			t.Errorf("job %d: got %d jobs ahead, want %d", j.ID, ahead, want)
-		}
+		want := []int{0, 1, 0, 1, 2}[i]
+		assert.True(t, ahead == want, "job %d: got %d jobs ahead, want %d", j.ID, ahead, want)
 		ids = append(ids, j.ID)
 	}
 	printed(t, q, ids[0], "up")
 	printed(t, q, ids[2], "up")
 	list, err := q.Jobs(t.Context(), Filter{States: []State{Running}})
-	if err != nil || len(list) != 2 || list[0].ID != ids[0] || list[1].ID != ids[2] {
-		t.Errorf("got %v and %v, want the first of a and of b", list, err)
-	}
+	assert.True(t, err == nil && len(list) == 2 && list[0].ID == ids[0] && list[1].ID == ids[2],
+		"got %v and %v, want the first of a and of b", list, err)
 	touch(t, gate)
 	var before time.Time
 	for _, id := range []int64{ids[0], ids[1], ids[4]} {
@@ -181,17 +171,15 @@ func TestOverlappingSystems(t *testing.T) {
 		r := request(system, "out:up", "until:"+gate)
 		j, ahead, err := q.Submit(t.Context(), r)
 		assert.OK(t, err)
-		if want := []int{0, 1, 1, 1, 0, 0}[i]; ahead != want {
-			t.Errorf("%s: got %d jobs ahead, want %d", system, ahead, want)
-		}
+		want := []int{0, 1, 1, 1, 0, 0}[i]
+		assert.True(t, ahead == want, "%s: got %d jobs ahead, want %d", system, ahead, want)
 		ids = append(ids, j.ID)
 	}
 	for _, i := range []int{0, 4, 5} {
 		printed(t, q, ids[i], "up")
 	}
-	if list, err := q.Jobs(t.Context(), Filter{States: []State{Running}}); err != nil || len(list) != 3 {
-		t.Errorf("got %v and %v, want the three that share no address", list, err)
-	}
+	list, err := q.Jobs(t.Context(), Filter{States: []State{Running}})
+	assert.True(t, err == nil && len(list) == 3, "got %v and %v, want the three that share no address", list, err)
 	touch(t, gate)
 	var before Job
 	for _, id := range ids[:4] { // each waits for the one before it, also the last: it is younger
@@ -234,9 +222,8 @@ func TestThousandJobs(t *testing.T) {
 		work.Go(func() {
 			for i := range each {
 				r := Request{System: "x", User: fmt.Sprint(k), Args: []string{fmt.Sprintf("%d-%d", k, i)}, Dir: dir}
-				if _, _, err := q.Submit(t.Context(), r); err != nil {
-					t.Error(err)
-				}
+				_, _, err := q.Submit(t.Context(), r)
+				assert.True(t, err == nil, "%v", err)
 			}
 		})
 	}
@@ -246,13 +233,12 @@ func TestThousandJobs(t *testing.T) {
 	assert.Must(t, err == nil && len(list) == 2*each, "got %d jobs and %v", len(list), err)
 	var want []string
 	for _, j := range list {
-		assert.Equal(t, j.State, Done, "got %+v", j)
+		assert.Equal(t, j.State, Done, "state of %+v", j)
 		want = append(want, j.Args[0])
 	}
 	assert.Same(t, lines(t, filepath.Join(dir, "ran")), want, "ran in another order")
-	if l := lines(t, filepath.Join(dir, "overlaps")); len(l) > 0 {
-		t.Errorf("%d times two ran at once", len(l))
-	}
+	l := lines(t, filepath.Join(dir, "overlaps"))
+	assert.True(t, len(l) == 0, "%d times two ran at once", len(l))
 }
 
 func TestCancel(t *testing.T) {
@@ -262,29 +248,22 @@ func TestCancel(t *testing.T) {
 	second := submit(t, q, request("x", "exit:2"))
 	third := submit(t, q, request("x", "exit:4"))
 
-	if err := q.Cancel(t.Context(), second.ID); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, q.Cancel(t.Context(), second.ID))
 	if j, err := q.Job(t.Context(), second.ID); err != nil || j.State != Cancelled || j.Reason == "" || !j.Started.IsZero() || j.Ended.IsZero() {
 		t.Errorf("got %+v and %v", j, err)
 	}
 	printed(t, q, first.ID, "up")
 	for range 2 { // the second has no effect
-		if err := q.Cancel(t.Context(), first.ID); err != nil {
-			t.Error(err)
-		}
+		assert.OK(t, q.Cancel(t.Context(), first.ID))
 	}
-	if j := wait(t, q, first.ID); j.State != Cancelled || j.Exit != 130 || j.Reason != "cancelled while it ran" {
-		t.Errorf("got %+v", j)
-	}
-	assert.Equal(t, outputOf(t, q, first.ID, false), "up\ndraining\n", "it did not drain")
-	if j := wait(t, q, third.ID); j.State != Done || j.Exit != 4 {
-		t.Errorf("got %+v", j)
-	}
+	j := wait(t, q, first.ID)
+	assert.True(t, j.State == Cancelled && j.Exit == 130 && j.Reason == "cancelled while it ran", "state of %+v", j)
+	assert.Equal(t, outputOf(t, q, first.ID, false), "up\ndraining\n", "output of a drain")
+	j = wait(t, q, third.ID)
+	assert.True(t, j.State == Done && j.Exit == 4, "state of %+v", j)
 	for _, id := range []int64{first.ID, second.ID, third.ID} {
-		if err := q.Cancel(t.Context(), id); !errors.Is(err, ErrEnded) || targettest.HintOf(err) == "" {
-			t.Errorf("got %v, want %v", err, ErrEnded)
-		}
+		err := q.Cancel(t.Context(), id)
+		assert.True(t, errors.Is(err, ErrEnded) && targettest.HintOf(err) != "", "got %v, want %v", err, ErrEnded)
 	}
 	if err := q.Cancel(t.Context(), 99); !errors.Is(err, ErrNoJob) || targettest.HintOf(err) == "" || err.Error() != "no job 99: it was not submitted, or is no longer kept" {
 		t.Errorf("got %v, want %v", err, ErrNoJob)
@@ -296,11 +275,9 @@ func TestCancelDeaf(t *testing.T) {
 	q := open(t, Options{CancelLimit: 50 * time.Millisecond})
 	j := submit(t, q, request("x", "deaf", "out:up", "until:never"))
 	printed(t, q, j.ID, "up")
-	if err := q.Cancel(t.Context(), j.ID); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, q.Cancel(t.Context(), j.ID))
 	if j := wait(t, q, j.ID); j.State != Cancelled || j.Exit != -1 || !strings.Contains(j.Reason, "did not end within 50 ms") {
-		t.Errorf("got %+v", j)
+		t.Errorf("state of %+v", j)
 	}
 }
 
@@ -316,14 +293,13 @@ func TestCancelAtRandomMoments(t *testing.T) {
 				for range i % 5 {
 					runtime.Gosched()
 				}
-				if err := q.Cancel(soon(t), j.ID); err != nil && !errors.Is(err, ErrEnded) {
-					t.Error(err)
-				}
+				err := q.Cancel(soon(t), j.ID)
+				assert.True(t, err == nil || errors.Is(err, ErrEnded), "%v", err)
 			})
 		}
 		work.Wait()
 		if j := wait(t, q, j.ID); j.State != Cancelled {
-			t.Errorf("got %+v", j)
+			t.Errorf("state of %+v", j)
 		}
 	}
 }
@@ -354,9 +330,8 @@ func TestFilters(t *testing.T) {
 		for _, j := range list {
 			got = append(got, j.ID)
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
-			t.Errorf("%+v: %v\n%s", tt.f, err, diff)
-		}
+		diff := cmp.Diff(tt.want, got)
+		assert.True(t, diff == "" && err == nil, "%+v: %v\n%s", tt.f, err, diff)
 	}
 }
 
@@ -376,9 +351,7 @@ func TestLimits(t *testing.T) {
 	if _, _, err := q.Submit(t.Context(), r); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "it has 3 jobs") || targettest.HintOf(err) == "" {
 		t.Errorf("got %v (%s), want %v", err, targettest.HintOf(err), ErrLimit)
 	}
-	if err := q.Cancel(t.Context(), last.ID); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, q.Cancel(t.Context(), last.ID))
 	last = submit(t, q, r) // there is room again
 	touch(t, gate)
 	wait(t, q, last.ID)
@@ -398,26 +371,20 @@ func TestKept(t *testing.T) {
 		for _, j := range list {
 			got = append(got, j.ID)
 		}
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%v\n%s", err, diff)
-		}
+		diff := cmp.Diff(want, got)
+		assert.True(t, diff == "" && err == nil, "%v\n%s", err, diff)
 		entries, _ := os.ReadDir(q.folder.path("output"))
-		assert.Equal(t, len(entries), len(want), "got %v, want the output of %v", entries, want)
+		assert.Equal(t, len(entries), len(want), "jobs with an output")
 	}
 	check(4, 5)
-	if err := q.Output(t.Context(), 3, true, io.Discard); !errors.Is(err, ErrNoJob) {
-		t.Errorf("got %v, want %v", err, ErrNoJob)
-	}
-	if err := q.Close(soon(t)); err != nil {
-		t.Error(err)
-	}
+	err := q.Output(t.Context(), 3, true, io.Discard)
+	assert.True(t, errors.Is(err, ErrNoJob), "got %v, want %v", err, ErrNoJob)
+	assert.OK(t, q.Close(soon(t)))
 	// What a killed server could not remove is removed, and numbers are not used again.
 	touch(t, filepath.Join(dir, "output", "3.log"))
 	q = open(t, Options{Dir: dir, KeepEnded: 1})
 	check(5)
-	if j := submit(t, q, request("x")); j.ID != 6 {
-		t.Errorf("got job %d, want 6", j.ID)
-	}
+	assert.Equal(t, submit(t, q, request("x")).ID, 6, "job")
 }
 
 // Close lets running jobs drain, kills those that do not end, and leaves queued
@@ -444,18 +411,15 @@ func TestClose(t *testing.T) {
 	var work sync.WaitGroup
 	for range 2 {
 		work.Go(func() {
-			if err := q.Close(soon(t)); err != nil {
-				t.Error(err)
-			}
+			err := q.Close(soon(t))
+			assert.True(t, err == nil, "%v", err)
 		})
 	}
 	work.Wait()
-	if j := <-ended; j.State != Interrupted || !strings.Contains(j.Reason, "killed") {
-		t.Errorf("got %+v", j)
-	}
-	if err := <-followed; !errors.Is(err, ErrClosed) {
-		t.Errorf("got %v for a follower of a queued job, want %v", err, ErrClosed)
-	}
+	j := <-ended
+	assert.True(t, j.State == Interrupted && strings.Contains(j.Reason, "killed"), "state of %+v", j)
+	err := <-followed
+	assert.True(t, errors.Is(err, ErrClosed), "got %v for a follower of a queued job, want %v", err, ErrClosed)
 	for name, err := range map[string]error{
 		"Submit": func() error { _, _, err := q.Submit(t.Context(), request("a")); return err }(),
 		"Jobs":   func() error { _, err := q.Jobs(t.Context(), Filter{}); return err }(),
@@ -469,13 +433,12 @@ func TestClose(t *testing.T) {
 
 	touch(t, gate)
 	q = open(t, Options{Dir: dir})
-	if j := wait(t, q, queued.ID); j.State != Done {
-		t.Errorf("got %+v", j)
-	}
+	j = wait(t, q, queued.ID)
+	assert.True(t, j.State == Done, "state of %+v", j)
 	if j := wait(t, q, drains.ID); j.State != Interrupted || j.Exit != 130 || j.Reason != "the server was stopped while it ran" {
-		t.Errorf("got %+v", j)
+		t.Errorf("state of %+v", j)
 	}
-	assert.Equal(t, outputOf(t, q, drains.ID, false), "up\ndraining\n", "it did not drain")
+	assert.Equal(t, outputOf(t, q, drains.ID, false), "up\ndraining\n", "output of a drain")
 }
 
 // A job that was cancelled before Close is not interrupted again: it would end
@@ -489,9 +452,8 @@ func TestCloseAfterCancel(t *testing.T) {
 	printed(t, q, j.ID, "draining")
 	assert.OK(t, q.Close(soon(t)))
 	q = open(t, Options{Dir: dir})
-	if j := wait(t, q, j.ID); j.State != Cancelled || j.Exit != 130 {
-		t.Errorf("got %+v", j)
-	}
+	j = wait(t, q, j.ID)
+	assert.True(t, j.State == Cancelled && j.Exit == 130, "state of %+v", j)
 }
 
 // Close without patience kills at once.
@@ -502,13 +464,10 @@ func TestCloseAtOnce(t *testing.T) {
 	printed(t, q, j.ID, "up")
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if err := q.Close(ctx); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, q.Close(ctx))
 	q = open(t, Options{Dir: dir})
-	if j := wait(t, q, j.ID); j.State != Interrupted || !strings.Contains(j.Reason, "had to end at once") {
-		t.Errorf("got %+v", j)
-	}
+	j = wait(t, q, j.ID)
+	assert.True(t, j.State == Interrupted && strings.Contains(j.Reason, "had to end at once"), "state of %+v", j)
 }
 
 // Frames gets what a job writes to its third file, before the job has ended.

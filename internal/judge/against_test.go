@@ -41,9 +41,8 @@ func TestAgainst(t *testing.T) {
 		}
 		return out
 	}
-	if _, err := Verify(release, VerifyOptions{Against: &Baseline{Name: "them", Rows: newest}}); !errors.Is(err, ErrNoBaseline) {
-		t.Errorf("what was measured before the baseline alone is judged: %v", err)
-	}
+	_, err := Verify(release, VerifyOptions{Against: &Baseline{Name: "them", Rows: newest}})
+	assert.True(t, errors.Is(err, ErrNoBaseline), "what was measured before the baseline alone is judged: %v", err)
 	for _, tt := range []struct {
 		name           string
 		rows, baseline []store.Row
@@ -65,9 +64,8 @@ func TestAgainst(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			v, err := Verify(tt.rows, VerifyOptions{SameSystem: tt.same, Against: &Baseline{Name: "them", Rows: tt.baseline}})
 			assert.OK(t, err)
-			if len(v.Groups) != 1 || v.Verdict != tt.verdict {
-				t.Errorf("got %d groups and %q, want 1 and %q", len(v.Groups), v.Verdict, tt.verdict)
-			}
+			assert.True(t, len(v.Groups) == 1 && v.Verdict == tt.verdict,
+				"got %d groups and %q, want 1 and %q", len(v.Groups), v.Verdict, tt.verdict)
 			var b bytes.Buffer
 			assert.OK(t, v.Text(&b, layout.Style{}))
 			if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, strings.Join(strings.Fields(tt.says), " ")) || !strings.HasPrefix(text, "verify against them ") {
@@ -78,8 +76,7 @@ func TestAgainst(t *testing.T) {
 		})
 	}
 	for name, rows := range map[string][]store.Row{"only the baseline": release, "another workload": other, "another system": port} {
-		if v, err := Verify(rows, VerifyOptions{Against: &Baseline{Name: "them", Rows: release}}); !errors.Is(err, ErrNoBaseline) {
-			t.Errorf("%s: got %+v, %v", name, v, err)
-		}
+		v, err := Verify(rows, VerifyOptions{Against: &Baseline{Name: "them", Rows: release}})
+		assert.True(t, errors.Is(err, ErrNoBaseline), "%s: got %+v, %v", name, v, err)
 	}
 }

@@ -34,15 +34,13 @@ func TestTwoGroupsOfEqualRuns(t *testing.T) {
 	v, err := Verify(both, VerifyOptions{})
 	assert.OK(t, err)
 	assert.True(t, v.Verdict == NotWorse, "verify: got %s, %+v", v.Verdict, v.Groups[0].Rows)
-	c, err := Compare(base, candidate, CompareOptions{})
-	assert.OK(t, err)
+	c := assert.Value(Compare(base, candidate, CompareOptions{}))(t)
 	assert.True(t, c.Verdict == "same", "compare: got %s, %s", c.Verdict, c.Pairs[0].Reason)
 
 	// Where less would matter, it still cannot tell.
 	fine := Effects{All: 0.01}
-	if v, err = Verify(both, VerifyOptions{Effects: fine}); err != nil || v.Verdict != CannotTell {
-		t.Errorf("verify: got %s, %v", v.Verdict, err)
-	}
+	v, err = Verify(both, VerifyOptions{Effects: fine})
+	assert.True(t, err == nil && v.Verdict == CannotTell, "verify: got %s, %v", v.Verdict, err)
 	c, err = Compare(base, candidate, CompareOptions{Effects: fine})
 	assert.OK(t, err)
 	const why = "equal runs that were made at another time may differ by 5%; compare --run alternates between both sides"
@@ -75,8 +73,7 @@ func TestEarlierGroupsThatDiffer(t *testing.T) {
 	for i := range earlier { // a gate has them as levels
 		earlier[i].At = earlier[i].At.Add(-time.Hour)
 	}
-	v, err := Verify(append(append(earlier[:30:30], base...), candidate...), VerifyOptions{})
-	assert.OK(t, err)
+	v := assert.Value(Verify(append(append(earlier[:30:30], base...), candidate...), VerifyOptions{}))(t)
 	assert.True(t, v.Verdict != Worse, "verify: got %s", v.Verdict)
 }
 
@@ -136,8 +133,7 @@ func TestDefaultEffects(t *testing.T) {
 func TestHowMuchWorseIsTheEndOfTheInterval(t *testing.T) {
 	base := lowered(group("a", 0, 30, 35, 40, 45, 50, 55), 0.5)
 	candidate := lowered(group("b", time.Hour, 31, 36, 41, 46, 51, 56), 0.5)
-	v, err := Verify(append(base, candidate...), VerifyOptions{})
-	assert.OK(t, err)
+	v := assert.Value(Verify(append(base, candidate...), VerifyOptions{}))(t)
 	r := v.Groups[0].Rows[1]
 	assert.True(t, r.Widened && r.Gate == CannotTell && strings.HasPrefix(r.Reason, "too noisy: it may be "+percent(*r.Difference.Hi)+" worse; "), "got %q, and the interval ends at %s", r.Reason, percent(*r.Difference.Hi))
 }

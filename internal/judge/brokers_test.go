@@ -78,7 +78,7 @@ func TestBrokersThatDoNotDescribe(t *testing.T) {
 				if f.Severe {
 					text = "!" + text
 				}
-				assert.Equal(t, f.About, "servers", "got a finding about: %s", f.Text)
+				assert.Equal(t, f.About, "servers", "subject of %s", f.Text)
 				got = append(got, text)
 			}
 			slices.Sort(got)

@@ -27,7 +27,7 @@ func TestCompareCeilings(t *testing.T) {
 		}
 		return c
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name            string
 		base, candidate []Ceiling
 		want            stats.Verdict
@@ -45,8 +45,7 @@ func TestCompareCeilings(t *testing.T) {
 		{"the generator limits what is better", ceilings(0.02, six...), unknown(ceilings(0, 1500, 1504, 1508, 1512, 1516, 1520)), stats.Better, ""},
 		{"no rate holds any more", ceilings(0.02, 900, 905, 910), []Ceiling{{0, 1}, {0, 1}, {0, 1}}, stats.Worse, ""},
 		{"one side is empty", ceilings(0.02, 900, 905, 910), nil, stats.Unknown, "not measured on both sides"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			j := CompareCeilings(tt.base, tt.candidate, DefaultEffect, 0, stats.Defaults)
 			assert.True(t, j.Verdict == tt.want && strings.Contains(j.Why, tt.why), "got %s, %q, want %s", j.Verdict, j.Why, tt.want)
@@ -63,14 +62,13 @@ func TestCompareCeilings(t *testing.T) {
 func TestCompareCeilingsErrorRate(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	const trials = 2000
-	noises := map[string]func(*rand.Rand) float64{
+	for name, noise := range map[string]func(*rand.Rand) float64{
 		"none":   func(*rand.Rand) float64 { return 0 },
 		"2 %":    func(r *rand.Rand) float64 { return 0.02 * r.NormFloat64() },
 		"10 %":   func(r *rand.Rand) float64 { return 0.1 * r.NormFloat64() },
 		"Cauchy": func(r *rand.Rand) float64 { return 0.02 * r.NormFloat64() / math.Abs(r.NormFloat64()) },
 		"steps":  func(r *rand.Rand) float64 { return 0.02 * float64(r.IntN(2)) },
-	}
-	for name, noise := range noises {
+	} {
 		for _, n := range []int{3, 4, 6} {
 			rnd := rand.New(rand.NewPCG(uint64(n), 1))
 			side := func(factor float64) (out []Ceiling) {
@@ -92,12 +90,10 @@ func TestCompareCeilingsErrorRate(t *testing.T) {
 				}
 			}
 			t.Logf("%s, %d searches: called different in %.1f %%, 20 %% more found in %.1f %%", name, n, 100*float64(different)/trials, 100*float64(found)/trials)
-			if different*20 > trials {
-				t.Errorf("%s, %d searches: equal sides are called different in %d of %d", name, n, different, trials)
-			}
-			if name == "none" && found*10 < 9*trials {
-				t.Errorf("%s, %d searches: 20 %% more is found in %d of %d", name, n, found, trials)
-			}
+			assert.True(t, different*20 <= trials,
+				"%s, %d searches: equal sides are called different in %d of %d", name, n, different, trials)
+			assert.True(t, name != "none" || found*10 >= 9*trials,
+				"%s, %d searches: 20 %% more is found in %d of %d", name, n, found, trials)
 		}
 	}
 }

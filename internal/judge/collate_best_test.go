@@ -65,9 +65,8 @@ func TestCollateAhead(t *testing.T) {
 		if slices.Sort(got); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
-		if noted := strings.Contains(strings.Join(c.Notes, "\n"), "^ ahead, unproven: "); noted != (tt.want != nil) {
-			t.Errorf("%s: the notes are %q", tt.name, c.Notes)
-		}
+		assert.True(t, strings.Contains(strings.Join(c.Notes, "\n"), "^ ahead, unproven: ") == (tt.want != nil),
+			"%s: the notes are %q", tt.name, c.Notes)
 	}
 }
 
@@ -75,9 +74,8 @@ func TestCollateAhead(t *testing.T) {
 func TestCollateAheadOfRates(t *testing.T) {
 	rows := append(runs(1, "a", 1, 50e3, 0.012, 0.01, fields{"rate": "50k/s"}), runs(2, "b", 1, 75e3, 0.006, 0.01, fields{"rate": "75k/s"})...)
 	l := collated(t, rows, "rate").Groups[0].Rows[1]
-	if l.Text != "75k/s" || l.Cells["throughput"].Ahead || !l.Cells["response_p99"].Ahead {
-		t.Errorf("%s: throughput %+v, p99 %+v", l.Text, l.Cells["throughput"], l.Cells["response_p99"])
-	}
+	assert.True(t, l.Text == "75k/s" && !l.Cells["throughput"].Ahead && l.Cells["response_p99"].Ahead,
+		"%s: throughput %+v, p99 %+v", l.Text, l.Cells["throughput"], l.Cells["response_p99"])
 }
 
 // Computed rates are shown rounded, but not if they would then look equal.
@@ -126,11 +124,9 @@ func TestCollateAheadForms(t *testing.T) {
 	}
 	all, err := csv.NewReader(strings.NewReader(write(func(b *bytes.Buffer) error { return c.CSV(b) }))).ReadAll()
 	assert.OK(t, err)
-	if i := slices.Index(all[0], "ahead"); i != len(all[0])-1 || all[1][i] != "" || all[2][i] != "throughput" {
-		t.Errorf("as CSV: %q", all)
-	}
-	text, err := json.Marshal(c)
-	assert.OK(t, err)
+	i := slices.Index(all[0], "ahead")
+	assert.True(t, i == len(all[0])-1 && all[1][i] == "" && all[2][i] == "throughput", "as CSV: %q", all)
+	text := assert.Value(json.Marshal(c))(t)
 	var got struct {
 		Groups []struct {
 			Rows []struct {
@@ -139,7 +135,6 @@ func TestCollateAheadForms(t *testing.T) {
 		}
 	}
 	assert.OK(t, json.Unmarshal(text, &got))
-	if m := got.Groups[0].Rows[1].Measured["throughput"]; m.Ahead == nil || !*m.Ahead || m.Best == nil || *m.Best {
-		t.Errorf("as JSON: %s", text)
-	}
+	m := got.Groups[0].Rows[1].Measured["throughput"]
+	assert.True(t, m.Ahead != nil && *m.Ahead && m.Best != nil && !*m.Best, "as JSON: %s", text)
 }

@@ -57,8 +57,7 @@ func withClients(rows []store.Row, clients func(concurrency float64) float64) (o
 
 func collated(t *testing.T, rows []store.Row, words ...string) *Collation {
 	t.Helper()
-	c, err := tryCollate(rows, words...)
-	assert.OK(t, err, "collate %s", strings.Join(words, " "))
+	c := assert.Value(tryCollate(rows, words...))(t, "collate %s", strings.Join(words, " "))
 	return c
 }
 
@@ -167,11 +166,7 @@ func TestCollate(t *testing.T) {
 			[]string{"concurrency", "concurrency=20"},
 			"20: 958l1oly, 1: bcl41bfu | 20: v5yruht0, 1: xmlob0sh",
 		},
-		{
-			"another filter holds for all rows", plain,
-			[]string{"concurrency", tracing + "=true"},
-			"1: bcl41bfu, 20: 958l1oly",
-		},
+		{"another filter holds for all rows", plain, []string{"concurrency", tracing + "=true"}, "1: bcl41bfu, 20: 958l1oly"},
 		{
 			"repetitions are one row, the newest first", repeated,
 			[]string{tracing, "concurrency=1"},
@@ -192,20 +187,14 @@ func TestCollate(t *testing.T) {
 			[]string{tracing, "--sort=-throughput"},
 			"true: 958l1oly, false: v5yruht0 | false: xmlob0sh, true: bcl41bfu",
 		},
-		{
-			"one group", plain,
-			[]string{tracing, "-n=1"},
-			"false: v5yruht0, true: 958l1oly",
-		},
+		{"one group", plain, []string{tracing, "-n=1"}, "false: v5yruht0, true: 958l1oly"},
 		{
 			"young enough to start from", plain,
 			[]string{tracing, "-n=" + (24*time.Hour - 3*time.Minute).String()},
 			"true: 958l1oly, false: v5yruht0",
 		},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, shape(collated(t, tt.rows, tt.words...)), tt.want)
-		})
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, shape(collated(t, tt.rows, tt.words...)), tt.want) })
 	}
 }
 
@@ -252,12 +241,10 @@ func TestCollateFollows(t *testing.T) {
 	one := derived(row("one", at(0), fields{"spans": 1.0, "flag.n": "1"}), 20)
 	ten := derived(row("ten", at(1), fields{"spans": 1.0, "flag.n": "10"}), 110)
 	c := collated(t, []store.Row{one, ten}, "n")
-	if got := shape(c); got != "1: one, 10: ten" {
-		t.Fatalf("got %s, want one group: the events of a batch follow", got)
-	}
-	if len(c.Groups[0].Follows) != 1 || c.Groups[0].Follows[0].Name != "zz-batch-events" {
-		t.Errorf("what follows is %+v", c.Groups[0].Follows)
-	}
+	got := shape(c)
+	assert.Must(t, got == "1: one, 10: ten", "got %s, want one group: the events of a batch follow", got)
+	assert.True(t, len(c.Groups[0].Follows) == 1 && c.Groups[0].Follows[0].Name == "zz-batch-events",
+		"what follows is %+v", c.Groups[0].Follows)
 	// One value of VAR has two of them: the setting follows from something
 	// else.
 	other := derived(row("other", at(2), fields{"spans": 1.0, "flag.n": "1"}), 40)
@@ -288,12 +275,10 @@ func TestCollateRevisions(t *testing.T) {
 		{"revisions of one branch, the newest first", []string{"revision", "branch=pr"}, "cc: pr-new, dd: pr-old"},
 		{"revisions stay on their branches", []string{"revision", "--sort=revision_date"}, "cc: pr-new, dd: pr-old | bb: main-new, aa: main-old"},
 	} {
-		c := collated(t, rows, tt.words...)
-		assert.Equal(t, shape(c), tt.want, "%s", tt.name)
+		assert.Equal(t, shape(collated(t, rows, tt.words...)), tt.want, "%s", tt.name)
 	}
-	if c := collated(t, rows, "branch"); c.Groups[0].Rows[0].Older != 1 {
-		t.Errorf("%d reports of older revisions, want 1", c.Groups[0].Rows[0].Older)
-	}
+	c := collated(t, rows, "branch")
+	assert.True(t, c.Groups[0].Rows[0].Older == 1, "%d reports of older revisions, want 1", c.Groups[0].Rows[0].Older)
 }
 
 // TestCollateBest: a row is marked as the best only if enough repetitions
@@ -331,16 +316,14 @@ func TestCollateBest(t *testing.T) {
 	for bounds, want := range map[int][]string{0: {"2 response_p99"}, 1: {"2 response_p99"}, 4: nil, 8: nil} {
 		sides := append(runs(1, "a", 10, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", 10, 50e3, 0.006, 0.02, fields{"flag.x": "2"})...)
 		bounded(sides[10 : 10+bounds])
-		if got := best(sides); !slices.Equal(got, want) {
-			t.Errorf("%d bounds of 10: got %v, want %v", bounds, got, want)
-		}
+		got := best(sides)
+		assert.True(t, slices.Equal(got, want), "%d bounds of 10: got %v, want %v", bounds, got, want)
 	}
 	// Noisy runs may be the best unless their generators may have decided that.
 	for lower, want := range map[float64][]string{0.010: {"2 response_p99"}, 0.004: nil} {
 		sides := append(runs(1, "a", 10, 50e3, 0.012, 0.02, fields{"flag.x": "1", "response_lower_p99": lower, "trust_level": "noisy"}), runs(2, "b", 10, 50e3, 0.006, 0.02, fields{"flag.x": "2"})...)
-		if got := best(sides); !slices.Equal(got, want) {
-			t.Errorf("lower values of %v: got %v, want %v", lower, got, want)
-		}
+		got := best(sides)
+		assert.True(t, slices.Equal(got, want), "lower values of %v: got %v, want %v", lower, got, want)
 		if l := collated(t, sides, "x").Groups[0].Rows[0]; l.Noisy != 10 || l.Untrusted != 0 || !strings.HasSuffix(l.id(), " ~10") {
 			t.Errorf("%d noisy, %d untrusted, shown as %q", l.Noisy, l.Untrusted, l.id())
 		}
@@ -350,9 +333,8 @@ func TestCollateBest(t *testing.T) {
 	for i := range 6 {
 		untrust(&rows[10+i])
 	}
-	if got := best(rows); got != nil {
-		t.Errorf("with six of ten not trustworthy: got %v", got)
-	}
+	got := best(rows)
+	assert.True(t, got == nil, "with six of ten not trustworthy: got %v", got)
 	c := collated(t, rows, "x")
 	if l := c.Groups[0].Rows[1]; l.Untrusted != 6 || len(l.Reports) != 10 || l.Cells["throughput"].N != 10 {
 		t.Errorf("%d untrusted of %d reports, %d values", l.Untrusted, len(l.Reports), l.Cells["throughput"].N)
@@ -384,20 +366,18 @@ func TestCollateChance(t *testing.T) {
 			}
 		}
 	}
-	if most := trials / 20; wrong > most {
-		t.Errorf("%d of %d groups of equals have a best row, want at most %d", wrong, trials, most)
-	}
+	most := trials / 20
+	assert.True(t, wrong <= most, "%d of %d groups of equals have a best row, want at most %d", wrong, trials, most)
 }
 
 func TestCollateFaults(t *testing.T) {
 	rows := heyAPMReports(tracing, true)
 	cut := row("cut", start, fields{"flag.only": "1", "partial": true})
 	for _, tt := range []struct {
-		name  string
-		rows  []store.Row
-		words []string
-		says  string
-		hint  string
+		name       string
+		rows       []store.Row
+		words      []string
+		says, hint string
 	}{
 		{"VAR left out", rows, []string{"branch=master"}, "not the name of a field", "filters follow"},
 		{"VAR empty", rows, []string{""}, "not the name of a field", ""},
@@ -422,9 +402,8 @@ func TestCollateFaults(t *testing.T) {
 			t.Errorf("%s: %v has no hint", tt.name, err)
 			continue
 		}
-		if !strings.Contains(err.Error(), tt.says) || !strings.Contains(e.Hint, tt.hint) {
-			t.Errorf("%s: got %q with %q, want %q with %q", tt.name, err, e.Hint, tt.says, tt.hint)
-		}
+		assert.True(t, strings.Contains(err.Error(), tt.says) && strings.Contains(e.Hint, tt.hint),
+			"%s: got %q with %q, want %q with %q", tt.name, err, e.Hint, tt.says, tt.hint)
 	}
 }
 
@@ -452,16 +431,13 @@ func TestCollateNotes(t *testing.T) {
 		{"more groups", many, []string{"x"}, "5 more groups: -n shows more"},
 	} {
 		c := collated(t, tt.rows, tt.words...)
-		if !slices.ContainsFunc(c.Notes, func(n string) bool { return strings.Contains(n, tt.says) }) {
-			t.Errorf("%s: the notes are %q, want %q", tt.name, c.Notes, tt.says)
-		}
+		assert.True(t, slices.ContainsFunc(c.Notes, func(n string) bool { return strings.Contains(n, tt.says) }),
+			"%s: the notes are %q, want %q", tt.name, c.Notes, tt.says)
 	}
-	if c := collated(t, lone, tracing, "--all"); c.Alone != 0 || len(c.Groups) != 3 {
-		t.Errorf("with --all %d groups and %d left out", len(c.Groups), c.Alone)
-	}
-	if c := collated(t, many, "x", "-n=30"); c.More != 0 || len(c.Groups) != 25 {
-		t.Errorf("with -n 30 %d groups and %d more", len(c.Groups), c.More)
-	}
+	c := collated(t, lone, tracing, "--all")
+	assert.True(t, c.Alone == 0 && len(c.Groups) == 3, "with --all %d groups and %d left out", len(c.Groups), c.Alone)
+	c = collated(t, many, "x", "-n=30")
+	assert.True(t, c.More == 0 && len(c.Groups) == 25, "with -n 30 %d groups and %d more", len(c.Groups), c.More)
 }
 
 func BenchmarkCollate(b *testing.B) {
@@ -473,8 +449,6 @@ func BenchmarkCollate(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Collate(rows, CollateOptions{Var: "x", Now: start}); err != nil {
-			b.Fatal(err)
-		}
+		assert.Value(Collate(rows, CollateOptions{Var: "x", Now: start}))(b)
 	}
 }

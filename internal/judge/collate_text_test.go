@@ -28,9 +28,8 @@ func TestCollateFitsItsTerminal(t *testing.T) {
 		var heads []string
 		for line := range strings.Lines(text) {
 			line = strings.TrimRight(line, "\n")
-			if n := layout.Width(line); columns > 0 && n > columns {
-				t.Errorf("%d of %d columns: %s", n, columns, line)
-			}
+			n := layout.Width(line)
+			assert.True(t, columns <= 0 || n <= columns, "%d of %d columns: %s", n, columns, line)
 			if strings.Contains(line, variable[:10]) {
 				heads = append(heads, line)
 			}
@@ -100,14 +99,11 @@ func plainText(s string) string {
 // the table.
 func TestCollateFlags(t *testing.T) {
 	var b bytes.Buffer
-	if err := collated(t, heyAPMReports(tracing, true), "branch", "branch=trace-apm-server", "concurrency=1", "-n=1").Text(&b, layout.Style{}, 0); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, collated(t, heyAPMReports(tracing, true),
+		"branch", "branch=trace-apm-server", "concurrency=1", "-n=1").Text(&b, layout.Style{}, 0))
 	lines := strings.Split(b.String(), "\n")
 	for i, want := range []string{"for 30s ", "report id ", "bcl41bfu ", "master01 "} {
-		if !strings.HasPrefix(lines[i], want) {
-			t.Fatalf("line %d is %q, want it to begin with %q", i+1, lines[i], want)
-		}
+		assert.Must(t, strings.HasPrefix(lines[i], want), "line %d is %q, want it to begin with %q", i+1, lines[i], want)
 	}
 	if !strings.HasSuffix(lines[1], "branch            revision      flags") || !strings.HasSuffix(lines[2], "trace-apm-server  c961d664fbe5  "+tracing+"=true") || !strings.HasSuffix(lines[3], "master            d7722eb8de3e") {
 		t.Errorf("the last columns:\n%s", b.String())
@@ -145,9 +141,8 @@ func TestCollateNothingToCompare(t *testing.T) {
 	} {
 		var b bytes.Buffer
 		assert.OK(t, write(collated(t, rows, "acks"), &b))
-		if text := strings.Join(strings.Fields(b.String()), " "); !strings.HasSuffix(text, want) || strings.Count(b.String(), "\n") > 4 {
-			t.Errorf("%s: got\n%s\nwant only: %s", form, b.String(), want)
-		}
+		assert.True(t, strings.HasSuffix(strings.Join(strings.Fields(b.String()), " "), want) && strings.Count(b.String(), "\n") <= 4,
+			"%s: got\n%s\nwant only: %s", form, b.String(), want)
 	}
 }
 
@@ -193,24 +188,16 @@ func TestCollateMarkdown(t *testing.T) {
 	const want = "### collate x\n\nfor `30s`\n\n" + `| report id | started | runs | rate | acks | throughput | response p50 | p99 | p99.9 | max rss | cpu | effic | x |
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 | a7 | 2026-10-01 02:07 | 8 | 50k/s | all | 50 k/s `
-	if text := b.String(); !strings.HasPrefix(text, want) {
-		t.Errorf("got\n%s\nwant it to begin with\n%s", text, want)
-	}
-	for _, part := range []string{` | **a\|b** |` + "\n", " | **60 k/s\\* ±", "- \\* better than every other row of its group", "- left out: cut0: "} {
-		if !strings.Contains(b.String(), part) {
-			t.Errorf("no %q in\n%s", part, b.String())
-		}
-	}
+	text := b.String()
+	assert.True(t, strings.HasPrefix(text, want), "got\n%s\nwant it to begin with\n%s", text, want)
+	assert.Has(t, b.String(), ` | **a\|b** |`+"\n", " | **60 k/s\\* ±", "- \\* better than every other row of its group", "- left out: cut0: ")
 }
 
 func TestCollateCSV(t *testing.T) {
 	var b bytes.Buffer
 	assert.OK(t, collated(t, heyAPMReports(tracing, true), "branch", "branch=trace-apm-server").CSV(&b))
-	all, err := csv.NewReader(&b).ReadAll()
-	assert.OK(t, err)
-	if len(all) != 9 { // a head, four groups of two
-		t.Fatalf("%d lines, want 9", len(all))
-	}
+	all := assert.Value(csv.NewReader(&b).ReadAll())(t)
+	assert.Must(t, len(all) == 9, "%d lines, want 9", len(all)) // a head, four groups of two
 	at := func(line int, name string) string {
 		i := slices.Index(all[0], name)
 		if i < 0 {
@@ -224,8 +211,8 @@ func TestCollateCSV(t *testing.T) {
 	} {
 		assert.Equal(t, at(1, name), want, "%s", name)
 	}
-	assert.Equal(t, spreadsheetSafe("=cmd()"), "'=cmd()", "a formula is written as")
-	assert.Equal(t, spreadsheetSafe("-1.5"), "-1.5", "a number is written as")
+	assert.Equal(t, spreadsheetSafe("=cmd()"), "'=cmd()", "a formula")
+	assert.Equal(t, spreadsheetSafe("-1.5"), "-1.5", "a number")
 }
 
 // Every format marks lower bounds.
@@ -233,8 +220,7 @@ func TestCollateCSVOfLowerBounds(t *testing.T) {
 	var b bytes.Buffer
 	rows := append(bounded(runs(1, "a", 3, 50e3, 0.012, 0.02, fields{"flag.x": "1"})), runs(2, "b", 3, 60e3, 0.012, 0.02, fields{"flag.x": "2"})...)
 	assert.OK(t, collated(t, rows, "x").CSV(&b))
-	all, err := csv.NewReader(&b).ReadAll()
-	assert.OK(t, err)
+	all := assert.Value(csv.NewReader(&b).ReadAll())(t)
 	last := len(all[0]) - 3 // after it come the number of noisy runs, and what is ahead
 	if all[0][last] != "at_least" || all[1][last] != "response_p99" || all[2][last] != "" {
 		t.Errorf("got %q, %q, %q", all[0][last], all[1][last], all[2][last])
@@ -243,12 +229,10 @@ func TestCollateCSVOfLowerBounds(t *testing.T) {
 
 func TestCollateJSON(t *testing.T) {
 	c := collated(t, append(runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", 8, 60e3, 0.012, 0.02, fields{"flag.x": "2"})...), "x")
-	text, err := json.Marshal(c)
-	assert.OK(t, err)
+	text := assert.Value(json.Marshal(c))(t)
 	var got struct {
-		Schema   string
-		Variable string
-		Groups   []struct {
+		Schema, Variable string
+		Groups           []struct {
 			Equal []struct{ Name, Value string }
 			Rows  []struct {
 				Value    any
@@ -278,10 +262,9 @@ func TestCollateJSONValues(t *testing.T) {
 	rate := store.TypedValue("rate", "150.000000037/s")
 	rate.Independent = true
 	for _, tt := range []struct {
-		field string
-		value any
-		want  string
-		text  string
+		field      string
+		value      any
+		want, text string
 	}{
 		{"rate", rate, "150.000000037", "150/s"},
 		{"branch", "main", `"main"`, "main"},
@@ -289,9 +272,8 @@ func TestCollateJSONValues(t *testing.T) {
 	} {
 		l := collated(t, runs(1, "a", 1, 50e3, 0.012, 0.02, fields{tt.field: tt.value}), tt.field, "--all").Groups[0].Rows[0]
 		got, err := json.Marshal(l.Value)
-		if err != nil || string(got) != tt.want || l.Text != tt.text {
-			t.Errorf("%s is %s (%v) in JSON and %s in text, want %s and %s", tt.field, got, err, l.Text, tt.want, tt.text)
-		}
+		assert.True(t, err == nil && string(got) == tt.want && l.Text == tt.text,
+			"%s is %s (%v) in JSON and %s in text, want %s and %s", tt.field, got, err, l.Text, tt.want, tt.text)
 	}
 }
 
@@ -310,27 +292,24 @@ func TestCollateFields(t *testing.T) {
 			}
 		}
 		var err error
-		if o.Filters, err = store.ParseFilters(filters, start); err != nil {
-			t.Fatal(err)
-		}
+		o.Filters, err = store.ParseFilters(filters, start)
+		assert.OK(t, err)
 		d := store.NewRowDecoder(CollateFields(o))
 		first := CollateFilters(o) // which a store may apply before Collate
 		var few []store.Row
 		for i := range rows {
-			b, err := rows[i].MarshalBinary()
-			assert.OK(t, err)
-			r, err := d.Row(b)
-			assert.OK(t, err)
+			b := assert.Value(rows[i].MarshalBinary())(t)
+			r := assert.Value(d.Row(b))(t)
 			if first.Match(&r) {
 				few = append(few, r)
 			}
 		}
-		assert.True(t, len(first) <= 0 || len(few) != len(rows), "%v: the store could apply no filter", words)
+		assert.True(t, len(first) == 0 || len(few) != len(rows), "%v: the store could apply no filter", words)
 		text := func(rows []store.Row) string {
 			var b bytes.Buffer
 			assert.OK(t, collated(t, rows, words...).Text(&b, layout.Style{}, 0))
 			return b.String()
 		}
-		assert.Same(t, text(few), text(rows), "%v (-all fields +requested fields)", words)
+		assert.Same(t, text(few), text(rows), "%v, of all fields and of requested ones", words)
 	}
 }

@@ -48,8 +48,7 @@ func TestCompare(t *testing.T) {
 		base, candidate []store.Row
 		o               CompareOptions
 		want            []string
-		verdict         string
-		err             string
+		verdict, err    string
 	}{
 		{
 			name: "better", base: runs(1, "a", 8, level, p99, 0.01), candidate: runs(2, "b", 8, level*1.1, p99*0.9, 0.01),
@@ -285,9 +284,8 @@ func TestAttachmentsDiffer(t *testing.T) {
 	got := between(runs(1, "a", 6, 1, 1, 0.01, one), runs(2, "b", 6, 1, 1, 0.01, other))
 	want := []Finding{{true, "servers", "the attached server.properties differs (report show --json has both)"}}
 	assert.Same(t, got, want)
-	if got := between(runs(1, "a", 6, 1, 1, 0.01, one), runs(2, "b", 6, 1, 1, 0.01, one)); len(got) != 0 {
-		t.Errorf("got %+v for equal files", got)
-	}
+	got = between(runs(1, "a", 6, 1, 1, 0.01, one), runs(2, "b", 6, 1, 1, 0.01, one))
+	assert.True(t, len(got) == 0, "got %+v for equal files", got)
 }
 
 // Attached files are compared by the hashes of their original bytes, if those are all
@@ -344,9 +342,7 @@ func TestComparisonText(t *testing.T) {
 	golden(t, "compare.txt", c.Text)
 	var b bytes.Buffer
 	assert.OK(t, c.Text(&b, layout.Style{Color: true}))
-	if !strings.Contains(b.String(), layout.Red+"worse") {
-		t.Errorf("the verdict worse is not red:\n%s", b.String())
-	}
+	assert.True(t, strings.Contains(b.String(), layout.Red+"worse"), "the verdict worse is not red:\n%s", b.String())
 }
 
 // Only the primary rows decide the verdict of a comparison, so that equal runs
@@ -360,8 +356,7 @@ func TestOnlyPrimaryRowsDecide(t *testing.T) {
 			}
 		}
 	}
-	c, err := Compare(base, candidate, CompareOptions{})
-	assert.OK(t, err)
+	c := assert.Value(Compare(base, candidate, CompareOptions{}))(t)
 	for _, r := range c.Pairs[0].Rows {
 		assert.True(t, r.Field != "max_rss" || r.Verdict == stats.Worse && !r.Primary, "memory: %v, primary %v", r.Verdict, r.Primary)
 	}
@@ -385,8 +380,7 @@ func checkPage(t *testing.T, text func(io.Writer, layout.Style) error) {
 // checkJSON checks that a document is JSON, and has no null in place of a list.
 func checkJSON(t *testing.T, v any) {
 	t.Helper()
-	b, err := json.Marshal(v)
-	assert.OK(t, err)
+	b := assert.Value(json.Marshal(v))(t)
 	for _, list := range []string{"reports", "left_out", "findings", "differs", "workload", "rows", "distribution", "unpaired", "pairs", "revisions", "steps", "groups"} {
 		assert.True(t, !bytes.Contains(b, []byte(`"`+list+`":null`)), "%s is null", list)
 	}
@@ -416,16 +410,14 @@ func TestReplacedRuns(t *testing.T) {
 		want               string
 	}{{8, 0, 2, "worse"}, {8, 0, 3, "cannot tell"}, {8, 3, 1, "worse"}, {8, 4, 1, "cannot tell"}, {8, 4, 4, "worse"}, {40, 4, 0, "worse"}} {
 		base, candidate := side(1, "a", tt.n, tt.base, 0.012), side(2, "b", 8, tt.candidate, 0.024)
-		c, err := Compare(base, candidate, CompareOptions{})
-		assert.OK(t, err)
+		c := assert.Value(Compare(base, candidate, CompareOptions{}))(t)
 		if c.Verdict != tt.want {
 			t.Errorf("%d and %d replaced: got %q (%s), want %q", tt.base, tt.candidate, c.Verdict, c.Pairs[0].Reason, tt.want)
 		}
 		if tt.want == "cannot tell" {
 			for _, r := range c.Pairs[0].Rows {
-				if r.Verdict != stats.Unknown || !strings.Contains(r.Why, "were replaced") {
-					t.Errorf("%s: got %q (%s)", r.Title, r.Verdict, r.Why)
-				}
+				assert.True(t, r.Verdict == stats.Unknown && strings.Contains(r.Why, "were replaced"),
+					"%s: got %q (%s)", r.Title, r.Verdict, r.Why)
 			}
 		}
 		checkPage(t, c.Text)
@@ -442,14 +434,12 @@ func TestOneDifference(t *testing.T) {
 		}
 		return rows
 	}
-	c, err := Compare(two(1, "a", 0, 1, 2), two(2, "b", 0, 1, 2, 3), CompareOptions{})
-	assert.OK(t, err)
+	c := assert.Value(Compare(two(1, "a", 0, 1, 2), two(2, "b", 0, 1, 2, 3), CompareOptions{}))(t)
 	r := c.Pairs[0].Rows[0]
 	for _, d := range c.Pairs[0].Distribution {
 		if d.Time == "response" && d.At == "p99" {
-			if got, want := r.Difference.Center, *d.Candidate / *d.Base - 1; math.Abs(got-want) > 1e-12 {
-				t.Errorf("the row says %v, and the distribution %v", got, want)
-			}
+			got, want := r.Difference.Center, *d.Candidate / *d.Base - 1
+			assert.True(t, math.Abs(got-want) <= 1e-12, "the row says %v, and the distribution %v", got, want)
 			if *d.Base != *r.Base.Median || *d.Candidate != *r.Candidate.Median {
 				t.Errorf("the row has %v and %v, and the distribution %v and %v", *r.Base.Median, *r.Candidate.Median, *d.Base, *d.Candidate)
 			}
@@ -459,9 +449,8 @@ func TestOneDifference(t *testing.T) {
 	assert.OK(t, c.Text(&b, layout.Style{}))
 	difference, interval := r.change()
 	for _, want := range []string{difference, interval} {
-		if n := strings.Count(strings.Join(strings.Fields(b.String()), " "), want); n < 2 {
-			t.Errorf("%q is there %d times:\n%s", want, n, b.String())
-		}
+		n := strings.Count(strings.Join(strings.Fields(b.String()), " "), want)
+		assert.True(t, n >= 2, "%q is there %d times:\n%s", want, n, b.String())
 	}
 }
 
@@ -479,9 +468,8 @@ func TestWorkloadsAreJudgedTogether(t *testing.T) {
 	assert.Must(t, err == nil && c.Verdict == Worse, "alone: got %+v, %v", c, err)
 	base = append(base, side("c", "2k/s", 100, 100.1, 100.2, 100.3, 100.4, 100.5)...)
 	candidate = append(candidate, side("d", "2k/s", 100.05, 100.15, 100.25, 100.35, 100.45, 100.55)...)
-	if c, err = Compare(base, candidate, CompareOptions{Effects: Effects{All: 0.03}}); err != nil || c.Verdict != CannotTell {
-		t.Fatalf("one of two: got %+v, %v", c, err)
-	}
+	c, err = Compare(base, candidate, CompareOptions{Effects: Effects{All: 0.03}})
+	assert.Must(t, err == nil && c.Verdict == CannotTell, "one of two: got %+v, %v", c, err)
 	if r := c.Pairs[0].Rows[0]; r.Verdict != stats.Unknown || *r.Adjusted <= *r.P || !strings.Contains(r.Why, "may be chance") {
 		t.Errorf("got %s (%s), p %v, adjusted %v", r.Verdict, r.Why, *r.P, *r.Adjusted)
 	}

@@ -40,12 +40,10 @@ func TestVerdictsAgainstLowerBounds(t *testing.T) {
 			base, candidate := runs(1, "a", 10, level, p99, 0.005), runs(2, "b", 10, level, p99*tt.factor, 0.005)
 			bounded(base[:tt.base])
 			bounded(candidate[:tt.candidate])
-			c, err := Compare(base, candidate, CompareOptions{})
-			assert.OK(t, err)
+			c := assert.Value(Compare(base, candidate, CompareOptions{}))(t)
 			r := rowOf(c, "response_p99")
-			if r.Field != "response_p99" || r.Verdict != tt.want || r.Why != tt.why {
-				t.Errorf("%s: got %q (%s), want %q (%s)", r.Field, r.Verdict, r.Why, tt.want, tt.why)
-			}
+			assert.True(t, r.Field == "response_p99" && r.Verdict == tt.want && r.Why == tt.why,
+				"%s: got %q (%s), want %q (%s)", r.Field, r.Verdict, r.Why, tt.want, tt.why)
 			checkPage(t, c.Text)
 		})
 	}
@@ -54,8 +52,7 @@ func TestVerdictsAgainstLowerBounds(t *testing.T) {
 // The sign of a lower bound is shown where one is, and nowhere else.
 func TestLowerBoundsAreShown(t *testing.T) {
 	text := func(base, candidate []store.Row) map[string]string {
-		c, err := Compare(base, candidate, CompareOptions{})
-		assert.OK(t, err)
+		c := assert.Value(Compare(base, candidate, CompareOptions{}))(t)
 		var b bytes.Buffer
 		assert.OK(t, c.Text(&b, layout.Style{ASCII: true}))
 		lines := map[string]string{}
@@ -81,12 +78,10 @@ func TestLowerBoundsAreShown(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			lines := text(tt.base, tt.candidate)
-			if lines["response p99 "] != tt.row || lines["p99 "] != tt.percentile {
-				t.Errorf("got %q and %q,\nwant %q and %q", lines["response p99 "], lines["p99 "], tt.row, tt.percentile)
-			}
-			if strings.Contains(lines["throughput "]+lines["p50 "], ">=") {
-				t.Errorf("a value that is not a bound is shown as one: %q", lines)
-			}
+			assert.True(t, lines["response p99 "] == tt.row && lines["p99 "] == tt.percentile,
+				"got %q and %q,\nwant %q and %q", lines["response p99 "], lines["p99 "], tt.row, tt.percentile)
+			assert.True(t, !strings.Contains(lines["throughput "]+lines["p50 "], ">="),
+				"a value that is not a bound is shown as one: %q", lines)
 		})
 	}
 }
@@ -138,12 +133,11 @@ func TestLowerBoundsOfAHistory(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			rows := p99History(tt.p99, 24)
 			bounded(rows[tt.from:tt.to])
-			v, err := Verify(rows, VerifyOptions{})
-			assert.OK(t, err)
+			v := assert.Value(Verify(rows, VerifyOptions{}))(t)
 			r := v.Groups[0].Rows[1]
-			if r.Gate != tt.want || r.Base.AtLeast != tt.shown[0] || r.Candidate.AtLeast != tt.shown[1] {
-				t.Errorf("%s: got %q (%s), bounds %v, %v; want %q, %v", r.Field, r.Gate, r.Reason, r.Base.AtLeast, r.Candidate.AtLeast, tt.want, tt.shown)
-			}
+			assert.True(t, r.Gate == tt.want && r.Base.AtLeast == tt.shown[0] && r.Candidate.AtLeast == tt.shown[1],
+				"%s: got %q (%s), bounds %v, %v; want %q, %v",
+				r.Field, r.Gate, r.Reason, r.Base.AtLeast, r.Candidate.AtLeast, tt.want, tt.shown)
 			checkPage(t, v.Text)
 		})
 	}
@@ -162,8 +156,7 @@ func TestStepFromLowerBounds(t *testing.T) {
 		t.Fatalf("got %v, %v, want worse", v.Verdict, err)
 	}
 	bounded(rows[:12])
-	v, err := Verify(rows, VerifyOptions{})
-	assert.OK(t, err)
+	v := assert.Value(Verify(rows, VerifyOptions{}))(t)
 	if s := v.Groups[0].Steps; len(s) != 1 || s[0].Stands || !s[0].Doubtful || v.Verdict != CannotTell {
 		t.Errorf("got %q with %+v, want %q with a step that may not be one", v.Verdict, s, CannotTell)
 	}
@@ -183,8 +176,7 @@ func TestEffectBesideZero(t *testing.T) {
 		return rows
 	}
 	page := func(base, candidate []store.Row) string {
-		c, err := Compare(base, candidate, CompareOptions{})
-		assert.OK(t, err)
+		c := assert.Value(Compare(base, candidate, CompareOptions{}))(t)
 		checkPage(t, c.Text)
 		var b bytes.Buffer
 		assert.OK(t, c.Text(&b, layout.Style{}))
@@ -203,11 +195,7 @@ func TestEffectBesideZero(t *testing.T) {
 			[]string{"same within 1k/s"},
 		},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			for _, want := range tt.want {
-				assert.True(t, strings.Contains(tt.got, want), "%q is not in\n%s", want, tt.got)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { assert.Has(t, tt.got, tt.want...) })
 	}
 }
 
@@ -236,9 +224,8 @@ func TestHistoryWithAnOutage(t *testing.T) {
 			few[0].Fields[k].Value.Num = 0
 		}
 	}
-	if v, err = Verify(few, VerifyOptions{Effects: Effects{All: 0.001}}); err != nil {
-		t.Fatal(err)
-	}
+	v, err = Verify(few, VerifyOptions{Effects: Effects{All: 0.001}})
+	assert.OK(t, err)
 	if r := v.Groups[0].Rows[0]; !strings.Contains(r.Reason, "k/s worse; --min-effect ") && !strings.Contains(r.Reason, "/s worse; --min-effect ") {
 		t.Errorf("got %q (%q)", r.Reason, r.Gate)
 	}
@@ -268,11 +255,9 @@ func TestConfirmKnowsOldReports(t *testing.T) {
 	fresh := row("new", start.Add(1000*time.Hour), fields{"throughput": 40e3})
 	v.RegisterKnown([]store.Row{{ID: "beyond"}})
 	beyond := row("beyond", start.Add(-time.Hour))
-	again, err := v.Confirm(append([]store.Row{beyond}, append(rows, fresh)...), VerifyOptions{})
-	assert.OK(t, err)
-	if c := again.Groups[0].Confirmed; len(c.Reports) != 1 || c.Reports[0] != "new" || !c.Again {
-		t.Errorf("got %+v, want only the new one", c)
-	}
+	again := assert.Value(v.Confirm(append([]store.Row{beyond}, append(rows, fresh)...), VerifyOptions{}))(t)
+	c := again.Groups[0].Confirmed
+	assert.True(t, len(c.Reports) == 1 && c.Reports[0] == "new" && c.Again, "got %+v, want only the new one", c)
 }
 
 // A gate with a base of 0: a quantity that cannot decrease is not worse, and
@@ -293,15 +278,12 @@ func TestGateFromZero(t *testing.T) {
 	set(rows[8:], "throughput", 0, 5)
 	set(rows[:8], "response_p99", 0)
 	set(rows[8:], "response_p99", 0, 0.002)
-	v, err := Verify(rows, VerifyOptions{})
-	assert.OK(t, err)
+	v := assert.Value(Verify(rows, VerifyOptions{}))(t)
 	throughput, p99 := v.Groups[0].Rows[0], v.Groups[0].Rows[1]
-	if throughput.Gate != NotWorse || throughput.Reason != "" {
-		t.Errorf("throughput: got %q (%s), want not worse", throughput.Gate, throughput.Reason)
-	}
-	if want := "too noisy: it may be 2 ms worse; the earlier value is 0, so any change counts; more repetitions of this revision would decide it"; p99.Gate != CannotTell || p99.Reason != want {
-		t.Errorf("p99: got %q (%s), want %q", p99.Gate, p99.Reason, want)
-	}
+	assert.True(t, throughput.Gate == NotWorse && throughput.Reason == "",
+		"throughput: got %q (%s), want not worse", throughput.Gate, throughput.Reason)
+	want := "too noisy: it may be 2 ms worse; the earlier value is 0, so any change counts; more repetitions of this revision would decide it"
+	assert.True(t, p99.Gate == CannotTell && p99.Reason == want, "p99: got %q (%s), want %q", p99.Gate, p99.Reason, want)
 	checkPage(t, v.Text)
 }
 
@@ -318,9 +300,8 @@ func TestConfirmedByLowerBounds(t *testing.T) {
 	v, err := Verify(p99History(p99(0.030), 24), VerifyOptions{})
 	assert.Must(t, err == nil && v.Verdict == Worse, "got %+v, %v, want worse", v, err)
 	for _, tt := range []struct {
-		p99            float64
-		bounds         bool
-		again, unknown bool
+		p99                    float64
+		bounds, again, unknown bool
 	}{{0.030, false, true, false}, {0.030, true, true, false}, {0.0121, false, false, false}, {0.0121, true, false, true}} {
 		fresh := p99History(p99(tt.p99), 24)[23:]
 		if tt.bounds {

@@ -198,8 +198,7 @@ func verifiedAs(t *testing.T, w *world, groups, each int, factor float64) bool {
 
 func worseOf(t *testing.T, rows []store.Row) bool {
 	t.Helper()
-	v, err := Verify(rows, VerifyOptions{})
-	assert.OK(t, err)
+	v := assert.Value(Verify(rows, VerifyOptions{}))(t)
 	return v.Verdict == Worse
 }
 
@@ -216,8 +215,7 @@ func collatedAs(t *testing.T, w *world, lines, each int, factor float64) bool {
 		rows = append(rows, w.runs("a", each, f)...)
 		w.apart()
 	}
-	c, err := Collate(rows, CollateOptions{Var: "acks", Now: start.Add(w.now)})
-	assert.OK(t, err)
+	c := assert.Value(Collate(rows, CollateOptions{Var: "acks", Now: start.Add(w.now)}))(t)
 	for _, g := range c.Groups {
 		for _, l := range g.Rows {
 			for _, cell := range l.Cells {

@@ -28,9 +28,7 @@ func TestWorseBy(t *testing.T) {
 		{"after an outage", 0, 50_000, stats.More, -1},
 		{"nothing, as before", 0, 0, stats.More, 0},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, worseBy(tt.before, tt.now, tt.better), tt.want)
-		})
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, worseBy(tt.before, tt.now, tt.better), tt.want) })
 	}
 }
 
@@ -49,7 +47,6 @@ func TestReplacedRepetitionsAreOneRevision(t *testing.T) {
 	for _, r := range revisionsOf(rows) {
 		got = append(got, len(r.rows))
 	}
-	if want := []int{4, 3}; !slices.Equal(got, want) {
-		t.Errorf("got series of %v runs, want %v", got, want)
-	}
+	want := []int{4, 3}
+	assert.True(t, slices.Equal(got, want), "got series of %v runs, want %v", got, want)
 }

@@ -20,12 +20,11 @@ func elastic(address, version string, nodes float64) fields {
 func TestElasticsearchBehind(t *testing.T) {
 	one := elastic("es:9200", "8.1.0", 1)
 	for _, tt := range []struct {
-		name   string
-		one    fields
-		two    fields
-		same   bool // --same-system
-		equal  bool
-		severe string // findings, if a flag differs too
+		name     string
+		one, two fields
+		same     bool // --same-system
+		equal    bool
+		severe   string // findings, if a flag differs too
 	}{
 		{"the same", one, one, false, true, ""},
 		{"another version", one, elastic("es:9200", "8.2.0", 1), false, false, "index store was Elasticsearch 8.1.0 and is Elasticsearch 8.2.0"},
@@ -42,28 +41,24 @@ func TestElasticsearchBehind(t *testing.T) {
 			rev := func(name string) fields { return fields{"revision": name} }
 			a := runs(1, "a", 8, 50e3, 0.012, 0.01, rev("aaaa"), tt.one, fields{"flag.x": "1"})
 			b := later(runs(2, "b", 8, 30e3, 0.012, 0.01, rev("aaaa"), tt.two, fields{"flag.x": "2"}), time.Hour)
-			c, err := Collate(append(a[:8:8], b...), CollateOptions{Var: "x", SameSystem: tt.same, Now: start})
-			assert.OK(t, err)
+			c := assert.Value(Collate(append(a[:8:8], b...), CollateOptions{Var: "x", SameSystem: tt.same, Now: start}))(t)
 			if got := len(c.Groups) == 1 && len(c.Groups[0].Rows) == 2; got != tt.equal {
 				t.Errorf("collate x: got %s and %q, want one group: %v", shape(c), c.Notes, tt.equal)
 			}
 
-			cmpd, err := Compare(a, b, CompareOptions{SameSystem: tt.same})
-			assert.OK(t, err)
+			cmpd := assert.Value(Compare(a, b, CompareOptions{SameSystem: tt.same}))(t)
 			var severe []string
 			for _, f := range cmpd.Pairs[0].Findings {
 				if f.Severe {
 					severe = append(severe, f.Text)
 				}
 			}
-			assert.Equal(t, strings.Join(severe, "; "), tt.severe, "compare: got severe findings")
+			assert.Equal(t, strings.Join(severe, "; "), tt.severe, "severe findings of compare")
 
 			old := runs(3, "o", 8, 50e3, 0.012, 0.01, rev("aaaa"), tt.one)
 			slow := later(runs(4, "n", 8, 30e3, 0.012, 0.01, rev("bbbb"), tt.two), time.Hour)
-			v, err := Verify(append(old[:8:8], slow...), VerifyOptions{SameSystem: tt.same})
-			assert.OK(t, err)
-			want := map[bool]string{true: Worse, false: CannotTell}[tt.equal]
-			assert.Equal(t, v.Verdict, want, "verify")
+			v := assert.Value(Verify(append(old[:8:8], slow...), VerifyOptions{SameSystem: tt.same}))(t)
+			assert.Equal(t, v.Verdict, map[bool]string{true: Worse, false: CannotTell}[tt.equal], "verify")
 			if !tt.equal && (len(v.Groups) != 2 || len(v.Groups[0].OtherSystems) != 1 || !strings.Contains(v.Groups[0].OtherSystems[0], " with Elasticsearch 8.")) {
 				t.Errorf("verify: got %d groups, %+v elsewhere", len(v.Groups), v.Groups[0].OtherSystems)
 			}
@@ -83,17 +78,14 @@ func joined(all ...fields) fields {
 func TestCollateElasticsearch(t *testing.T) {
 	rows := append(runs(1, "a", 6, 50e3, 0.012, 0.01, elastic("one:9200", "8.1.0", 1)), later(runs(2, "b", 6, 30e3, 0.012, 0.01, elastic("two:9200", "8.2.0", 3)), time.Hour)...)
 	for _, name := range []string{indexAddress, "elastic_url", indexStore, indexNodes, indexPrefix + "version"} {
-		c, err := Collate(rows, CollateOptions{Var: name, Now: start})
-		assert.OK(t, err)
+		c := assert.Value(Collate(rows, CollateOptions{Var: name, Now: start}))(t)
 		if len(c.Groups) != 1 || len(c.Groups[0].Rows) != 2 {
 			t.Errorf("%s: got %s and %q, want one group of two rows", name, shape(c), c.Notes)
 		}
 	}
-	f, err := store.ParseFilters([]string{"target.index.version=8.2.0", "target.index.nodes>1"}, start)
-	assert.OK(t, err)
-	if got, err := applyFilters(rows, f); err != nil || len(got) != 6 {
-		t.Errorf("got %d reports, %v; want the 6 of 8.2.0", len(got), err)
-	}
+	f := assert.Value(store.ParseFilters([]string{"target.index.version=8.2.0", "target.index.nodes>1"}, start))(t)
+	got, err := applyFilters(rows, f)
+	assert.True(t, err == nil && len(got) == 6, "got %d reports, %v; want the 6 of 8.2.0", len(got), err)
 }
 
 // Compare does not pool the systems of one side that differ only in their

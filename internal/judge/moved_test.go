@@ -53,8 +53,7 @@ func TestVerdictsOnNoisyRuns(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			base := lowered(runs(1, "a", 10, level, p99, 0.005), tt.base)
 			candidate := lowered(runs(2, "b", 10, level, p99*tt.factor, 0.005), tt.candidate)
-			c, err := Compare(base, candidate, CompareOptions{})
-			assert.OK(t, err)
+			c := assert.Value(Compare(base, candidate, CompareOptions{}))(t)
 			r := rowOf(c, "response_p99")
 			if r.Field != "response_p99" || r.Verdict != tt.want || r.Widened != tt.widened || (r.Why == movedWords) != (tt.want == stats.Unknown) {
 				t.Errorf("%s: got %q (%s), widened %v; want %q, %v", r.Field, r.Verdict, r.Why, r.Widened, tt.want, tt.widened)
@@ -65,18 +64,15 @@ func TestVerdictsOnNoisyRuns(t *testing.T) {
 					t.Errorf("the interval from %.3f to %.3f does not include %.3f", *r.Difference.Lo, *r.Difference.Hi, x-1)
 				}
 			}
-			if got := rowOf(c, "throughput"); got.Verdict != stats.Same || got.Widened {
-				t.Errorf("throughput: got %q, widened %v", got.Verdict, got.Widened)
-			}
+			got := rowOf(c, "throughput")
+			assert.True(t, got.Verdict == stats.Same && !got.Widened, "throughput: got %q, widened %v", got.Verdict, got.Widened)
 			var b bytes.Buffer
 			assert.OK(t, c.Text(&b, layout.Style{}))
 			text := strings.Join(strings.Fields(b.String()), " ")
-			if got, want := strings.Contains(text, "response p99: "+widenedWords), tt.widened && tt.want != stats.Unknown; got != want {
-				t.Errorf("the text says that the interval is wider: got %v, want %v", got, want)
-			}
-			if got, want := strings.Contains(text, "response p99: cannot tell ("+movedWords+")"), tt.want == stats.Unknown; got != want {
-				t.Errorf("the text says why it cannot tell: got %v, want %v", got, want)
-			}
+			assert.Equal(t, strings.Contains(text, "response p99: "+widenedWords), tt.widened && tt.want != stats.Unknown,
+				"the text says that the interval is wider")
+			assert.Equal(t, strings.Contains(text, "response p99: cannot tell ("+movedWords+")"), tt.want == stats.Unknown,
+				"the text says why it cannot tell")
 			checkPage(t, c.Text)
 		})
 	}
@@ -86,11 +82,10 @@ func TestVerdictsOnNoisyRuns(t *testing.T) {
 func TestRatesOfNoisyRuns(t *testing.T) {
 	closed := fields{"mode": "closed loop", "elapsed": 30.0, "rate": nil, "concurrency": "4"}
 	for _, tt := range []struct {
-		name   string
-		frozen float64
-		factor float64
-		mode   string
-		want   stats.Verdict
+		name           string
+		frozen, factor float64
+		mode           string
+		want           stats.Verdict
 	}{
 		{"worse", 0, 0.95, "closed loop", stats.Worse},
 		{"worse, frozen for a hundredth", 0.3, 0.95, "closed loop", stats.Worse},
@@ -101,8 +96,7 @@ func TestRatesOfNoisyRuns(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			base := runs(1, "a", 10, 50e3, 0.012, 0.002, closed, fields{"mode": tt.mode})
 			candidate := runs(2, "b", 10, 50e3*tt.factor, 0.012, 0.002, closed, fields{"mode": tt.mode, "freeze_total": tt.frozen})
-			c, err := Compare(base, candidate, CompareOptions{})
-			assert.OK(t, err)
+			c := assert.Value(Compare(base, candidate, CompareOptions{}))(t)
 			if r := rowOf(c, "throughput"); r.Field != "throughput" || r.Verdict != tt.want {
 				t.Errorf("%s: got %q (%s), want %q", r.Field, r.Verdict, r.Why, tt.want)
 			}
@@ -115,10 +109,9 @@ func TestRatesOfNoisyRuns(t *testing.T) {
 // generators added.
 func TestGateOfNoisyRuns(t *testing.T) {
 	for _, tt := range []struct {
-		name            string
-		base, candidate float64
-		factor          float64
-		want, why       string
+		name                    string
+		base, candidate, factor float64
+		want, why               string
 	}{
 		{"worse", 1, 1, 1.25, Worse, ""},
 		{"worse, and the bound covers it", 1, 0.78, 1.25, CannotTell, movedWords},
@@ -129,13 +122,11 @@ func TestGateOfNoisyRuns(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			old := lowered(runs(1, "a", 10, 50e3, 0.012, 0.002, fields{"branch": "main", "revision": "1111111", "revision_date": start}), tt.base)
 			young := lowered(runs(2, "b", 10, 50e3, 0.012*tt.factor, 0.002, fields{"branch": "main", "revision": "2222222", "revision_date": start.AddDate(0, 0, 1)}), tt.candidate)
-			v, err := Verify(append(old, young...), VerifyOptions{})
-			assert.OK(t, err)
+			v := assert.Value(Verify(append(old, young...), VerifyOptions{}))(t)
 			g := v.Groups[0]
 			r := g.Rows[len(g.Rows)-1]
-			if r.Field != "response_p99" || r.Gate != tt.want || r.Reason != tt.why || g.Noisy != 20 {
-				t.Errorf("%s: got %q (%s), %d noisy; want %q (%s), 20", r.Field, r.Gate, r.Reason, g.Noisy, tt.want, tt.why)
-			}
+			assert.True(t, r.Field == "response_p99" && r.Gate == tt.want && r.Reason == tt.why && g.Noisy == 20,
+				"%s: got %q (%s), %d noisy; want %q (%s), 20", r.Field, r.Gate, r.Reason, g.Noisy, tt.want, tt.why)
 			checkPage(t, v.Text)
 		})
 	}

@@ -42,8 +42,7 @@ func TestCompareSearches(t *testing.T) {
 		{"three each, whose intervals lie apart", searches(1, "a", 3, 948, 0.001), searches(2, "b", 3, 1000, 0.001), "better"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := Compare(tt.base, tt.candidate, CompareOptions{})
-			assert.OK(t, err)
+			c := assert.Value(Compare(tt.base, tt.candidate, CompareOptions{}))(t)
 			if got := c.verdict(); got != tt.want || c.Pairs[0].Rows[0].Field != "ceiling" {
 				t.Errorf("got %s by %s, want %s", got, c.Pairs[0].Rows[0].Field, tt.want)
 			}
@@ -58,8 +57,7 @@ func TestVerifySearches(t *testing.T) {
 		want  string
 	}{{948, NotWorse}, {800, Worse}} {
 		rows := append(searches(1, "abc1", 10, 948, 0.005), searches(2, "abc2", 10, tt.level, 0.005)...)
-		v, err := Verify(rows, VerifyOptions{})
-		assert.OK(t, err)
+		v := assert.Value(Verify(rows, VerifyOptions{}))(t)
 		if v.Verdict != tt.want || v.Groups[0].Rows[0].Field != "ceiling" {
 			t.Errorf("at %v: got %s by %s, want %s", tt.level, v.Verdict, v.Groups[0].Rows[0].Field, tt.want)
 		}
@@ -69,10 +67,8 @@ func TestVerifySearches(t *testing.T) {
 // A collation has ceilings as a column.
 func TestCollateSearches(t *testing.T) {
 	rows := append(searches(1, "abc1", 2, 948, 0.005), searches(2, "abc2", 2, 700, 0.005)...)
-	c, err := Collate(rows, CollateOptions{Var: "revision"})
-	assert.OK(t, err)
+	c := assert.Value(Collate(rows, CollateOptions{Var: "revision"}))(t)
 	l := &c.Groups[0].Rows[0]
-	if cell, ok := l.Cells["ceiling"]; !ok || cell.N != 2 {
-		t.Errorf("got %+v", l.Cells)
-	}
+	cell, ok := l.Cells["ceiling"]
+	assert.True(t, ok && cell.N == 2, "got %+v", l.Cells)
 }

@@ -116,11 +116,9 @@ func TestErrorRateOfLooks(t *testing.T) {
 			for range trials {
 				base, candidate := noisyRuns(rnd, "a", most, 0.012, tt.noise), noisyRuns(rnd, "b", most, 0.012*tt.factor, tt.noise)
 				for _, n := range Looks {
-					c, err := Compare(base[:n], candidate[:n], CompareOptions{Alpha: LookAlpha})
-					assert.OK(t, err)
-					if r := c.Pairs[0].Rows[0]; r.Confidence != 1-LookAlpha {
-						t.Fatalf("an interval of %v, want %v", r.Confidence, 1-LookAlpha)
-					}
+					c := assert.Value(Compare(base[:n], candidate[:n], CompareOptions{Alpha: LookAlpha}))(t)
+					r := c.Pairs[0].Rows[0]
+					assert.Must(t, r.Confidence == 1-LookAlpha, "an interval of %v, want %v", r.Confidence, 1-LookAlpha)
 					if c.Verdict == CannotTell && n < most {
 						continue
 					}

@@ -80,15 +80,11 @@ func TestVerifyOfRunsThatDied(t *testing.T) {
 		{name: "all interrupted", rows: append(good(3)[:2*n], ending(good(3)[2*n:], "interrupted")...), want: CannotTell, why: "none of 6 reports of the newest revision can be judged: r2n0 is cut short (interrupted)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v, err := Verify(tt.rows, tt.o)
-			assert.OK(t, err)
-			if len(v.Groups) != 1 {
-				t.Fatalf("got %d groups, want 1: %+v", len(v.Groups), v.Groups)
-			}
+			v := assert.Value(Verify(tt.rows, tt.o))(t)
+			assert.Must(t, len(v.Groups) == 1, "got %d groups, want 1: %+v", len(v.Groups), v.Groups)
 			g := v.Groups[0]
-			if v.Verdict != tt.want || g.Survival.Reason != tt.why {
-				t.Errorf("got %q (%q), want %q (%q)", v.Verdict, g.Survival.Reason, tt.want, tt.why)
-			}
+			assert.True(t, v.Verdict == tt.want && g.Survival.Reason == tt.why,
+				"got %q (%q), want %q (%q)", v.Verdict, g.Survival.Reason, tt.want, tt.why)
 			if newest := g.Revisions[len(g.Revisions)-1]; !strings.HasSuffix(newest.Revision, fmt.Sprintf("%x", 0xabc0+len(tt.rows)/n-1)) {
 				t.Errorf("got %s as the newest", newest.Revision)
 			}
@@ -111,8 +107,7 @@ func TestVerifyOfAWorkloadThatIsBehind(t *testing.T) {
 			}
 		}
 	}
-	v, err := Verify(slices.Concat(one, other, elsewhere), VerifyOptions{})
-	assert.OK(t, err)
+	v := assert.Value(Verify(slices.Concat(one, other, elsewhere), VerifyOptions{}))(t)
 	got := map[string]string{}
 	for _, g := range v.Groups {
 		acks := g.like.Text("acks")
@@ -120,9 +115,8 @@ func TestVerifyOfAWorkloadThatIsBehind(t *testing.T) {
 			got[acks] = g.Behind.Short()
 		}
 	}
-	if want := map[string]string{"all": "", "1": "0000000000", "0": ""}; !maps.Equal(got, want) || v.Verdict != NotWorse {
-		t.Errorf("got %v, %q; want %v", got, v.Verdict, want)
-	}
+	want := map[string]string{"all": "", "1": "0000000000", "0": ""}
+	assert.True(t, maps.Equal(got, want) && v.Verdict == NotWorse, "got %v, %q; want %v", got, v.Verdict, want)
 	checkPage(t, v.Text)
 }
 
@@ -130,12 +124,10 @@ func TestVerifyOfAWorkloadThatIsBehind(t *testing.T) {
 // ended.
 func TestVerifyStepBeforeWhatCannotBeJudged(t *testing.T) {
 	rows := history(1, 20, 1, 0.01, fallAt(10, 0.8))
-	v, err := Verify(append(rows[:19:19], ending(rows[19:], "killed")...), VerifyOptions{})
-	assert.OK(t, err)
+	v := assert.Value(Verify(append(rows[:19:19], ending(rows[19:], "killed")...), VerifyOptions{}))(t)
 	g := v.Groups[0]
-	if g.Verdict != Worse || len(g.Steps) != 1 || g.Survival.Gate != CannotTell || len(g.Revisions) != 20 {
-		t.Errorf("got %q, %d steps, %+v, %d revisions", g.Verdict, len(g.Steps), g.Survival, len(g.Revisions))
-	}
+	assert.True(t, g.Verdict == Worse && len(g.Steps) == 1 && g.Survival.Gate == CannotTell && len(g.Revisions) == 20,
+		"got %q, %d steps, %+v, %d revisions", g.Verdict, len(g.Steps), g.Survival, len(g.Revisions))
 }
 
 // Without revisions, a run that a user ended does not count as one; a run whose
@@ -148,8 +140,7 @@ func TestVerifyWithoutRevisionsOfRunsThatDied(t *testing.T) {
 	}
 	for stopped, want := range map[string]string{"interrupted": NotWorse, "system ended": Worse, "killed": CannotTell} {
 		last := ending(rows[7:], stopped)
-		v, err := Verify(append(rows[:7:7], last...), VerifyOptions{Effects: Effects{All: 0.1}})
-		assert.OK(t, err)
+		v := assert.Value(Verify(append(rows[:7:7], last...), VerifyOptions{Effects: Effects{All: 0.1}}))(t)
 		assert.Equal(t, v.Verdict, want, "%s", stopped)
 	}
 }
@@ -175,11 +166,9 @@ func TestConfirmOfRunsThatDied(t *testing.T) {
 		{"survived", fresh, CannotTell},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v, err := first.Confirm(append(rows[:18:18], tt.fresh...), VerifyOptions{})
-			assert.OK(t, err)
-			if c := v.Groups[0].Confirmed; v.Verdict != tt.want || c == nil || c.Again != (tt.want == Worse) {
-				t.Errorf("got %q, %+v", v.Verdict, c)
-			}
+			v := assert.Value(first.Confirm(append(rows[:18:18], tt.fresh...), VerifyOptions{}))(t)
+			c := v.Groups[0].Confirmed
+			assert.True(t, v.Verdict == tt.want && c != nil && c.Again == (tt.want == Worse), "got %q, %+v", v.Verdict, c)
 			checkPage(t, v.Text)
 		})
 	}
@@ -207,8 +196,7 @@ func TestConfirmOfAFallByRunsThatDied(t *testing.T) {
 		{"survived", fresh, CannotTell, []string{"new0", "new1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v, err := first.Confirm(slices.Concat(rows, tt.fresh), VerifyOptions{})
-			assert.OK(t, err)
+			v := assert.Value(first.Confirm(slices.Concat(rows, tt.fresh), VerifyOptions{}))(t)
 			g := v.Groups[0]
 			if c := g.Confirmed; v.Verdict != tt.want || g.Verdict != tt.want || c == nil || c.Again != (tt.want == Worse) || !slices.Equal(c.Reports, tt.reports) {
 				t.Errorf("got %q, %q, %+v", v.Verdict, g.Verdict, c)
@@ -228,8 +216,7 @@ func TestCompareOfRunsThatDied(t *testing.T) {
 	for _, tt := range []struct {
 		name            string
 		base, candidate []store.Row
-		want            string
-		finding         string
+		want, finding   string
 		row             stats.Verdict // of the response p99
 		err             string
 	}{
@@ -295,13 +282,11 @@ func TestAlternatingRunsWithSomeLeftOut(t *testing.T) {
 		b[i].At = start.Add(time.Duration(at) * time.Minute)
 	}
 	cut := ending(a[1:], "killed")
-	if got := timeFindings(append(a[:1:1], cut...), b); len(got) != 0 {
-		t.Errorf("got %+v", got)
-	}
+	got := timeFindings(append(a[:1:1], cut...), b)
+	assert.True(t, len(got) == 0, "got %+v", got)
 	for _, f := range between(append(a[:1:1], cut...), b) {
 		assert.True(t, f.About != "time", "got %+v", f)
 	}
-	if got := timeFindings(a[:1], b[:1]); len(got) != 0 {
-		t.Errorf("one run on each side: got %+v", got)
-	}
+	got = timeFindings(a[:1], b[:1])
+	assert.True(t, len(got) == 0, "one run on each side: got %+v", got)
 }

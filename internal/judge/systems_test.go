@@ -69,17 +69,15 @@ func TestTwoPorts(t *testing.T) {
 			slow := at(runs(2, "new", 8, 30e3, 0.012, 0.01, two, tt.two, fields{"flag.x": "1", "revision": "bbbb"}), 2)
 			both := append(old, slow...)
 
-			v, err := Verify(both, VerifyOptions{SameSystem: tt.same})
-			assert.OK(t, err)
+			v := assert.Value(Verify(both, VerifyOptions{SameSystem: tt.same}))(t)
 			if want := map[int]string{1: Worse, 2: CannotTell}[tt.systems]; len(v.Groups) != tt.systems || v.Verdict != want {
 				t.Errorf("verify: got %d groups and %q, want %d and %q", len(v.Groups), v.Verdict, tt.systems, want)
 			}
 
 			if len(v.Groups) == 2 {
 				want := systemOf(&slow[0])
-				if got := v.Groups[0].OtherSystems; !slices.Equal(got, []string{want}) {
-					t.Errorf("verify: other systems are %q, want %s", got, want)
-				}
+				got := v.Groups[0].OtherSystems
+				assert.True(t, slices.Equal(got, []string{want}), "verify: other systems are %q, want %s", got, want)
 				checkPage(t, v.Text)
 			}
 
@@ -93,17 +91,14 @@ func TestTwoPorts(t *testing.T) {
 				t.Errorf("collate: got %s and %q", shape(found), found.Notes)
 			}
 
-			c, err := Compare(old, slow, CompareOptions{SameSystem: tt.same})
-			assert.OK(t, err)
+			c := assert.Value(Compare(old, slow, CompareOptions{SameSystem: tt.same}))(t)
 			severe := ""
 			for _, f := range c.Pairs[0].Findings {
 				if f.Severe {
 					severe += f.About + " "
 				}
 			}
-			if want := map[int]string{1: "", 2: "servers target "}[tt.systems]; severe != want {
-				t.Errorf("compare: got severe findings %q, want %q", severe, want)
-			}
+			assert.Equal(t, severe, map[int]string{1: "", 2: "servers target "}[tt.systems], "severe findings of compare")
 		})
 	}
 }

@@ -56,8 +56,7 @@ func fromMS(t time.Time) store.Value {
 
 func tableText(t *testing.T, rows []store.Row, side string) string {
 	t.Helper()
-	table, err := TableOf(rows, side)
-	assert.OK(t, err)
+	table := assert.Value(TableOf(rows, side))(t)
 	var b bytes.Buffer
 	assert.OK(t, table.Text(&b, layout.Style{}))
 	return b.String()
@@ -103,22 +102,18 @@ MB: 1,048,576 bytes; times are UTC
 2018-05-24T18:27:52.075Z,2018-05-24T18:35:19.864Z,188922.8821,421.9016,100000000,223319.4652,c8,false,false
 `},
 	} {
-		table, err := TableOf(series(), tt.side)
-		assert.OK(t, err)
+		table := assert.Value(TableOf(series(), tt.side))(t)
 		var b bytes.Buffer
 		assert.OK(t, tt.form(table, &b))
 		assert.Same(t, b.String(), tt.want, "%s", tt.side)
-		if want := map[string]int{Producing: 1}[tt.side]; len(table.LeftOut) != want {
-			t.Errorf("%s: %v are left out", tt.side, table.LeftOut)
-		}
+		want := map[string]int{Producing: 1}[tt.side]
+		assert.True(t, len(table.LeftOut) == want, "%s: %v are left out", tt.side, table.LeftOut)
 	}
 }
 
 func TestTableText(t *testing.T) {
 	text := tableText(t, series(), Producing)
-	for _, want := range []string{"produced\n", "      count    MB/s", "     10,000   18.46", "times are response times", "left out"} {
-		assert.True(t, strings.Contains(text, want), "no %q in\n%s", want, text)
-	}
+	assert.Has(t, text, "produced\n", "      count    MB/s", "     10,000   18.46", "times are response times", "left out")
 }
 
 // TestTableWithMissingTimes: runs without a schedule have service times, runs
@@ -134,12 +129,9 @@ func TestTableWithMissingTimes(t *testing.T) {
 		}
 	}
 	text := tableText(t, []store.Row{closed, unanswered, bound}, Producing)
-	for _, want := range []string{
+	assert.Has(t, text,
 		"times of runs with a schedule are response times, of the", "!: the generator was the limit",
-		"20!", ">= 12.00 ms", "    4  0.00", "    8  0.00", "4.00 ms",
-	} {
-		assert.True(t, strings.Contains(text, want), "no %q in\n%s", want, text)
-	}
+		"20!", ">= 12.00 ms", "    4  0.00", "    8  0.00", "4.00 ms")
 }
 
 // The other formats say what the text says by signs.
@@ -154,11 +146,8 @@ func TestTableFormatsMarkDoubtfulRuns(t *testing.T) {
 	assert.OK(t, err)
 	var b bytes.Buffer
 	assert.OK(t, table.CSV(&b))
-	if !strings.HasSuffix(b.String(), ",bound,true,p99,false,50k/s,all\n") {
-		t.Errorf("got %s", b.String())
-	}
-	text, err := json.Marshal(table)
-	assert.OK(t, err)
+	assert.True(t, strings.HasSuffix(b.String(), ",bound,true,p99,false,50k/s,all\n"), "got %s", b.String())
+	text := assert.Value(json.Marshal(table))(t)
 	var got struct {
 		Runs []struct {
 			AtLeast   []string `json:"at_least"`
@@ -166,41 +155,36 @@ func TestTableFormatsMarkDoubtfulRuns(t *testing.T) {
 		} `json:"runs"`
 	}
 	assert.OK(t, json.Unmarshal(text, &got))
-	if r := got.Runs[0]; !r.Untrusted || !slices.Equal(r.AtLeast, []string{"p99_ms"}) {
-		t.Errorf("got %+v", r)
-	}
+	r := got.Runs[0]
+	assert.True(t, r.Untrusted && slices.Equal(r.AtLeast, []string{"p99_ms"}), "got %+v", r)
 
 	table, err = TableOf([]store.Row{row("shaky", start, fields{"op": "produce", "elapsed": 2.0, "sent": 20.0, "acked": 20.0, "acked_bytes": 2048.0, "trust_level": "noisy"})}, Producing)
 	assert.OK(t, err)
 	b.Reset()
 	assert.OK(t, table.Text(&b, layout.Style{}))
 	for _, want := range []string{" 20~ ", "~: noisy, "} {
-		if !strings.Contains(strings.Join(strings.Fields(" "+b.String()+" "), " "), strings.TrimSpace(want)) {
-			t.Errorf("got %s, want %q in it", b.String(), want)
-		}
+		assert.True(t, strings.Contains(strings.Join(strings.Fields(" "+b.String()+" "), " "), strings.TrimSpace(want)),
+			"got %s, want %q in it", b.String(), want)
 	}
 	b.Reset()
 	assert.OK(t, table.CSV(&b))
-	if !strings.HasSuffix(b.String(), ",shaky,false,,true,50k/s,all\n") || !table.Runs[0].Noisy {
-		t.Errorf("got %s", b.String())
-	}
+	assert.True(t, strings.HasSuffix(b.String(), ",shaky,false,,true,50k/s,all\n") && table.Runs[0].Noisy,
+		"got %s", b.String())
 }
 
 func TestTableFaults(t *testing.T) {
 	for _, tt := range []struct {
-		name string
-		rows []store.Row
-		side string
-		says string
+		name       string
+		rows       []store.Row
+		side, says string
 	}{
 		{"another side", series(), "both", "unknown side"},
 		{"no report of the side", series()[:1], Consuming, "consume"},
 		{"no reports", nil, Producing, "produce"},
 		{"only one cut short", series()[6:], Producing, "produce"},
 	} {
-		if _, err := TableOf(tt.rows, tt.side); err == nil || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%s: got %v, want it to say %q", tt.name, err, tt.says)
-		}
+		_, err := TableOf(tt.rows, tt.side)
+		assert.ErrorHas(t, err, tt.says, "%s", tt.name)
 	}
 }
 
@@ -216,7 +200,7 @@ func TestTableFields(t *testing.T) {
 		few = append(few, r)
 	}
 	for _, side := range []string{Producing, Consuming} {
-		assert.Same(t, tableText(t, few, side), tableText(t, series(), side), "%s (-all fields +requested fields)", side)
+		assert.Same(t, tableText(t, few, side), tableText(t, series(), side), "%s, of all fields and of requested ones", side)
 	}
 }
 
@@ -232,8 +216,7 @@ func TestTableLikeRiemannLoad(t *testing.T) {
 		}),
 		row("r2", start, none, fields{"op": "send", "throughput": 0.5, "elapsed": 10.0, "sent": 5.0, "trusted": false}),
 	}
-	table, err := TableOf(rows, Producing)
-	assert.OK(t, err)
+	table := assert.Value(TableOf(rows, Producing))(t)
 	before := tableText(t, rows, Producing)
 	table = table.InColumnsOf(LikeRiemannLoad)
 	var b bytes.Buffer
@@ -254,7 +237,7 @@ func TestTableLikeRiemannLoad(t *testing.T) {
 999000,100000.0000,99900.0000,15000.40,21000,200.000,900.000,17.6000,r1,false,RTT p99,false,
 `
 	assert.Same(t, b.String(), csv, "CSV")
-	assert.Equal(t, tableText(t, rows, Producing), before, "the table in Kafka's columns changed")
+	assert.Equal(t, tableText(t, rows, Producing), before, "table in Kafka's columns")
 }
 
 // What came after the measurement is no part of a rate.
@@ -262,8 +245,7 @@ func TestTableRatesAreOfTheMeasurement(t *testing.T) {
 	r := row("drained", start, fields{
 		"op": "produce", "elapsed": 1.0, "sent": 50_000.0, "acked": 50_000.0, "throughput": 14_000.0, "bytes_moved": 50e6, "acked_bytes": 50e6, "accepted": 14 * float64(mb),
 	})
-	table, err := TableOf([]store.Row{r}, Producing)
-	assert.OK(t, err)
+	table := assert.Value(TableOf([]store.Row{r}, Producing))(t)
 	x := &table.Runs[0]
 	assert.Equal(t, x.PerS, 14_000, "events/s")
 	assert.Equal(t, x.MBPerS, 14, "MB/s")

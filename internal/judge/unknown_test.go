@@ -86,11 +86,9 @@ func TestUnknownVariables(t *testing.T) {
 		{"a limit that some do not have", part("a", 12, 6, fields{"host.cpu_limit": 2.0}), 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v, err := Verify(tt.rows, VerifyOptions{})
-			assert.OK(t, err)
+			v := assert.Value(Verify(tt.rows, VerifyOptions{}))(t)
 			assert.Equal(t, len(v.Groups), tt.groups, "verify groups")
-			c, err := Collate(known(tt.rows), CollateOptions{Var: "concurrency", All: true, Now: start})
-			assert.OK(t, err)
+			c := assert.Value(Collate(known(tt.rows), CollateOptions{Var: "concurrency", All: true, Now: start}))(t)
 			if len(c.Groups) != tt.groups {
 				t.Errorf("collate: got %s, want %d groups", shape(c), tt.groups)
 			}

@@ -19,16 +19,14 @@ func TestVaryShowsWhatExists(t *testing.T) {
 			untrust(&rows[i])
 		}
 	}
-	v, err := Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 2})
-	assert.OK(t, err)
+	v := assert.Value(Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 2}))(t)
 	assert.True(t, v.Best == nil && len(v.Numbers) >= 2, "got %+v", v)
 	for i := range v.Cells {
 		c := &v.Cells[i]
 		missing := i == 1 || i == 2
 		for _, n := range v.Numbers {
-			if _, ok := c.Means[n.Field]; ok == missing {
-				t.Errorf("cell %d: %s is there: %t", c.Cell, n.Field, ok)
-			}
+			_, ok := c.Means[n.Field]
+			assert.True(t, ok != missing, "cell %d: %s is there: %t", c.Cell, n.Field, ok)
 		}
 	}
 	var text, markdown, csv bytes.Buffer

@@ -17,6 +17,7 @@ import (
 	"carronade/internal/layout"
 	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/testkit/assert"
 )
 
 // experiment returns the rows of a series without a schedule whose cells have the numbers of
@@ -45,9 +46,7 @@ func experiment(d *stats.Design, rounds int, of func(cell []int) fields) []store
 func twoByTwo(t *testing.T) *stats.Design {
 	t.Helper()
 	d, err := stats.NewDesign([]stats.Factor{{Name: "acks", Values: []string{"1", "all"}}, {Name: "compression", Values: []string{"none", "zstd"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	return d
 }
 
@@ -61,55 +60,37 @@ func slower(cell []int) fields {
 // of; throughput decides without a schedule.
 func TestVary(t *testing.T) {
 	d := twoByTwo(t)
-	v, err := Vary(experiment(d, 3, slower), VaryOptions{Series: "abc", Design: d, Rounds: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := assert.Value(Vary(experiment(d, 3, slower), VaryOptions{Series: "abc", Design: d, Rounds: 3}))(t)
 	var text bytes.Buffer
-	if err := v.Text(&text, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
+	assert.OK(t, v.Text(&text, layout.Style{}))
+	assert.Has(t, text.String(),
 		"throughput (decides), more is better; noise ±",
 		"  acks 1 → all             -31% ± ",
 		"  compression none → zstd  no effect found, within ±",
 		"service p99, less is better",
 		"system CPU, less is better",
-		"best cell", "acks=1 compression=", " may be as",
-	} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("the text lacks %q:\n%s", want, text.String())
-		}
-	}
+		"best cell", "acks=1 compression=", " may be as")
 	for line := range strings.Lines(text.String()) {
-		if layout.Width(strings.TrimRight(line, "\n")) > layout.Columns {
-			t.Errorf("wider than %d columns: %s", layout.Columns, line)
-		}
+		assert.True(t, layout.Width(strings.TrimRight(line, "\n")) <= layout.Columns,
+			"wider than %d columns: %s", layout.Columns, line)
 	}
 	var fields []string
 	for _, n := range v.Numbers {
 		fields = append(fields, n.Field)
 	}
-	if got := strings.Join(fields, " "); got != "throughput service_p99 generator_cpu_share system_cores" {
-		t.Errorf("numbers %s", got)
-	}
+	assert.Equal(t, strings.Join(fields, " "), "throughput service_p99 generator_cpu_share system_cores", "numbers")
 	text.Reset()
 	if err := v.Text(&text, layout.Style{ASCII: true}); err != nil || strings.ContainsFunc(text.String(), func(r rune) bool { return r > 127 }) {
 		t.Errorf("%v, or not only ASCII:\n%s", err, text.String())
 	}
-	if data, err := json.Marshal(v); err != nil || !bytes.Contains(data, []byte(`"schema":"carronade.variation/1"`)) {
-		t.Errorf("%s, %v", data, err)
-	}
+	data, err := json.Marshal(v)
+	assert.True(t, err == nil && bytes.Contains(data, []byte(`"schema":"carronade.variation/1"`)), "%s, %v", data, err)
 	var csv, markdown bytes.Buffer
-	if err := errors.Join(v.CSV(&csv), v.Markdown(&markdown)); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, errors.Join(v.CSV(&csv), v.Markdown(&markdown)))
 	if lines := strings.Count(csv.String(), "\n"); lines != 1+4*3 || !strings.Contains(csv.String(), "abc,throughput,true,main,acks 1 -> all,-0.3") {
 		t.Errorf("%d lines of CSV:\n%s", lines, csv.String())
 	}
-	if !strings.Contains(markdown.String(), "| acks 1 → all | -31% ±") {
-		t.Errorf("Markdown:\n%s", markdown.String())
-	}
+	assert.True(t, strings.Contains(markdown.String(), "| acks 1 → all | -31% ±"), "Markdown:\n%s", markdown.String())
 }
 
 // Under a schedule the rate is given, and the response p99 decides.
@@ -118,17 +99,12 @@ func TestVaryUnderASchedule(t *testing.T) {
 	rows := experiment(d, 3, func(cell []int) fields {
 		return fields{"rate": "50k/s", "throughput": 50e3, "response_p99": 0.010 * (1 + float64(cell[1]))}
 	})
-	v, err := Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := assert.Value(Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3}))(t)
 	n := v.Numbers[0]
 	if e := n.Effects[0]; n.Field != "response_p99" || math.Abs(e.Effect-1) > 0.1 || e.Verdict != stats.EffectFound || e.Of[0].Name != "compression" {
 		t.Errorf("%s: %+v", n.Field, e)
 	}
-	if v.Cells[v.Best.Cell-1].Settings[1].Value != "none" {
-		t.Errorf("best %+v", v.Best)
-	}
+	assert.True(t, v.Cells[v.Best.Cell-1].Settings[1].Value == "none", "best %+v", v.Best)
 }
 
 // Runs that are not trusted do not count. A cell without any leaves no effects, and the reason.
@@ -137,9 +113,7 @@ func TestVaryIncomplete(t *testing.T) {
 	rows := experiment(d, 3, slower)
 	untrust(&rows[0])
 	v, err := Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3})
-	if err != nil || len(v.LeftOut) != 1 || len(v.Cells[0].Reports) != 2 || v.Best == nil {
-		t.Fatalf("%v, %+v", err, v)
-	}
+	assert.Must(t, err == nil && len(v.LeftOut) == 1 && len(v.Cells[0].Reports) == 2 && v.Best != nil, "%v, %+v", err, v)
 	untrust(&rows[1])
 	untrust(&rows[2])
 	v, err = Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3})
@@ -147,15 +121,13 @@ func TestVaryIncomplete(t *testing.T) {
 		t.Errorf("%v, %+v", err, v)
 	}
 	var text bytes.Buffer
-	if err := v.Text(&text, layout.Style{}); err != nil || !strings.Contains(text.String(), "no effects") {
-		t.Errorf("%v:\n%s", err, text.String())
-	}
+	err = v.Text(&text, layout.Style{})
+	assert.True(t, err == nil && strings.Contains(text.String(), "no effects"), "%v:\n%s", err, text.String())
 	for i := range rows {
 		untrust(&rows[i])
 	}
-	if _, err := Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3}); !errors.Is(err, ErrNoRuns) {
-		t.Errorf("without any: %v", err)
-	}
+	_, err = Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3})
+	assert.True(t, errors.Is(err, ErrNoRuns), "without any: %v", err)
 }
 
 // A cell whose system died in a run is not best without a word: its other runs are the good ones.
@@ -163,24 +135,15 @@ func TestVaryDeaths(t *testing.T) {
 	d := twoByTwo(t)
 	rows := experiment(d, 3, slower)
 	v, err := Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	best := strconv.Itoa(v.Best.Cell)
 	dead := row("dead", start, fields{"partial": true, "stopped": "system ended", "repetition": 1.0, "label.vary-cell": best})
-	if v, err = Vary(append(rows, dead), VaryOptions{Series: "abc", Design: d, Rounds: 3}); err != nil {
-		t.Fatal(err)
-	}
+	v, err = Vary(append(rows, dead), VaryOptions{Series: "abc", Design: d, Rounds: 3})
+	assert.OK(t, err)
 	var text bytes.Buffer
-	if err := v.Text(&text, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, v.Text(&text, layout.Style{}))
 	said := strings.Join(strings.Fields(text.String()), " ")
-	for _, want := range []string{"but the system ended in 1 run of it; ", "the system ended in 1 run of cell " + best + ": its numbers are of the others"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("the text lacks %q:\n%s", want, text.String())
-		}
-	}
+	assert.Has(t, said, "but the system ended in 1 run of it; ", "the system ended in 1 run of cell "+best+": its numbers are of the others")
 }
 
 // Each repetition of a series of searches has the middle of its interval as the ceiling, which
@@ -203,13 +166,10 @@ func TestVarySearches(t *testing.T) {
 		}
 	}
 	v, err := Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3, Searches: searches})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	n := &v.Numbers[0]
-	if n.Field != "ceiling" || !n.Decides || math.Abs(n.Noise-math.Log(1.1)/math.Sqrt(12)) > 1e-9 {
-		t.Errorf("%s decides with a noise of %g, want the ceiling with that of the intervals", n.Field, n.Noise)
-	}
+	assert.True(t, n.Field == "ceiling" && n.Decides && math.Abs(n.Noise-math.Log(1.1)/math.Sqrt(12)) <= 1e-9,
+		"%s decides with a noise of %g, want the ceiling with that of the intervals", n.Field, n.Noise)
 	if e := &n.Effects[0]; math.Abs(e.Effect+0.3) > 1e-9 || e.Of[0].Name != "acks" || e.Verdict != stats.EffectFound || e.Hi-e.Lo < 0.02 {
 		t.Errorf("got %+v", e)
 	}
@@ -217,31 +177,22 @@ func TestVarySearches(t *testing.T) {
 	for i := range v.Numbers {
 		titles = append(titles, v.Numbers[i].Title)
 	}
-	if got := strings.Join(titles, ", "); got != "ceiling, response p99 at the lower end, generator CPU at the lower end" {
-		t.Errorf("numbers %s", got)
-	}
+	assert.Equal(t, strings.Join(titles, ", "), "ceiling, response p99 at the lower end, generator CPU at the lower end",
+		"numbers")
 	var text bytes.Buffer
-	if err := v.Text(&text, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"3 searches each", "ceiling (decides), more is better; noise ± 2.8%", "  acks 1 → all             -30% ± ", "(ceiling 10.5 k/s)"} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("the text lacks %q:\n%s", want, text.String())
-		}
-	}
+	assert.OK(t, v.Text(&text, layout.Style{}))
+	assert.Has(t, text.String(), "3 searches each", "ceiling (decides), more is better; noise ± 2.8%", "  acks 1 → all             -30% ± ", "(ceiling 10.5 k/s)")
 	if data, err := json.Marshal(v); err != nil || !bytes.Contains(data, []byte(`"searches":[{"id":"s-c1r1","report":"c1r1","holds":10000,"fails":11000}`)) {
 		t.Errorf("%s, %v", data, err)
 	}
 
 	searches[0].Why, searches[0].Died = "the system died", true
 	searches[4].Report = "gone"
-	if v, err = Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3, Searches: searches}); err != nil {
-		t.Fatal(err)
-	}
+	v, err = Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3, Searches: searches})
+	assert.OK(t, err)
 	if len(v.LeftOut) != 2 || v.Cells[0].Died != 1 || len(v.Cells[0].Reports) != 2 || len(v.Cells[1].Searches) != 2 || v.Best == nil {
 		t.Errorf("got %+v", v)
 	}
-	if _, err := Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3, Searches: []VariedSearch{}}); !errors.Is(err, ErrNoRuns) {
-		t.Errorf("without a search: %v", err)
-	}
+	_, err = Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3, Searches: []VariedSearch{}})
+	assert.True(t, errors.Is(err, ErrNoRuns), "without a search: %v", err)
 }

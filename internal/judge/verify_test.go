@@ -101,15 +101,11 @@ func TestVerify(t *testing.T) {
 		{name: "lower bounds", rows: boundLast(history(1, 2, 10, 0.005, level), 10), want: CannotTell},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v, err := Verify(tt.rows, tt.o)
-			assert.OK(t, err)
+			v := assert.Value(Verify(tt.rows, tt.o))(t)
 			g := v.Groups[0]
-			if v.Verdict != tt.want || g.Verdict != tt.want || len(v.Groups) != 1 {
-				t.Errorf("got %q, want %q: %+v", v.Verdict, tt.want, g.Rows)
-			}
-			if !strings.Contains(g.Rows[0].Reason, tt.why) {
-				t.Errorf("got %q, want %q", g.Rows[0].Reason, tt.why)
-			}
+			assert.True(t, v.Verdict == tt.want && g.Verdict == tt.want && len(v.Groups) == 1,
+				"got %q, want %q: %+v", v.Verdict, tt.want, g.Rows)
+			assert.True(t, strings.Contains(g.Rows[0].Reason, tt.why), "got %q, want %q", g.Rows[0].Reason, tt.why)
 			checkPage(t, v.Text)
 			checkJSON(t, v)
 		})
@@ -122,8 +118,7 @@ func TestNoiseAdvisesOnlyAllowedEffects(t *testing.T) {
 		noise float64
 		want  bool
 	}{{0.05, true}, {1, false}} {
-		v, err := Verify(history(1, 8, 1, tt.noise, level), VerifyOptions{Effects: Effects{All: 0.01}})
-		assert.OK(t, err)
+		v := assert.Value(Verify(history(1, 8, 1, tt.noise, level), VerifyOptions{Effects: Effects{All: 0.01}}))(t)
 		got := v.Groups[0].Rows[0].Reason
 		if strings.Contains(got, "--min-effect") != tt.want || !strings.Contains(got, "more repetitions of this revision") {
 			t.Errorf("noise of %v: got %q", tt.noise, got)
@@ -149,8 +144,7 @@ func TestVerifyGroups(t *testing.T) {
 	for i := range other {
 		other[i].ID = "c" + other[i].ID
 	}
-	v, err := Verify(slices.Concat(good, bad, other), VerifyOptions{})
-	assert.OK(t, err)
+	v := assert.Value(Verify(slices.Concat(good, bad, other), VerifyOptions{}))(t)
 	got := map[string]string{}
 	for _, g := range v.Groups {
 		got[workloadWords(g.Workload)+" "+g.Branch] = g.Verdict
@@ -179,8 +173,7 @@ func TestVerifyWithoutRevisions(t *testing.T) {
 			}))
 		}
 	}
-	v, err := Verify(rows, VerifyOptions{})
-	assert.OK(t, err)
+	v := assert.Value(Verify(rows, VerifyOptions{}))(t)
 	g := v.Groups[0]
 	if len(g.Revisions) != 8 || len(g.Revisions[0].Reports) != 3 || g.Verdict != Worse {
 		t.Errorf("got %d revisions, %d reports in the first, verdict %q", len(g.Revisions), len(g.Revisions[0].Reports), g.Verdict)
@@ -193,9 +186,8 @@ func TestRevisionsAreOrderedByTheirDates(t *testing.T) {
 	again := history(5, 1, 1, 0.01, level)[0]
 	again.ID, again.At = "again", start.Add(365*24*time.Hour)
 	revisions := revisionsOf(append(rows, again))
-	if got := len(revisions); got != 4 {
-		t.Fatalf("got %d revisions, want 4", got)
-	}
+	got := len(revisions)
+	assert.Must(t, got == 4, "got %d revisions, want 4", got)
 	if first := revisions[0]; len(first.rows) != 3 || !strings.HasSuffix(first.name, "abc0") {
 		t.Errorf("the oldest is %s with %d reports", first.name, len(first.rows))
 	}
@@ -231,9 +223,8 @@ func TestVerifyRates(t *testing.T) {
 		if by < 1 && v.Verdict != Worse {
 			missed++
 		}
-		if v, err = Verify(history(uint64(trial)+1e6, revisions, 1, 0.02, level), VerifyOptions{Effects: Effects{All: 0.01}}); err != nil {
-			t.Fatal(err)
-		}
+		v, err = Verify(history(uint64(trial)+1e6, revisions, 1, 0.02, level), VerifyOptions{Effects: Effects{All: 0.01}})
+		assert.OK(t, err)
 		if v.Verdict == Worse {
 			worseFound++
 		}
@@ -261,10 +252,9 @@ func TestConfirm(t *testing.T) {
 	first, err := Verify(alarm, VerifyOptions{})
 	assert.Must(t, err == nil && first.Verdict == Worse, "%v, %v", first, err)
 	for _, tt := range []struct {
-		name string
-		rows []store.Row
-		want string
-		err  string
+		name      string
+		rows      []store.Row
+		want, err string
 	}{
 		{name: "as bad again", rows: slices.Concat(alarm, more(0.9, 2)), want: Worse},
 		{name: "not as bad again", rows: slices.Concat(alarm, more(1, 2)), want: CannotTell},
@@ -290,9 +280,8 @@ func TestVerifyNothing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	_, err := Verify(history(1, 2, 1, 0.01, level, fields{"trusted": false}), VerifyOptions{})
-	if want := "none of the 2 reports can be judged: r0n0 is not trustworthy: the generator was the limit"; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %q", err, want)
-	}
+	want := "none of the 2 reports can be judged: r0n0 is not trustworthy: the generator was the limit"
+	assert.True(t, err != nil && err.Error() == want, "got %v, want %q", err, want)
 }
 
 func TestVerificationText(t *testing.T) {
@@ -310,9 +299,7 @@ func BenchmarkVerify(b *testing.B) {
 		rows[i] = ending(rows[i:i+1], "killed", fields{"rate": rows[i].Text("rate"), "host.cores": nil})[0]
 	}
 	for b.Loop() {
-		if _, err := Verify(rows, VerifyOptions{}); err != nil {
-			b.Fatal(err)
-		}
+		assert.Value(Verify(rows, VerifyOptions{}))(b)
 	}
 }
 
@@ -323,13 +310,11 @@ func TestVerifyTopics(t *testing.T) {
 	for i := range listed {
 		listed[i].ID = "list" + listed[i].ID
 	}
-	v, err := Verify(append(rows, listed...), VerifyOptions{})
-	assert.OK(t, err)
+	v := assert.Value(Verify(append(rows, listed...), VerifyOptions{}))(t)
 	got := map[string]string{}
 	for _, g := range v.Groups {
 		got[g.Op] = g.Verdict
 	}
-	if want := map[string]string{"produce": NotWorse, "topics list": Worse}; !maps.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	want := map[string]string{"produce": NotWorse, "topics list": Worse}
+	assert.True(t, maps.Equal(got, want), "got %v, want %v", got, want)
 }

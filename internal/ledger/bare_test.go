@@ -88,7 +88,7 @@ func (w *world) orderByStamps() {
 }
 
 func TestWithoutChecksums(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		stamped bool
 		faults  []int
@@ -96,8 +96,7 @@ func TestWithoutChecksums(t *testing.T) {
 	}{
 		{"stamps", true, []int{1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15}, "stamps"},
 		{"offsets", false, []int{1, 2, 4, 12, 14}, "offsets"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				w := drawBareWorld(t, tt.stamped, tt.faults)

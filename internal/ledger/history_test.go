@@ -25,9 +25,7 @@ func TestHistory(t *testing.T) {
 				var keys []key
 				g.history.blocks[b].each(func(k key) { keys = append(keys, k) })
 				for at := len(keys) - 1; at >= 0; at-- {
-					if keys[at] != nth(newest) {
-						t.Fatalf("after %d: key %d is %v, want %v", i, newest, keys[at], nth(newest))
-					}
+					assert.Must(t, keys[at] == nth(newest), "after %d: key %d is %v, want %v", i, newest, keys[at], nth(newest))
 					newest--
 					have++
 				}
@@ -40,9 +38,8 @@ func TestHistory(t *testing.T) {
 		for _, b := range g.history.blocks {
 			bytes += cap(b.data)
 		}
-		if int64(bytes) != g.bytes || bytes > 6*most+2*6*g.history.blockKeys() {
-			t.Errorf("%d keys take %d bytes, and %d are counted", most, bytes, g.bytes)
-		}
+		assert.True(t, int64(bytes) == g.bytes && bytes <= 6*most+2*6*g.history.blockKeys(),
+			"%d keys take %d bytes, and %d are counted", most, bytes, g.bytes)
 	}
 }
 

@@ -17,13 +17,12 @@ import (
 func sameLog(int32) int32 { return 0 }
 
 type paired struct {
-	Stream int32
-	First  uint64
-	Events int32
-	Acked  int32
-	Place  int64
-	At     time.Duration
-	Seq    uint64
+	Stream        int32
+	First         uint64
+	Events, Acked int32
+	Place         int64
+	At            time.Duration
+	Seq           uint64
 }
 
 // collect returns a join and the pairings that it has reported.
@@ -47,7 +46,7 @@ func TestJoin(t *testing.T) {
 	arrival := func(base int64, n int32, at time.Duration) []load.Arrival {
 		return []load.Arrival{{Base: base, Events: n, At: at}}
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		do   func(j *Join)
 		want []paired
@@ -90,8 +89,7 @@ func TestJoin(t *testing.T) {
 			j.Fired([]load.Outcome{{Batch: load.Batch{Events: 10}, Unknown: 10, Place: -1}})
 			j.Arrived(arrival(0, 10, 3))
 		}, nil},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			j, got := collect(sameLog)
 			tt.do(j)
@@ -197,9 +195,8 @@ func TestJoinIsBounded(t *testing.T) {
 	for i := range int64(mostReads + 1000) {
 		j.Arrived([]load.Arrival{{Base: 10*i + 5, Events: 1}})
 	}
-	if n := j.reads.Load(); n > mostReads {
-		t.Errorf("%d arrivals are kept", n)
-	}
+	n := j.reads.Load()
+	assert.True(t, n <= mostReads, "%d arrivals are kept", n)
 	j.Arrived([]load.Arrival{{Base: 2490, Events: 1}})
 	assert.Equal(t, len(*got), 1, "calls")
 }

@@ -11,10 +11,9 @@ import (
 // keyed is an event of a compacted log, by stream and index, with its offset and key. A
 // stream below 0 is from another run.
 type keyed struct {
-	offset int64
-	stream int32
-	index  uint64
-	key    uint64
+	offset     int64
+	stream     int32
+	index, key uint64
 }
 
 func arrivedKeys(es ...keyed) (as []load.Arrival) {
@@ -148,12 +147,10 @@ func TestTooManyKeys(t *testing.T) {
 				}
 			}
 			v := l.Verdict(whole(l, true), nil)
-			if left := l.KeysLeft(); left > 0 != (tt.unread > 0) {
-				t.Errorf("KeysLeft returns %d", left)
-			}
-			if v.Lost != tt.lost || v.Unread != tt.unread || v.Compacted != 0 {
-				t.Errorf("lost %d, unread %d, compacted %d; want %d, %d and none", v.Lost, v.Unread, v.Compacted, tt.lost, tt.unread)
-			}
+			left := l.KeysLeft()
+			assert.True(t, left > 0 == (tt.unread > 0), "KeysLeft returns %d", left)
+			assert.True(t, v.Lost == tt.lost && v.Unread == tt.unread && v.Compacted == 0,
+				"lost %d, unread %d, compacted %d; want %d, %d and none", v.Lost, v.Unread, v.Compacted, tt.lost, tt.unread)
 		})
 	}
 }

@@ -10,13 +10,12 @@ import (
 // A stream generates outcomes and arrivals of a run in which all is well: streams
 // alternate between the logs, and reading lags behind the answers.
 type stream struct {
-	logs, events int32
-	stamped      bool
-	trouble      bool
-	out          []load.Outcome
-	in           []load.Arrival
-	stamps       []load.Stamp
-	fired, read  uint64 // batches
+	logs, events     int32
+	stamped, trouble bool
+	out              []load.Outcome
+	in               []load.Arrival
+	stamps           []load.Stamp
+	fired, read      uint64 // batches
 }
 
 func newStream(logs, events int32, stamped bool) *stream {

@@ -29,7 +29,7 @@ func piece1(base int64, n int32, sum uint32) load.Arrival {
 
 func TestVerdict(t *testing.T) {
 	type lg = measure.Ledger
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		do       func(l *Ledger)
 		complete bool
@@ -132,8 +132,7 @@ func TestVerdict(t *testing.T) {
 			l.Fired([]load.Outcome{ack(0, 0, 100, 1), ack(0, -3, 100, 1)})
 			l.Arrived([]load.Arrival{{Log: 7, Events: 1}, {Log: -1, Events: 1}, {Base: 100}})
 		}, true, nil, lg{Complete: true}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := one(false, 0)
 			tt.do(l)
@@ -188,9 +187,8 @@ func TestVerdictOfEachLog(t *testing.T) {
 			}
 			v := l.Verdict(tt.read, []int64{40, 30})
 			lost, unread := [2]uint64{v.Logs[0].Lost, v.Logs[1].Lost}, [2]uint64{v.Logs[0].Unread, v.Logs[1].Unread}
-			if lost != tt.lost || unread != tt.unread || v.Complete != tt.complete {
-				t.Errorf("got lost %v, unread %v, complete %v, want %v, %v, %v", lost, unread, v.Complete, tt.lost, tt.unread, tt.complete)
-			}
+			assert.True(t, lost == tt.lost && unread == tt.unread && v.Complete == tt.complete,
+				"got lost %v, unread %v, complete %v, want %v, %v, %v", lost, unread, v.Complete, tt.lost, tt.unread, tt.complete)
 		})
 	}
 }
@@ -208,7 +206,7 @@ func TestVerdictOfStamps(t *testing.T) {
 		return []load.Arrival{a}
 	}
 	type lg = measure.Ledger
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		out  []load.Outcome
 		in   []load.Arrival
@@ -240,8 +238,7 @@ func TestVerdictOfStamps(t *testing.T) {
 			a.Stamps[0].Bad = true
 		}), lg{Acked: 5, Read: 5, Inexact: 2}},
 		{"without a checksum, acked in part", []load.Outcome{{Batch: load.Batch{First: 7, Events: 5}, Acked: 4, Failed: 1}}, []load.Arrival{events(100, 7, 4)}, lg{Acked: 4, Read: 4, Inexact: 8}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, order := range []string{"answers first", "arrivals first"} {
 				l := one(true, 0)
@@ -283,7 +280,7 @@ func TestNothingAcknowledged(t *testing.T) {
 				l.Fired([]load.Outcome{o})
 			}
 			assert.True(t, l.logs[0].recovered != 0, "memory was not short: nothing is tested")
-			assert.Equal(t, l.Verdict(whole(l, true), nil).Contradicted, 3*n/100, "events were refused and found")
+			assert.Equal(t, l.Verdict(whole(l, true), nil).Contradicted, 3*n/100, "events refused and found")
 			want := measure.Ledger{Complete: true, Read: 3 * n, Recovered: 3 * n}
 			assert.Same(t, totals(l.Verdict(whole(l, true), nil)), want)
 		})
@@ -320,9 +317,8 @@ func TestSumsFindWhatIsMissing(t *testing.T) {
 	for i := range int64(n) {
 		l.Fired([]load.Outcome{ack(uint64(i), 1, i, uint32(i+1))})
 	}
-	if !l.logs[0].folded || l.logs[0].ceiling < 1<<60 {
-		t.Fatalf("folded %v, ceiling %d: nothing is tested", l.logs[0].folded, l.logs[0].ceiling)
-	}
+	assert.Must(t, l.logs[0].folded && l.logs[0].ceiling >= 1<<60,
+		"folded %v, ceiling %d: nothing is tested", l.logs[0].folded, l.logs[0].ceiling)
 	for i := range int64(n) {
 		if missing(i) {
 			lost++
@@ -339,9 +335,7 @@ func TestSumsFindWhatIsMissing(t *testing.T) {
 // TestMemoryIsBounded reports far more than fits, of each kind, and checks the heap.
 func TestMemoryIsBounded(t *testing.T) {
 	const memory = 3 << 20
-	stamp := func(i int64) []load.Stamp {
-		return []load.Stamp{{Run: thisRun, Index: uint64(i), Offset: i}}
-	}
+	stamp := func(i int64) []load.Stamp { return []load.Stamp{{Run: thisRun, Index: uint64(i), Offset: i}} }
 	tests := []struct {
 		name    string
 		stamped bool
@@ -443,10 +437,9 @@ func TestNames(t *testing.T) {
 // known.
 func TestGone(t *testing.T) {
 	for _, tt := range []struct {
-		name          string
-		copies        int // additional copies of the first piece
-		gone          uint64
-		lost, inexact uint64
+		name                string
+		copies              int // additional copies of the first piece
+		gone, lost, inexact uint64
 	}{
 		{name: "nothing"},
 		{name: "some", gone: 30, lost: 30},
@@ -470,9 +463,8 @@ func TestGone(t *testing.T) {
 			}
 			l.Gone(0, tt.gone)
 			v := l.Verdict(whole(l, true), nil)
-			if v.Lost != tt.lost || v.Inexact != tt.inexact || v.Read != uint64(at)-min(tt.gone, uint64(at)) {
-				t.Errorf("got %+v, want %d lost, %d inexact", v, tt.lost, tt.inexact)
-			}
+			assert.True(t, v.Lost == tt.lost && v.Inexact == tt.inexact && v.Read == uint64(at)-min(tt.gone, uint64(at)),
+				"got %+v, want %d lost, %d inexact", v, tt.lost, tt.inexact)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -87,7 +88,6 @@ func TestMostPlaces(t *testing.T) {
 		l.Fired([]load.Outcome{ack(2*i, 1, int64(2*i), uint32(i+1))})
 	}
 	v, got := l.Places(whole(l, true), nil)
-	if len(got.Lost) != MostPlaces || v.Lost != MostPlaces+10 {
-		t.Errorf("%d of %d have a place, want %d", len(got.Lost), v.Lost, MostPlaces)
-	}
+	assert.True(t, len(got.Lost) == MostPlaces && v.Lost == MostPlaces+10,
+		"%d of %d have a place, want %d", len(got.Lost), v.Lost, MostPlaces)
 }

@@ -30,11 +30,10 @@ const thisRun = 0xca220
 
 // A world simulates a producer, logs with faults, and the true result.
 type world struct {
-	rnd     *rand.Rand
-	logs    int
-	streams int
-	stamped bool
-	most    int // maximum events of a batch
+	rnd           *rand.Rand
+	logs, streams int
+	stamped       bool
+	most          int // maximum events of a batch
 
 	next     []uint64 // index, by stream
 	ends     []int64  // by log
@@ -181,9 +180,7 @@ func (w *world) step(fault int) {
 	case 14: // late
 		o = w.acked(o)
 		w.outcomes = append(w.outcomes, o)
-		w.deferred = append(w.deferred, func() {
-			w.outcomes[id].Place = w.store(log, id, o, nil)
-		})
+		w.deferred = append(w.deferred, func() { w.outcomes[id].Place = w.store(log, id, o, nil) })
 		return
 	case 15: // late, without an answer
 		unknown()

@@ -236,9 +236,8 @@ func TestFoundInAnotherWindowIsNotLost(t *testing.T) {
 		a.Stamps = append(a.Stamps, load.Stamp{Run: thisRun, Index: uint64(i), Offset: windowSize + int64(i)})
 	}
 	l.Arrived([]load.Arrival{a})
-	if v := l.Verdict(whole(l, true), nil); v.Lost != 0 || v.Inexact < 3 || v.Recovered != 0 {
-		t.Errorf("verdict %+v; want nothing lost, and 3 inexact", v)
-	}
+	v := l.Verdict(whole(l, true), nil)
+	assert.True(t, v.Lost == 0 && v.Inexact >= 3 && v.Recovered == 0, "verdict %+v; want nothing lost, and 3 inexact", v)
 }
 
 // A piece that was sent but dropped because memory was short may be the one that was
@@ -250,15 +249,14 @@ func TestNoOrderIsClaimedAfterDroppedPieces(t *testing.T) {
 	read := func(base int64, sum uint32) load.Arrival {
 		return load.Arrival{Base: base, Events: 2, Sum: sum, ProducerID: -1}
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name           string
 		dropped, known uint64 // first indices
 		want           uint64 // inexact
 	}{
 		{"smaller", 0, 2, 2},
 		{"larger", 2, 0, 4},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := New(Config{Logs: 1, LogOf: func(int32) int32 { return 0 }})
 			g := &l.logs[0]

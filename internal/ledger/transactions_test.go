@@ -20,12 +20,11 @@ func stamped(base int64, first uint64, n int32) load.Arrival {
 func TestTransactions(t *testing.T) {
 	type lg = measure.Ledger
 	for _, tt := range []struct {
-		name    string
-		read    []load.Arrival
-		visible []load.Arrival
-		whole   bool
-		feed    func(l *Ledger)
-		want    lg
+		name          string
+		read, visible []load.Arrival
+		whole         bool
+		feed          func(l *Ledger)
+		want          lg
 	}{
 		{
 			"all is well",

@@ -22,9 +22,8 @@ func otlpCollector(t *testing.T, then func()) (url string, bodies chan otlpReque
 	bodies = make(chan otlpRequest, 100)
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var body otlpRequest
-		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-			t.Error(err)
-		}
+		err := json.NewDecoder(r.Body).Decode(&body)
+		assert.True(t, err == nil, "%v", err)
 		bodies <- body
 		then()
 	}))
@@ -38,8 +37,7 @@ const shownTarget = "kafka://***@127.0.0.1:9092/t"
 func TestTargetAndOp(t *testing.T) {
 	url, bodies := otlpCollector(t, func() {})
 	addr, lines := listen(t)
-	h, err := OpenExporter(ExporterOptions{MetricsAddr: "0", OTLP: url, Graphite: addr, Prefix: "lab"})
-	assert.OK(t, err)
+	h := assert.Value(OpenExporter(ExporterOptions{MetricsAddr: "0", OTLP: url, Graphite: addr, Prefix: "lab"}))(t)
 	h.Begin(withSecret)
 	h.Show(counted(1))
 
@@ -52,13 +50,11 @@ func TestTargetAndOp(t *testing.T) {
 			assert.True(t, got["target"] == shownTarget && got["op"] == "produce", "Prometheus: %s has %v", name, got)
 		}
 	}
-	if w := h.Close(context.Background()); w != nil {
-		t.Errorf("warnings %q", w)
-	}
+	w := h.Close(context.Background())
+	assert.True(t, w == nil, "warnings %q", w)
 	body := <-bodies
-	if text, _ := json.Marshal(body); strings.Contains(string(text), "canary") {
-		t.Errorf("OTLP: the password is in %s", text)
-	}
+	text, _ := json.Marshal(body)
+	assert.True(t, !strings.Contains(string(text), "canary"), "OTLP: the password is in %s", text)
 	check := func(name string, attributes []otlpAttribute) {
 		t.Helper()
 		got := make(map[string]string)
@@ -104,9 +100,8 @@ func TestFinalPushed(t *testing.T) {
 	addr, lines := listen(t)
 	h := openedExporter(t, ExporterOptions{OTLP: url, Graphite: addr, Prefix: "lab"})
 	h.End()
-	if w := h.Close(context.Background()); w != nil {
-		t.Errorf("warnings %q", w)
-	}
+	w := h.Close(context.Background())
+	assert.True(t, w == nil, "warnings %q", w)
 	for i := range 4 {
 		values := make(map[string]string)
 		for _, m := range (<-bodies).ResourceMetrics[0].ScopeMetrics[0].Metrics {
@@ -122,9 +117,9 @@ func TestFinalPushed(t *testing.T) {
 		} else {
 			acked = []string{"990", "1980", "2970"}[i]
 		}
-		if values["carronade.run_active"] != active || values["carronade.acked_events"] != acked {
-			t.Errorf("push %d: active %s, acked %s, want %s and %s", i, values["carronade.run_active"], values["carronade.acked_events"], active, acked)
-		}
+		assert.True(t, values["carronade.run_active"] == active && values["carronade.acked_events"] == acked,
+			"push %d: active %s, acked %s, want %s and %s",
+			i, values["carronade.run_active"], values["carronade.acked_events"], active, acked)
 	}
 	n := 0
 	for line := range lines {
@@ -160,8 +155,7 @@ func TestSlowGetsLast(t *testing.T) {
 		begun()
 		<-more
 	})
-	h, err := OpenExporter(ExporterOptions{OTLP: url})
-	assert.OK(t, err)
+	h := assert.Value(OpenExporter(ExporterOptions{OTLP: url}))(t)
 	h.Begin(exported)
 	h.Show(counted(1))
 	<-first
@@ -187,18 +181,15 @@ func TestPageStays(t *testing.T) {
 	h := openedExporter(t, ExporterOptions{MetricsAddr: "0", Graphite: addr})
 	assert.True(t, h.Shown() && !(*Exporter)(nil).Shown(), "an exporter with metrics shows none, or one without shows some")
 	h.End()
-	if w := h.Flush(context.Background()); w != nil {
-		t.Errorf("warnings %q", w)
-	}
+	w := h.Flush(context.Background())
+	assert.True(t, w == nil, "warnings %q", w)
 	for range lines { // the connection is closed
 	}
 	got := scrape(t, h.Addr(), "text/plain")
-	if f := got["carronade_acked_events_total"]; f == nil || f.Metric[0].GetCounter().GetValue() != 2970 {
-		t.Errorf("acked: %v", f)
-	}
-	if w := h.Close(context.Background()); w != nil {
-		t.Errorf("warnings %q", w)
-	}
+	f := got["carronade_acked_events_total"]
+	assert.True(t, f != nil && f.Metric[0].GetCounter().GetValue() == 2970, "acked: %v", f)
+	w = h.Close(context.Background())
+	assert.True(t, w == nil, "warnings %q", w)
 	if c, err := net.Dial("tcp", h.Addr()); err == nil {
 		c.Close()
 		t.Error("the page is open after Close")

@@ -74,9 +74,8 @@ func TestPublished(t *testing.T) {
 			h.Close(context.Background())
 			assert.Must(t, len(published) == 3, "called %d times for three intervals", len(published))
 			for range 3 {
-				if err := <-published; (err != nil) != tt.failed {
-					t.Errorf("published %v", err)
-				}
+				err := <-published
+				assert.True(t, (err != nil) == tt.failed, "published %v", err)
 			}
 		})
 	}

@@ -12,14 +12,11 @@ import (
 
 // Labels may be invalid UTF-8; the page stays valid.
 func TestInvalidLabels(t *testing.T) {
-	h, err := OpenExporter(ExporterOptions{MetricsAddr: "0"})
-	assert.OK(t, err)
+	h := assert.Value(OpenExporter(ExporterOptions{MetricsAddr: "0"}))(t)
 	defer h.Close(context.Background())
 	h.Begin(ExportedRun{ID: "k3f9z0ab", Labels: map[string]string{"team": "a\xff"}})
 	h.Show(counted(1))
-	if got := scrape(t, h.Addr(), "text/plain"); got["carronade_run_info"] == nil {
-		t.Error("run_info is missing")
-	}
+	assert.True(t, scrape(t, h.Addr(), "text/plain")["carronade_run_info"] != nil, "run_info is missing")
 }
 
 // TestEqualLabelNames: labels whose names become equal in Prometheus keep all their
@@ -28,9 +25,8 @@ func TestEqualLabelNames(t *testing.T) {
 	r := ExportedRun{ID: "k3f9z0ab", Labels: map[string]string{"a.b": "dot", "a-b": "dash", "a_b": "line", "a": "alone"}}
 	want := []string{"id", "k3f9z0ab", "repetition", "1", "version", "v", "label_a", "alone", "label_a_b", "dash;dot;line"}
 	for range 100 { // a map has no order
-		if diff := cmp.Diff(want, infoLabels(r, "v")); diff != "" {
-			t.Fatalf("(-want +got):\n%s", diff)
-		}
+		diff := cmp.Diff(want, infoLabels(r, "v"))
+		assert.Must(t, diff == "", "(-want +got):\n%s", diff)
 	}
 }
 

@@ -23,14 +23,13 @@ import (
 
 // An exampleFrame is a run of random intervals of a given length.
 type exampleFrame struct {
-	every time.Duration
-	at    time.Duration
-	dice  *rand.Rand
-	warm  time.Duration
-	sum   measure.Counts // of the measurement
-	early measure.Counts // of the warm-up
-	all   measure.Set
-	times [2]measure.Set // of the newest interval, by phase, as the engine reuses them
+	every, at time.Duration
+	dice      *rand.Rand
+	warm      time.Duration
+	sum       measure.Counts // of the measurement
+	early     measure.Counts // of the warm-up
+	all       measure.Set
+	times     [2]measure.Set // of the newest interval, by phase, as the engine reuses them
 }
 
 func newExample(every, warm time.Duration) *exampleFrame {
@@ -111,12 +110,11 @@ func sum(frames []Frame) (measurement, warmup Counts) {
 func TestFramesAddUp(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name     string
-		every    time.Duration
-		warm     time.Duration
-		n        int
-		frames   int // of the series
-		negative bool
+		name        string
+		every, warm time.Duration
+		n           int
+		frames      int // of the series
+		negative    bool
 	}{
 		{name: "seconds", every: time.Second, n: 25, frames: 26},
 		{name: "shorter", every: 100 * time.Millisecond, warm: 300 * time.Millisecond, n: 57, frames: 6},
@@ -135,9 +133,8 @@ func TestFramesAddUp(t *testing.T) {
 			r := NewRecorder("abc", Run{}, func(e Event) {
 				switch {
 				case e.Frame != nil:
-					if err := series.Add(e.Frame); err != nil {
-						t.Error(err)
-					}
+					err := series.Add(e.Frame)
+					assert.True(t, err == nil, "%v", err)
 				case e.Done != nil:
 					last = e.Done
 				}
@@ -156,18 +153,16 @@ func TestFramesAddUp(t *testing.T) {
 			r.Show(x.next())
 			frames := series.After(0)
 			got, warm := sum(frames)
-			assert.Equal(t, got, want.Totals, "the measurement's frames add up to")
+			assert.Equal(t, got, want.Totals, "sum of the measurement's frames")
 			if w := want.Warmup; w != nil && warm != *w || w == nil && warm != (Counts{}) {
 				t.Errorf("the warm-up's frames add up to %+v, want %+v", warm, w)
 			}
 			assert.True(t, last != nil && last.Totals == want.Totals, "the end: got %+v, want %+v", last, want)
-			if d := len(frames) - tt.frames; d < -60 || d > 60 || tt.n < 100 && d != 0 {
-				t.Errorf("got %d frames, want %d", len(frames), tt.frames)
-			}
+			d := len(frames) - tt.frames
+			assert.True(t, d >= -60 && d <= 60 && (tt.n >= 100 || d == 0), "got %d frames, want %d", len(frames), tt.frames)
 			for i := 1; i < len(frames); i++ {
-				if frames[i].From != frames[i-1].To {
-					t.Fatalf("frame %d begins at %v, and the one before ends at %v", i, frames[i].From, frames[i-1].To)
-				}
+				assert.Must(t, frames[i].From == frames[i-1].To,
+					"frame %d begins at %v, and the one before ends at %v", i, frames[i].From, frames[i-1].To)
 			}
 		})
 	}
@@ -187,9 +182,7 @@ func TestWithoutAReport(t *testing.T) {
 		r.Show(x.next())
 	}
 	r.End(Done{Error: "broken"})
-	if want := CountsOf(x.sum); done.Totals != want {
-		t.Errorf("got %+v, want %+v", done.Totals, want)
-	}
+	assert.Equal(t, done.Totals, CountsOf(x.sum))
 }
 
 // TestMergedPercentiles: those of a merged frame are of all its events, at the
@@ -231,9 +224,8 @@ func TestNothingMeasured(t *testing.T) {
 		assert.True(t, strings.Contains(string(line), want), "got %s, want %s in it", line, want)
 	}
 	var back Frame
-	if err := json.Unmarshal(line, &back); err != nil || back.Response.P99 != NoTime || back.Lag != -1 {
-		t.Errorf("read again: %+v, %v", back, err)
-	}
+	err := json.Unmarshal(line, &back)
+	assert.True(t, err == nil && back.Response.P99 == NoTime && back.Lag == -1, "read again: %+v, %v", back, err)
 }
 
 // TestLowerBounds: from the first percentile on that is among unanswered events.
@@ -246,9 +238,8 @@ func TestLowerBounds(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	h.RecordN(time.Millisecond, 1_000_000)
-	if got := timesOf(h, c); got.AtLeast != 100 || got.Max != Micros(time.Second) {
-		t.Errorf("only the maximum is a bound: got %+v", got)
-	}
+	got := timesOf(h, c)
+	assert.True(t, got.AtLeast == 100 && got.Max == Micros(time.Second), "only the maximum is a bound: got %+v", got)
 }
 
 // largest is a frame with everything that a recorder can put into one.
@@ -279,8 +270,7 @@ func largest() Frame {
 func TestSize(t *testing.T) {
 	t.Parallel()
 	f := largest()
-	line, err := json.Marshal(f)
-	assert.OK(t, err)
+	line := assert.Value(json.Marshal(f))(t)
 	assert.True(t, len(line) <= mostFrameBytes, "a frame has %d bytes, want %d at most:\n%s", len(line), mostFrameBytes, line)
 	assert.True(t, len(f.Gauges) >= 5 && len(f.Marks) >= 3, "got %d gauges and %d marks, want more", len(f.Gauges), len(f.Marks))
 }
@@ -363,9 +353,8 @@ func TestTenHours(t *testing.T) {
 			assert.OK(t, s.Add(&f))
 		}
 	}
-	if n := s.Bytes(); n > 2<<20 {
-		t.Errorf("ten hours take %d bytes, want 2 MB at most", n)
-	}
+	n := s.Bytes()
+	assert.True(t, n <= 2<<20, "ten hours take %d bytes, want 2 MB at most", n)
 	all := s.After(0)
 	covered := int64(0)
 	for i := range all {
@@ -398,9 +387,8 @@ func TestSeriesKeeps(t *testing.T) {
 	}
 	assert.Same(t, s.After(0), want)
 	assert.Same(t, s.After(70), want[70:])
-	if got := s.After(3 * perBlock); len(got) != 0 {
-		t.Errorf("after the last: %d frames, want none", len(got))
-	}
+	got := s.After(3 * perBlock)
+	assert.True(t, len(got) == 0, "after the last: %d frames, want none", len(got))
 }
 
 func TestSeriesRefuses(t *testing.T) {
@@ -409,9 +397,8 @@ func TestSeriesRefuses(t *testing.T) {
 	ok := Frame{Number: 10, Span: 1}
 	assert.OK(t, s.Add(&ok))
 	for _, f := range []Frame{{Number: 10, Span: 1}, {Number: 9, Span: 1}, {Number: 11}, {Number: 11, Span: 7}, {Number: 11, Span: -1}, {Number: 15, Span: 10}, {Number: 20000, Span: 10000}, {Number: -10, Span: 10}, {Number: math.MinInt64, Span: 1}} {
-		if err := s.Add(&f); !errors.Is(err, errFrame) {
-			t.Errorf("number %d, span %d: got %v, want an error", f.Number, f.Span, err)
-		}
+		err := s.Add(&f)
+		assert.True(t, errors.Is(err, errFrame), "number %d, span %d: got %v, want an error", f.Number, f.Span, err)
 	}
 }
 
@@ -443,9 +430,7 @@ func TestSlowReader(t *testing.T) {
 		r.End(x.done())
 		synctest.Wait()
 		w.mu.Lock()
-		if len(w.queue) > mostQueued {
-			t.Errorf("%d events wait, want %d at most", len(w.queue), mostQueued)
-		}
+		assert.True(t, len(w.queue) <= mostQueued, "%d events wait, want %d at most", len(w.queue), mostQueued)
 		w.mu.Unlock()
 		close(slow.release)
 		assert.OK(t, w.Close())
@@ -485,9 +470,8 @@ func TestStuckReader(t *testing.T) {
 		w.Write(Event{ID: "a", Run: &Run{}})
 		synctest.Wait()
 		w.Write(Event{ID: "a", Done: &Done{}})
-		if err := w.Close(); !errors.Is(err, io.ErrClosedPipe) {
-			t.Errorf("got %v, want %v", err, io.ErrClosedPipe)
-		}
+		err := w.Close()
+		assert.True(t, errors.Is(err, io.ErrClosedPipe), "got %v, want %v", err, io.ErrClosedPipe)
 	})
 }
 
@@ -495,17 +479,14 @@ func TestRead(t *testing.T) {
 	t.Parallel()
 	var ids []string
 	take := func(e Event) error { ids = append(ids, e.ID); return nil }
-	if err := ReadFrames(strings.NewReader("{\"id\":\"a\",\"run\":{}}\n{\"id\":\"b\",\"other\":1}\n"), take); err != nil || strings.Join(ids, "") != "ab" {
-		t.Errorf("got %v and %v, want a and b", ids, err)
-	}
+	err := ReadFrames(strings.NewReader("{\"id\":\"a\",\"run\":{}}\n{\"id\":\"b\",\"other\":1}\n"), take)
+	assert.True(t, err == nil && strings.Join(ids, "") == "ab", "got %v and %v, want a and b", ids, err)
 	assert.ErrorHas(t, ReadFrames(strings.NewReader("{}\n{\"frame\":[]}\n"), take), "line 2")
-	if err := ReadFrames(strings.NewReader(strings.Repeat("x", longestLine+1)), take); err == nil {
-		t.Error("a line that is too long was accepted")
-	}
+	assert.True(t, ReadFrames(strings.NewReader(strings.Repeat("x", longestLine+1)), take) != nil,
+		"a line that is too long was accepted")
 	stop := errors.New("stop")
-	if err := ReadFrames(strings.NewReader("{}\n"), func(Event) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("got %v, want %v", err, stop)
-	}
+	err = ReadFrames(strings.NewReader("{}\n"), func(Event) error { return stop })
+	assert.True(t, errors.Is(err, stop), "got %v, want %v", err, stop)
 }
 
 func TestLimitOf(t *testing.T) {
@@ -516,8 +497,7 @@ func TestLimitOf(t *testing.T) {
 		"throughput>=10k/s":   {Text: "throughput >= 10 k/s", Name: "throughput", Value: 10000},
 		"send-delay.p99<10ms": {Text: "send-delay.p99 < 10 ms", Time: "send_delay", Percentile: 99, Name: "send-delay.p99", Upper: true, Value: 0.01},
 	} {
-		l, err := workload.ParseLimit(text)
-		assert.OK(t, err)
+		l := assert.Value(workload.ParseLimit(text))(t)
 		assert.Same(t, LimitOf(&l, "response"), want, "%s", text)
 	}
 }
@@ -538,9 +518,7 @@ func FuzzRead(f *testing.F) {
 			return nil
 		})
 		for _, n := range took {
-			if got := s.After(n - 1); len(got) == 0 {
-				t.Fatalf("frame %d is missing", n)
-			}
+			assert.Must(t, len(s.After(n-1)) > 0, "frame %d is missing", n)
 		}
 	})
 }

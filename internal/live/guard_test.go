@@ -46,9 +46,8 @@ func login(t *testing.T, h http.Handler) *http.Cookie {
 	t.Helper()
 	w := do(h, "POST", "/session", `{"token":"`+token+`"}`, nil)
 	cookies := w.Result().Cookies()
-	if w.Code != http.StatusNoContent || len(cookies) != 1 {
-		t.Fatalf("got %d and %d cookies, want 204 and one", w.Code, len(cookies))
-	}
+	assert.Must(t, w.Code == http.StatusNoContent && len(cookies) == 1,
+		"got %d and %d cookies, want 204 and one", w.Code, len(cookies))
 	return cookies[0]
 }
 
@@ -105,11 +104,9 @@ func TestOrigins(t *testing.T) {
 	h := server()
 	cookie := login(t, h)
 	for _, tt := range []struct {
-		name   string
-		origin string
-		site   string
-		bearer bool
-		want   int
+		name, origin, site string
+		bearer             bool
+		want               int
 	}{
 		{name: "own page", origin: "http://localhost:80", want: 200},
 		{name: "own page, new browser", origin: "http://localhost:80", site: "same-origin", want: 200},
@@ -145,14 +142,10 @@ func TestSession(t *testing.T) {
 		`{"token":"` + token + `"}`: 204, `{"token":"x"}`: 401, `{}`: 401, `[]`: 400, `{"token":`: 400,
 		`{"token":"` + strings.Repeat("x", 2000) + `"}`: 400,
 	} {
-		if w := do(h, "POST", "/session", body, nil); w.Code != want {
-			t.Errorf("%.40s: got %d, want %d", body, w.Code, want)
-		}
+		assert.Equal(t, do(h, "POST", "/session", body, nil).Code, want, "%.40s", body)
 	}
 	form := func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") } // another page can send this without asking
-	if w := do(h, "POST", "/session", `{"token":"`+token+`"}`, form); w.Code != 400 {
-		t.Errorf("as text: got %d, want 400", w.Code)
-	}
+	assert.Equal(t, do(h, "POST", "/session", `{"token":"`+token+`"}`, form).Code, 400, "as text")
 }
 
 // TestHeaders: every answer has them, also a refusal.
@@ -165,9 +158,8 @@ func TestHeaders(t *testing.T) {
 			"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:",
 			"X-Content-Type-Options":  "nosniff", "Referrer-Policy": "no-referrer",
 		} {
-			if got := head.Get(name); !strings.HasPrefix(got, want) {
-				t.Errorf("%s to %s: got %q, want %q", name, host, got, want)
-			}
+			got := head.Get(name)
+			assert.True(t, strings.HasPrefix(got, want), "%s to %s: got %q, want %q", name, host, got, want)
 		}
 	}
 }

@@ -14,8 +14,7 @@ import (
 // TestMarks: a run is marked by requests with the token, while it takes marks.
 func TestMarks(t *testing.T) {
 	t.Parallel()
-	s, err := OpenPage("127.0.0.1:0", NewHub())
-	assert.OK(t, err)
+	s := assert.Value(OpenPage("127.0.0.1:0", NewHub()))(t)
 	defer s.Close()
 	base, token, _ := strings.Cut(s.URL(), "/#token=")
 	var got []string
@@ -25,12 +24,10 @@ func TestMarks(t *testing.T) {
 			waited = mostWaited
 		}
 		// The bound is the round trip alone: what the sender waited is known.
-		if length := to.Sub(from); length < 0 || length > time.Minute {
-			t.Errorf("it was between %v and %v", from, to)
-		}
-		if ago := time.Since(to); ago < waited || ago > waited+time.Minute {
-			t.Errorf("it was at %v, %v ago, want %v", to, ago, waited)
-		}
+		length := to.Sub(from)
+		assert.True(t, length >= 0 && length <= time.Minute, "it was between %v and %v", from, to)
+		ago := time.Since(to)
+		assert.True(t, ago >= waited && ago <= waited+time.Minute, "it was at %v, %v ago, want %v", to, ago, waited)
 		if kind == "broken" {
 			return 0, 0, errors.New("not a kind")
 		}
@@ -49,8 +46,7 @@ func TestMarks(t *testing.T) {
 		res, err := http.DefaultClient.Do(r)
 		assert.OK(t, err)
 		defer res.Body.Close()
-		text, err := io.ReadAll(res.Body)
-		assert.OK(t, err)
+		text := assert.Value(io.ReadAll(res.Body))(t)
 		return res.StatusCode, string(text)
 	}
 	const json, fault = "application/json", `{"kind": "fault", "name": " the plug "}`
@@ -78,22 +74,19 @@ func TestMarks(t *testing.T) {
 			assert.True(t, code == tt.code && strings.Contains(text, tt.want), "got %d %q, want %d %q", code, text, tt.code, tt.want)
 		})
 	}
-	if want := "fault the plug, fault the plug, heal the plug"; strings.Join(got, ", ") != want {
-		t.Errorf("the marks are %q, want %q", got, want)
-	}
+	want := "fault the plug, fault the plug, heal the plug"
+	assert.True(t, strings.Join(got, ", ") == want, "the marks are %q, want %q", got, want)
 	for i := len(got); i < mostAddress; i++ {
-		if code, text := post("run1", token, json, "", fault); code != 200 {
-			t.Fatalf("mark %d: got %d %q", i+1, code, text)
-		}
+		code, text := post("run1", token, json, "", fault)
+		assert.Must(t, code == 200, "mark %d: got %d %q", i+1, code, text)
 		post("run1", token, json, "", `{"kind": "broken", "name": "x"}`) // is none, so it does not count
 	}
 	if code, text := post("run1", token, json, "", fault); code != 429 || !strings.Contains(text, "the run takes at most 16 marks over HTTP from one address, which it has from 127.0.0.1") {
 		t.Errorf("more marks than one address may make: got %d %q", code, text)
 	}
 	end()
-	if code, _ := post("run1", token, json, "", fault); code != 404 {
-		t.Errorf("a run that has ended: %d", code)
-	}
+	code, _ := post("run1", token, json, "", fault)
+	assert.Equal(t, code, 404, "a run that has ended")
 	(*Page)(nil).TakeMarks("x", nil)()
 }
 
@@ -106,7 +99,5 @@ func TestMarksOfAll(t *testing.T) {
 	}
 	assert.ErrorHas(t, m.reserve(r, "x"), "takes at most 32 marks over HTTP")
 	m.release(r, "a")
-	if err := m.reserve(r, "x"); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, m.reserve(r, "x"))
 }

@@ -21,8 +21,7 @@ func TestInABrowser(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
 	hub := NewHub()
-	s, err := OpenPage("127.0.0.1:0", hub)
-	assert.OK(t, err)
+	s := assert.Value(OpenPage("127.0.0.1:0", hub))(t)
 	defer s.Close()
 	r := example(t, hub, "abc", 0, 90)
 	text := func(tab *browser.Tab, id string) string {
@@ -32,31 +31,27 @@ func TestInABrowser(t *testing.T) {
 
 	stranger := b.OpenServer(t, address, browser.View{})
 	stranger.Until(`document.documentElement.dataset.state === "refused"`)
-	if got := text(stranger, "state"); !strings.Contains(got, "needs its token") {
-		t.Errorf("without the token: got %q", got)
-	}
+	got := text(stranger, "state")
+	assert.True(t, strings.Contains(got, "needs its token"), "without the token: got %q", got)
 	without := b.OpenServer(t, address, browser.View{NoScript: true})
-	if got := browser.Eval[string](without, `document.querySelector("noscript").textContent`); !strings.Contains(got, "terminal") {
-		t.Errorf("without scripts: got %q", got)
-	}
+	got = browser.Eval[string](without, `document.querySelector("noscript").textContent`)
+	assert.True(t, strings.Contains(got, "terminal"), "without scripts: got %q", got)
 
 	tab := b.OpenServer(t, s.URL(), browser.View{})
 	tab.Until(`document.documentElement.dataset.frames === "90"`)
-	assert.Equal(t, browser.Eval[string](tab, `location.hash + document.cookie`), "", "the script sees the token")
+	assert.Equal(t, browser.Eval[string](tab, `location.hash + document.cookie`), "", "what the script sees of the token")
 	tab.Until(`document.documentElement.dataset.state === "live"`)
 	tab.Keep("live-1280")
 	seconds(r, 90, 91)
 	tab.Until(`document.documentElement.dataset.frames === "91"`)
-	if got, want := text(tab, "sum"), "offered91,000"; !strings.Contains(got, want) {
-		t.Errorf("since start: got %q, want %q in it", got, want)
-	}
+	got, want := text(tab, "sum"), "offered91,000"
+	assert.True(t, strings.Contains(got, want), "since start: got %q, want %q in it", got, want)
 	assert.Equal(t, browser.Eval[int](tab, `document.querySelectorAll(".plot canvas").length`), 8, "charts")
 
 	// The keyboard reads values, the same moment in all charts.
 	tab.Do(chromedp.Focus(chromedp.CSS("#c-response .plot")), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight))
-	if got, want := text(tab, "said"), "at 2 s: max 9 ms, p99 9 ms, p90 9 ms, p50 6 ms"; got != want {
-		t.Errorf("the keyboard says %q, want %q", got, want)
-	}
+	got, want = text(tab, "said"), "at 2 s: max 9 ms, p99 9 ms, p90 9 ms, p50 6 ms"
+	assert.True(t, got == want, "the keyboard says %q, want %q", got, want)
 	tab.Until(`document.getElementById("at").textContent === "at 2 s"`)
 	if got := browser.Eval[string](tab, `document.querySelector("#c-cores .legend").textContent`); !strings.Contains(got, "system0.55") {
 		t.Errorf("the values at the cursor: got %q, want those of the second second", got)
@@ -118,17 +113,15 @@ func TestTrialOfASearch(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
 	hub := NewHub()
-	s, err := OpenPage("127.0.0.1:0", hub)
-	assert.OK(t, err)
+	s := assert.Value(OpenPage("127.0.0.1:0", hub))(t)
 	defer s.Close()
 	r := NewRecorder("abc", Run{
 		Target: "null://example", Op: "produce", Interval: Seconds(time.Second), Schedule: true,
 		Limits: []Limit{{Text: "p99 < 20 ms", Time: "response", Percentile: 99, Name: "p99", Upper: true, Value: 0.02}},
 		Search: &Search{Trial: 3, Role: "search", Load: "1 k/s", Holds: 900, Fails: 1200},
 	}, func(e Event) {
-		if err := hub.Take(e); err != nil {
-			t.Error(err)
-		}
+		err := hub.Take(e)
+		assert.True(t, err == nil, "%v", err)
 	})
 	r.Plan(Mark{Text: "trial 3, search: 1 k/s"}, Mark{At: Seconds(12 * time.Second), Text: "a step"})
 	seconds(r, 0, 20)
@@ -136,9 +129,7 @@ func TestTrialOfASearch(t *testing.T) {
 	tab.Until(`document.documentElement.dataset.frames === "20"`)
 	tab.Keep("live-find")
 	legend := browser.Eval[string](tab, `document.querySelector("#c-rates .legend").textContent + document.querySelector("#c-response .legend").textContent`)
-	for _, want := range []string{"so far: holds 900/s", "so far: fails 1.2 k/s", "limit: p99 < 20 ms"} {
-		assert.True(t, strings.Contains(legend, want), "the legends lack %q: %s", want, legend)
-	}
+	assert.Has(t, legend, "so far: holds 900/s", "so far: fails 1.2 k/s", "limit: p99 < 20 ms")
 	// The colors at places of a chart: above, within and below the band, on the line of the limit,
 	// and at the line of a remark.
 	got := browser.Eval[string](tab, `(() => {
@@ -166,8 +157,7 @@ func TestFromTheBeginning(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
 	hub := NewHub()
-	s, err := OpenPage("127.0.0.1:0", hub)
-	assert.OK(t, err)
+	s := assert.Value(OpenPage("127.0.0.1:0", hub))(t)
 	defer s.Close()
 	tab := b.OpenServer(t, s.URL(), browser.View{})
 	tab.Until(`document.getElementById("state").textContent === "waiting for a run"`)

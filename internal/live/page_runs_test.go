@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -15,9 +16,8 @@ func example(t testing.TB, hub *Hub, id string, from, to int) *Recorder {
 		Limits: []Limit{{Text: "p99 < 20 ms", Time: "response", Percentile: 99, Name: "p99", Upper: true, Value: 0.02}, {Text: "throughput >= 900/s", Name: "throughput", Value: 900}},
 		Labels: map[string]string{"team": "ingest"},
 	}, func(e Event) {
-		if err := hub.Take(e); err != nil {
-			t.Error(err)
-		}
+		err := hub.Take(e)
+		assert.True(t, err == nil, "%v", err)
 	})
 	seconds(r, from, to)
 	return r

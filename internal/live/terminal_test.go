@@ -47,9 +47,7 @@ func (s *screen) Write(p []byte) (int, error) {
 			}
 			switch runes[j] {
 			case 'A':
-				if n > s.row {
-					s.t.Errorf("moved %d rows up from row %d", n, s.row)
-				}
+				assert.True(s.t, n <= s.row, "moved %d rows up from row %d", n, s.row)
 				s.row -= min(n, s.row)
 			case 'K':
 				*s.cell() = (*s.cell())[:min(s.col, len(*s.cell()))]
@@ -144,7 +142,7 @@ measurement   4 s   16 s left
 	w.Close()
 	w.Close()
 	w.Show(snapshot(6))
-	assert.Same(t, scr.String(), "$ carronade run\nwarning: leader of bench-0 moved", "the status was not erased")
+	assert.Same(t, scr.String(), "$ carronade run\nwarning: leader of bench-0 moved", "erased status")
 	assert.True(t, scr.row == 2 && scr.col == 0, "the cursor is left in row %d, column %d", scr.row, scr.col)
 }
 
@@ -159,9 +157,8 @@ func TestWidths(t *testing.T) {
 			s.At = time.Duration(i) * time.Second
 			w.Show(s)
 		}
-		if got := strings.Count(scr.String(), "\n") + 1; got != 4 {
-			t.Fatalf("%d columns: %d lines:\n%s", columns, got, scr)
-		}
+		got := strings.Count(scr.String(), "\n") + 1
+		assert.Must(t, got == 4, "%d columns: %d lines:\n%s", columns, got, scr)
 		for l := range strings.Lines(scr.String()) {
 			if layout.Width(strings.TrimSuffix(l, "\n")) >= columns {
 				t.Fatalf("%d columns: a line of %d", columns, layout.Width(l))
@@ -240,7 +237,7 @@ func TestPlainLines(t *testing.T) {
 	dropping.Total.Dropped, dropping.Total.Retries = 1234, 5
 	drain := snapshot(20)
 	drain.Phase = "drain"
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		s    load.Snapshot
 		want string
@@ -254,8 +251,7 @@ func TestPlainLines(t *testing.T) {
 		{"round trip", roundTrip, "measurement  5 s  15 s left  50 k/s acked  4.77 MiB/s  end to end p50 7 ms  p99 7 ms  max 21 ms  42 in flight"},
 		{"dropping", dropping, "measurement  6 s  14 s left  50 k/s acked  4.77 MiB/s  response p50 3 ms  p99 3 ms  max 9 ms  42 in flight  1,234 dropped  5 retried"},
 		{"drain", drain, "drain  20 s  50 k/s acked  4.77 MiB/s  response p50 3 ms  p99 3 ms  max 9 ms  42 in flight"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
 			w := NewWatcher(&out, Terminal{})
@@ -291,9 +287,8 @@ func TestPlainLinesOfShortIntervals(t *testing.T) {
 			for line := range strings.Lines(out.String()) {
 				got = append(got, strings.Split(line, "  ")[1])
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("%s\n%s", diff, out.String())
-			}
+			diff := cmp.Diff(tt.want, got)
+			assert.True(t, diff == "", "%s\n%s", diff, out.String())
 		})
 	}
 }
@@ -307,10 +302,9 @@ func TestQuiet(t *testing.T) {
 }
 
 func TestDetect(t *testing.T) {
-	f, err := os.Create(t.TempDir() + "/file")
-	assert.OK(t, err)
+	f := assert.Value(os.Create(t.TempDir() + "/file"))(t)
 	defer f.Close()
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		env   map[string]string
 		ascii bool
@@ -320,8 +314,7 @@ func TestDetect(t *testing.T) {
 		{"another spelling of UTF-8", map[string]string{"LC_ALL": "C.utf8", "LANG": "C"}, false},
 		{"C", map[string]string{"LC_ALL": "C", "LANG": "en_US.UTF-8"}, true},
 		{"an old locale", map[string]string{"LANG": "de_DE.ISO-8859-1"}, true},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := Detect(f, func(k string) string { return tt.env[k] })
 			assert.True(t, !got.Rewrite && !got.Color, "a file is taken for a terminal")

@@ -23,7 +23,7 @@ func TestBothPagesHaveThem(t *testing.T) {
 		assert.True(t, len(want) >= 1000, "%s has only %d bytes", name, len(want))
 		w := httptest.NewRecorder()
 		live.Assets().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/"+name, nil))
-		assert.Equal(t, w.Body.String(), want, "the live page has another %s", name)
+		assert.Equal(t, w.Body.String(), want, "%s of the live page", name)
 		assert.True(t, strings.Contains(b.String(), want), "the page of a report has another %s", name)
 	}
 	w := httptest.NewRecorder()
@@ -31,7 +31,5 @@ func TestBothPagesHaveThem(t *testing.T) {
 	for _, name := range picture.ChartScripts {
 		assert.True(t, strings.Contains(w.Body.String(), `<script src="`+name+`" defer>`), "the live page does not run %s", name)
 	}
-	for _, want := range []string{"The MIT License", "Leon Sorokin", "THE SOFTWARE IS PROVIDED"} {
-		assert.True(t, strings.Contains(b.String(), want), "the page of a report lacks the license: %q", want)
-	}
+	assert.Has(t, b.String(), "The MIT License", "Leon Sorokin", "THE SOFTWARE IS PROVIDED")
 }

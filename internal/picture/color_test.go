@@ -48,15 +48,13 @@ func TestContrast(t *testing.T) {
 			what, color string
 			least       float64
 		}{{"ink", c.Ink, 7}, {"muted", c.Muted, 4.5}, {"axis", c.Axis, 2.9}} {
-			if got := contrast(x.color, c.Background); got < x.least {
-				t.Errorf("%s %s: got a contrast of %.2f, want %.1f", name, x.what, got, x.least)
-			}
+			got := contrast(x.color, c.Background)
+			assert.True(t, got >= x.least, "%s %s: got a contrast of %.2f, want %.1f", name, x.what, got, x.least)
 		}
 		for i, tone := range c.Tones {
 			for _, back := range []string{c.Background, c.Band, c.Stall, c.Freeze} {
-				if got := contrast(tone, back); got < 3 {
-					t.Errorf("%s tone %d on %s: got a contrast of %.2f, want 3", name, i, back, got)
-				}
+				got := contrast(tone, back)
+				assert.True(t, got >= 3, "%s tone %d on %s: got a contrast of %.2f, want 3", name, i, back, got)
 			}
 		}
 	}
@@ -96,17 +94,14 @@ func TestHeatIsOrdered(t *testing.T) {
 			last := math.NaN()
 			for i, h := range c.Heat {
 				l := seenBy(m, h)[0]
-				if i > 0 && math.Abs(l-last) < 0.02 || i > 0 && (l < last) != (name == "light") {
-					t.Errorf("%s, %s: level %d has a lightness of %.3f after %.3f", name, who, i, l, last)
-				}
+				assert.True(t, !(i > 0 && math.Abs(l-last) < 0.02 || i > 0 && (l < last) != (name == "light")),
+					"%s, %s: level %d has a lightness of %.3f after %.3f", name, who, i, l, last)
 				last = l
 			}
 		}
-		if got := contrast(c.Heat[0], c.Background); got < 1.35 {
-			t.Errorf("%s: the lowest level has a contrast of %.2f, want 1.35", name, got)
-		}
+		got := contrast(c.Heat[0], c.Background)
+		assert.True(t, got >= 1.35, "%s: the lowest level has a contrast of %.2f, want 1.35", name, got)
 	}
-	if r := ramp("#000000", "#ffffff"); r[0] != "#000000" || r[heatLevels-1] != "#ffffff" {
-		t.Errorf("ends of a ramp: got %v", r)
-	}
+	r := ramp("#000000", "#ffffff")
+	assert.True(t, r[0] == "#000000" && r[heatLevels-1] == "#ffffff", "ends of a ramp: got %v", r)
 }

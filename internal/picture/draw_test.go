@@ -63,9 +63,8 @@ func TestSVG(t *testing.T) {
 						t.Errorf("%s follows the screen's theme: got %v, want %v", f.Name, got, theme == Auto)
 					}
 				}
-				if strings.Trim(f.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
-					t.Errorf("name of a figure: got %q, want letters, digits and dashes", f.Name)
-				}
+				assert.True(t, strings.Trim(f.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") == "",
+					"name of a figure: got %q, want letters, digits and dashes", f.Name)
 				wellFormed(t, f.Name, []byte(f.Inline("x-"+f.Name, 600)))
 				if got := f.Describe(); strings.Contains(got, "NaN") || !strings.Contains(got, " to ") && !strings.Contains(got, "timeout") && !strings.Contains(got, "p50") {
 					t.Errorf("description of %s: got %q, want its numbers", f.Name, got)
@@ -82,16 +81,14 @@ func TestPNGOf(t *testing.T) {
 		for _, f := range Of(measured("a", 20, 1)) {
 			var b bytes.Buffer
 			assert.OK(t, f.PNGOf(&b, Light, 1.25, size))
-			m, err := png.Decode(&b)
-			assert.OK(t, err, "%s is not a PNG", f.Name)
+			m := assert.Value(png.Decode(&b))(t, "%s is not a PNG", f.Name)
 			assert.Equal(t, m.Bounds().Size(), size, "%s", f.Name)
 			if size.Y < 400 {
 				continue // too low for all
 			}
 			d := f.layOut(float64(size.X)/1.25, parts{title: true, legend: true, height: float64(size.Y) / 1.25})
-			if h := float64(size.Y) / 1.25; d.h > math.Ceil(h) {
-				t.Errorf("%s: laid out %v high, want %v", f.Name, d.h, h)
-			}
+			h := float64(size.Y) / 1.25
+			assert.True(t, d.h <= math.Ceil(h), "%s: laid out %v high, want %v", f.Name, d.h, h)
 		}
 	}
 }
@@ -109,13 +106,11 @@ func TestPNG(t *testing.T) {
 			}
 			var b bytes.Buffer
 			assert.OK(t, f.PNG(&b, c.theme, c.scale))
-			m, err := png.Decode(&b)
-			assert.OK(t, err, "%s is not a PNG", f.Name)
+			m := assert.Value(png.Decode(&b))(t, "%s is not a PNG", f.Name)
 			assert.Equal(t, m.Bounds().Dx(), c.wide, "%s pixels wide", f.Name)
 			background := rgba(ColorsOf(c.theme).Background)
-			if got := m.At(1, 1); got != background {
-				t.Errorf("%s: got %v in the corner, want the background %v", f.Name, got, background)
-			}
+			got := m.At(1, 1)
+			assert.True(t, got == background, "%s: got %v in the corner, want the background %v", f.Name, got, background)
 			// Each line's color appears somewhere.
 			seen := map[color.RGBA]bool{}
 			switch m := m.(type) {
@@ -127,9 +122,8 @@ func TestPNG(t *testing.T) {
 				t.Fatalf("%s is a %T", f.Name, m)
 			}
 			for _, s := range f.Series {
-				if tone := ColorsOf(c.theme).Tones[s.Tone]; !seen[rgba(tone)] {
-					t.Errorf("%s: no pixel of %s, the color of %q", f.Name, tone, s.Name)
-				}
+				tone := ColorsOf(c.theme).Tones[s.Tone]
+				assert.True(t, seen[rgba(tone)], "%s: no pixel of %s, the color of %q", f.Name, tone, s.Name)
 			}
 			assert.True(t, f.Heat == nil || seen[rgba(ColorsOf(c.theme).Heat[heatLevels-1])], "%s: no pixel of the highest level", f.Name)
 		}
@@ -183,7 +177,7 @@ func TestTicks(t *testing.T) {
 					got = append(got, k.text)
 				}
 			}
-			assert.Equal(t, strings.Join(got, " "), c.want, "ticks:\n\nwant")
+			assert.Equal(t, strings.Join(got, " "), c.want, "ticks")
 		})
 	}
 }
@@ -219,13 +213,10 @@ func TestTable(t *testing.T) {
 	for i := range figures {
 		f := &figures[i]
 		table := f.Table(40)
-		if n := len(table.Rows); n == 0 || n > 75 {
-			t.Errorf("%s: got %d rows, want some and not too many", f.Name, n)
-		}
+		n := len(table.Rows)
+		assert.True(t, n != 0 && n <= 75, "%s: got %d rows, want some and not too many", f.Name, n)
 		for _, row := range table.Rows {
-			if len(row) != len(table.Head) {
-				t.Fatalf("%s: got %d cells in a row, want %d", f.Name, len(row), len(table.Head))
-			}
+			assert.Must(t, len(row) == len(table.Head), "%s: got %d cells in a row, want %d", f.Name, len(row), len(table.Head))
 		}
 	}
 	throughput := figure(t, figures, "throughput").Table(10)
@@ -239,9 +230,7 @@ func BenchmarkSVG(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for i := range figures {
-			if err := figures[i].SVG(io.Discard, Auto); err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, figures[i].SVG(io.Discard, Auto))
 		}
 	}
 }

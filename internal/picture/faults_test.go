@@ -13,9 +13,7 @@ import (
 // moments have names.
 func TestFaultMarks(t *testing.T) {
 	d := measured("a", 20, 1)
-	mark := func(kind, name string, at float64) fault.Mark {
-		return fault.Mark{Kind: kind, Name: name, AtS: at}
-	}
+	mark := func(kind, name string, at float64) fault.Mark { return fault.Mark{Kind: kind, Name: name, AtS: at} }
 	stop, kill := mark("fault", "stop", 4), mark("fault", "kill", 10)
 	d.Faults = &report.Faults{
 		Marks: []fault.Mark{stop, mark("heal", "stop", 6), kill},
@@ -38,10 +36,8 @@ func TestFaultMarks(t *testing.T) {
 	if len(shaded) != 2 || shaded[0].From != 4 || shaded[0].To != 6 || shaded[1].From != 10 || shaded[1].To != 13 {
 		t.Errorf("shaded: %+v", shaded)
 	}
-	if len(moments) != 3 || moments[0].From != 4 || moments[0].To != 4 || moments[0].Text != "fault stop" {
-		t.Errorf("moments: %+v", moments)
-	}
-	if !strings.Contains(f.Describe(), "A fault was there from 4") {
-		t.Errorf("the description lacks the fault: %s", f.Describe())
-	}
+	assert.True(t, len(moments) == 3 && moments[0].From == 4 && moments[0].To == 4 && moments[0].Text == "fault stop",
+		"moments: %+v", moments)
+	assert.True(t, strings.Contains(f.Describe(), "A fault was there from 4"),
+		"the description lacks the fault: %s", f.Describe())
 }

@@ -56,9 +56,8 @@ func TestEveryObservationIsCounted(t *testing.T) {
 
 func TestRowsOfAMap(t *testing.T) {
 	h := &Heat{Edges: heatEdges(10, 1000)}
-	if got := len(h.Edges) - 1; got != heatRows {
-		t.Fatalf("rows: got %d, want %d", got, heatRows)
-	}
+	got := len(h.Edges) - 1
+	assert.Must(t, got == heatRows, "rows: got %d, want %d", got, heatRows)
 	for _, c := range []struct {
 		name string
 		v    float64
@@ -72,9 +71,7 @@ func TestRowsOfAMap(t *testing.T) {
 		{"above the map: the highest row", 1e9, heatRows - 1},
 		{"below the map: the lowest row", 0, 0},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			assert.Equal(t, h.row(c.v), c.want, "row of %v", c.v)
-		})
+		t.Run(c.name, func(t *testing.T) { assert.Equal(t, h.row(c.v), c.want, "row of %v", c.v) })
 	}
 	if got := heatEdges(7, 7); len(got) != 2 || !(got[0] < 7) || got[1] != 7 {
 		t.Errorf("edges if all are equal: got %v, want one row up to 7", got)
@@ -102,9 +99,7 @@ func TestCurve(t *testing.T) {
 			t.Fatalf("point %d of the curve falls: %v after %v at %v after %v", i, s.Y[i], s.Y[i-1], s.X[i], s.X[i-1])
 		}
 	}
-	if got, want := s.Y[len(s.Y)-1], measure.Micros(h.Max()); got != want {
-		t.Errorf("end of the curve: got %v, want %v", got, want)
-	}
+	assert.Equal(t, s.Y[len(s.Y)-1], measure.Micros(h.Max()), "end of the curve")
 	for _, p := range []float64{50, 90, 99, 99.9} {
 		got, ok := s.stepAt(1 / (1 - p/100))
 		want := measure.Micros(h.Percentile(p))
@@ -127,12 +122,10 @@ func TestCurveOfBounds(t *testing.T) {
 	if len(f.Series) != 2 || f.Series[1].Name != "response, at least" {
 		t.Fatalf("lines: got %v, want the certain part and the rest", lines(f))
 	}
-	if got := f.Series[1].Y[0]; got < 1e6*0.999 {
-		t.Errorf("the lower bound: got %v us, want a second", got)
-	}
+	got := f.Series[1].Y[0]
+	assert.True(t, got >= 1e6*0.999, "the lower bound: got %v us, want a second", got)
 	over := figure(t, figures, "response")
-	table := over.Table(40)
-	assert.Equal(t, table.Rows[0][3], ">= 1 s", "p99 in the table")
+	assert.Equal(t, over.Table(40).Rows[0][3], ">= 1 s", "p99 in the table")
 }
 
 func TestDistributionIsComplete(t *testing.T) {

@@ -39,25 +39,21 @@ func TestIntervals(t *testing.T) {
 		case s.kind == curve && len(s.paths) > 1:
 			for _, p := range s.paths {
 				for _, at := range p {
-					if at.x < plotLeft || at.x > d.w || at.y < 0 || at.y > d.h {
-						t.Errorf("an interval reaches %v, outside of the plot", at)
-					}
+					assert.True(t, at.x >= plotLeft && at.x <= d.w && at.y >= 0 && at.y <= d.h,
+						"an interval reaches %v, outside of the plot", at)
 				}
 			}
 		}
 	}
 	assert.Equal(t, dots, 3, "dots")
 	for _, name := range f.Y.Labels {
-		if _, ok := names[name]; !ok {
-			t.Errorf("no name %q among %v", name, names)
-		}
+		_, ok := names[name]
+		assert.True(t, ok, "no name %q among %v", name, names)
 	}
 	assert.True(t, names["acks 1 to all"] < names["linger 1ms to 5ms"], "the last name is not at the top")
-	if said := f.Describe(); !strings.Contains(said, "acks 1 to all -31% (-35% to -27%)") {
-		t.Errorf("it is described as %q", said)
-	}
+	said := f.Describe()
+	assert.True(t, strings.Contains(said, "acks 1 to all -31% (-35% to -27%)"), "it is described as %q", said)
 	var b bytes.Buffer
-	if err := f.PNG(&b, Light, 1); err != nil || b.Len() == 0 {
-		t.Errorf("PNG: %v", err)
-	}
+	err := f.PNG(&b, Light, 1)
+	assert.True(t, err == nil && b.Len() != 0, "PNG: %v", err)
 }

@@ -46,8 +46,7 @@ func TestFreezesAndStalls(t *testing.T) {
 			if dir := os.Getenv("PICTURES"); dir != "" {
 				assert.OK(t, os.WriteFile(filepath.Join(dir, name+[]string{"", "-light", "-dark"}[theme]+".png"), pixels.Bytes(), 0o600))
 			}
-			m, err := png.Decode(&pixels)
-			assert.OK(t, err)
+			m := assert.Value(png.Decode(&pixels))(t)
 			c := ColorsOf(theme)
 			left := map[string]int{c.Stall: 0, c.Freeze: 0}
 			for y := range m.Bounds().Dy() {
@@ -76,9 +75,8 @@ func TestShades(t *testing.T) {
 			if who == "without color" { // their edges distinguish them: one at the top, one at the bottom
 				continue
 			}
-			if got := distance(seenBy(m, c.Stall), seenBy(m, c.Freeze)); got < 0.03 {
-				t.Errorf("%s, %s: got %.3f between a stall and a freeze, want 0.03", name, who, got)
-			}
+			got := distance(seenBy(m, c.Stall), seenBy(m, c.Freeze))
+			assert.True(t, got >= 0.03, "%s, %s: got %.3f between a stall and a freeze, want 0.03", name, who, got)
 		}
 	}
 }

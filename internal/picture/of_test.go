@@ -67,15 +67,13 @@ func TestLines(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := lines(figure(t, c.of, c.figure)); !slices.Equal(got, c.want) {
-				t.Errorf("%s:\n got %q\nwant %q", c.figure, got, c.want)
-			}
+			got := lines(figure(t, c.of, c.figure))
+			assert.True(t, slices.Equal(got, c.want), "%s:\n got %q\nwant %q", c.figure, got, c.want)
 		})
 	}
 	maps := slices.DeleteFunc(names(several), func(n string) bool { return !strings.HasPrefix(n, "end-to-end-map") })
-	if want := []string{"end-to-end-map", "end-to-end-map-2"}; !slices.Equal(maps, want) {
-		t.Errorf("maps of several: got %v, want %v", maps, want)
-	}
+	want := []string{"end-to-end-map", "end-to-end-map-2"}
+	assert.True(t, slices.Equal(maps, want), "maps of several: got %v, want %v", maps, want)
 }
 
 // Reports lack what was not measured, and old ones lack histograms: no figure is
@@ -100,9 +98,7 @@ func TestSparseReports(t *testing.T) {
 			// Also beside a complete report.
 			for _, f := range Of(full, c.d) {
 				var b strings.Builder
-				if err := f.SVG(&b, Auto); err != nil {
-					t.Error(err)
-				}
+				assert.OK(t, f.SVG(&b, Auto))
 				f.Table(40)
 			}
 		})
@@ -163,12 +159,10 @@ func TestOutage(t *testing.T) {
 			t.Errorf("second %d: got %v us (at least: %v), want at least %v", k+1, s.Y[k], s.AtLeast[k], want)
 		}
 	}
-	if s.AtLeast[4] || !strings.Contains(f.Note, "lower bounds") {
-		t.Errorf("a bound before it: %v; the note: %s", s.AtLeast[4], f.Note)
-	}
-	if most, _ := percentileSeries([]row{{response: lost}}, 100, func(r *row) summary { return r.response }, false); most.Y[0] != 3e6 || !most.AtLeast[0] {
-		t.Errorf("the maximum with an event without an answer: %v", most)
-	}
+	assert.True(t, !s.AtLeast[4] && strings.Contains(f.Note, "lower bounds"),
+		"a bound before it: %v; the note: %s", s.AtLeast[4], f.Note)
+	most, _ := percentileSeries([]row{{response: lost}}, 100, func(r *row) summary { return r.response }, false)
+	assert.True(t, most.Y[0] == 3e6 && most.AtLeast[0], "the maximum with an event without an answer: %v", most)
 }
 
 // TestUnanswered: a system that answered half of the events is not drawn as fast,
@@ -191,9 +185,8 @@ func TestUnanswered(t *testing.T) {
 	for _, y := range f.Series[0].Y {
 		sum += y
 	}
-	if f.Series[0].Name != "response" || math.Abs(sum-50) > 0.1 || !strings.Contains(f.Note, "in no bar") {
-		t.Errorf("%s: the bars have %v%%, want half; the note: %s", f.Series[0].Name, sum, f.Note)
-	}
+	assert.True(t, f.Series[0].Name == "response" && math.Abs(sum-50) <= 0.1 && strings.Contains(f.Note, "in no bar"),
+		"%s: the bars have %v%%, want half; the note: %s", f.Series[0].Name, sum, f.Note)
 	for i := range d.Intervals {
 		delete(d.Intervals[i].Histograms, "response")
 	}
@@ -207,9 +200,8 @@ func TestHoles(t *testing.T) {
 	g := &d.Gauges[0]
 	g.Points = slices.Delete(g.Points, 4, 9)
 	f := figure(t, Of(d), "memory")
-	if got := slices.IndexFunc(f.Series[0].Y, math.IsNaN); got != 4 {
-		t.Errorf("the gap: got it at %d of %v, want it at 4", got, f.Series[0].Y)
-	}
+	got := slices.IndexFunc(f.Series[0].Y, math.IsNaN)
+	assert.True(t, got == 4, "the gap: got it at %d of %v, want it at 4", got, f.Series[0].Y)
 	x, y := f.scales(rect{0, 0, 100, 100})
 	assert.Equal(t, len(pathsOf(&f.Series[0], x, y)), 2, "parts of the line")
 }

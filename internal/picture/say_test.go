@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // The head of the table describes its times: the middles of intervals for values
@@ -11,10 +13,9 @@ import (
 func TestTableHead(t *testing.T) {
 	figures := Of(measured("a", 100, 1)) // intervals of a second
 	for _, tt := range []struct {
-		figure string
-		most   int
-		head   string
-		first  string
+		figure      string
+		most        int
+		head, first string
 	}{
 		{"throughput", 100, "middle of interval", "500 ms"},
 		{"response", 100, "middle of interval", "500 ms"},
@@ -37,14 +38,11 @@ func TestPointsOfPercentiles(t *testing.T) {
 		X: Axis{Unit: Percentile, Log: true}, Y: Axis{Unit: Micros, Log: true},
 		Series: []Series{{Name: "a", X: []float64{1, 2, 10, 1 / (1 - 0.99)}, Y: []float64{100, 200, 300, 400}, AtLeast: []bool{false, false, false, true}}},
 	}
-	if got, want := f.Describe(), "a: p50 200 us, p90 300 us, p99 >= 400 us."; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Equal(t, f.Describe(), "a: p50 200 us, p90 300 us, p99 >= 400 us.")
 	var rows []string
 	for _, r := range f.Table(10).Rows {
 		rows = append(rows, strings.Join(r, " "))
 	}
-	if want := []string{"p50 200 us", "p90 300 us", "p99 >= 400 us"}; !slices.Equal(rows, want) {
-		t.Errorf("got %q, want %q", rows, want)
-	}
+	want := []string{"p50 200 us", "p90 300 us", "p99 >= 400 us"}
+	assert.True(t, slices.Equal(rows, want), "got %q, want %q", rows, want)
 }

@@ -48,25 +48,19 @@ func TestLoadLatency(t *testing.T) {
 		points[s.Name] = len(s.X)
 		assert.True(t, !shapes[s.Symbol], "%s has the symbol of another series", s.Name)
 		shapes[s.Symbol] = true
-		if len(s.Lo) != len(s.X) || len(s.Hi) != len(s.X) {
-			t.Errorf("%s has points without an interval", s.Name)
-		}
+		assert.True(t, len(s.Lo) == len(s.X) && len(s.Hi) == len(s.X), "%s has points without an interval", s.Name)
 	}
 	for name, want := range map[string]int{"p99 holds": 2, "p99 fails": 1, "p99 undecided or not judged": 2, "p50 of a trial": 5} {
-		assert.Equal(t, points[name], want, "%s:  points", name)
+		assert.Equal(t, points[name], want, "points of %s", name)
 	}
 	limit := slices.IndexFunc(f.Series, func(s Series) bool { return s.Name == "limit p99 < 50 ms" })
 	assert.True(t, limit >= 0 && f.Series[limit].Y[0] == 50_000, "no line of the limit in %+v", f.Series)
 	if len(f.Marks) != 2 || f.Marks[0].Text != "ceiling 800 to 840/s" || f.Marks[0].From != 800 || f.Marks[0].To != 840 || f.Marks[1].Text != "knee" || f.Marks[1].From != 500 {
 		t.Errorf("marks: %+v", f.Marks)
 	}
-	said := f.Describe()
-	for _, want := range []string{"ceiling 800 to 840/s.", "p99 fails: 90 ms at 840/s (45 ms to 180 ms)."} {
-		assert.True(t, strings.Contains(said, want), "it does not say %q: %s", want, said)
-	}
-	if table := f.Table(40); len(table.Rows) != 10 || len(table.Head) != 5 || table.Rows[0][0] != "500/s" {
-		t.Errorf("table: %+v", table)
-	}
+	assert.Has(t, f.Describe(), "ceiling 800 to 840/s.", "p99 fails: 90 ms at 840/s (45 ms to 180 ms).")
+	table := f.Table(40)
+	assert.True(t, len(table.Rows) == 10 && len(table.Head) == 5 && table.Rows[0][0] == "500/s", "table: %+v", table)
 	d := f.layOut(width, parts{title: true, legend: true})
 	for _, s := range d.shapes {
 		for _, p := range s.paths {
@@ -76,13 +70,11 @@ func TestLoadLatency(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := f.PNG(&b, Light, 1); err != nil || b.Len() == 0 {
-		t.Errorf("PNG: %v", err)
-	}
+	err := f.PNG(&b, Light, 1)
+	assert.True(t, err == nil && b.Len() != 0, "PNG: %v", err)
 	b.Reset()
-	if err := f.SVG(&b, Auto); err != nil || !strings.Contains(b.String(), "limit p99 &lt; 50 ms") {
-		t.Errorf("SVG: %v", err)
-	}
+	err = f.SVG(&b, Auto)
+	assert.True(t, err == nil && strings.Contains(b.String(), "limit p99 &lt; 50 ms"), "SVG: %v", err)
 }
 
 // Several searches are overlaid; a run beside one has its own figures.
@@ -93,9 +85,8 @@ func TestLoadLatencyOfSeveral(t *testing.T) {
 	if !slices.ContainsFunc(f.Series, func(s Series) bool { return s.Name == "f2: p99 fails" && s.Report == 1 }) {
 		t.Errorf("got %+v", f.Series)
 	}
-	if _, ok := ByName(figures, "throughput"); !ok {
-		t.Error("the run has no throughput")
-	}
+	_, ok = ByName(figures, "throughput")
+	assert.True(t, ok, "the run has no throughput")
 }
 
 // A knee beside the ceiling shares its text, and a ceiling that is not known has none.
@@ -110,10 +101,8 @@ func TestCeilingMarks(t *testing.T) {
 		t.Errorf("got %+v", marks)
 	}
 	a.FailsConfirmed = false
-	if marks := ceilingMarks(a); !strings.Contains(marks[0].Text, "not confirmed: 800 to 840/s") {
-		t.Errorf("got %+v", marks)
-	}
-	if marks := ceilingMarks(&find.Answer{}); len(marks) != 0 {
-		t.Errorf("got %+v", marks)
-	}
+	marks := ceilingMarks(a)
+	assert.True(t, strings.Contains(marks[0].Text, "not confirmed: 800 to 840/s"), "got %+v", marks)
+	marks = ceilingMarks(&find.Answer{})
+	assert.True(t, len(marks) == 0, "got %+v", marks)
 }

@@ -19,9 +19,7 @@ const screen, worstScreen = 45, 60
 func briefly(t *testing.T, d *Document) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := d.Brief(&b, layout.Style{}, Condition{"report", "k3v9x2ab in reports.db"}, Condition{"everything", "carronade report show k3v9x2ab --full"}, Condition{"pictures", "carronade report open k3v9x2ab"}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, d.Brief(&b, layout.Style{}, Condition{"report", "k3v9x2ab in reports.db"}, Condition{"everything", "carronade report show k3v9x2ab --full"}, Condition{"pictures", "carronade report open k3v9x2ab"}))
 	return b.String()
 }
 
@@ -42,9 +40,7 @@ func TestBriefFits(t *testing.T) {
 			}
 			assert.True(t, len(lines) <= most, "%d lines, want %d at most:\n%s", len(lines), most, text)
 			for i, l := range lines {
-				if layout.Width(l) > layout.Columns {
-					t.Errorf("line %d has %d columns: %q", i+1, layout.Width(l), l)
-				}
+				assert.True(t, layout.Width(l) <= layout.Columns, "line %d has %d columns: %q", i+1, layout.Width(l), l)
 			}
 			if !strings.HasPrefix(lines[0], d.Op+" ") || lines[1] != "" {
 				t.Errorf("the first lines are %q and %q, want the target and the workload in one", lines[0], lines[1])
@@ -75,9 +71,8 @@ func TestBriefHidesNothing(t *testing.T) {
 func TestBriefSays(t *testing.T) {
 	testkit.Need(t, "a second")
 	for _, tt := range []struct {
-		name  string
-		says  []string
-		never []string
+		name        string
+		says, never []string
 	}{
 		{"open-loop", []string{
 			"produce kafka://127.0.0.1:9092/bench, rate 50000/s, for 20s, warmup 2s", "50 k/s of 50 k/s acked, 4.77 MiB/s, response p99 7.00 ms, no failures",
@@ -98,9 +93,7 @@ func TestBriefSays(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := briefly(t, build(inputs[tt.name]()))
-			for _, want := range tt.says {
-				assert.True(t, strings.Contains(flat(text), want), "it does not say %q:\n%s", want, text)
-			}
+			assert.Has(t, flat(text), tt.says...)
 			for _, not := range tt.never {
 				assert.True(t, !strings.Contains(flat(text), not), "it says %q:\n%s", not, text)
 			}

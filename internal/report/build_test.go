@@ -58,9 +58,7 @@ func TestPromisedNames(t *testing.T) {
 				at(t, doc, path)
 			}
 			assert.Equal(t, at(t, doc, "schema"), Schema, "schema")
-			if _, err := time.Parse(time.RFC3339, at(t, doc, "started_at").(string)); err != nil {
-				t.Error(err)
-			}
+			assert.Value(time.Parse(time.RFC3339, at(t, doc, "started_at").(string)))(t)
 		})
 	}
 	t.Run("times", func(t *testing.T) {
@@ -78,9 +76,8 @@ func TestPromisedNames(t *testing.T) {
 	t.Run("missing times", func(t *testing.T) {
 		doc := encode(t, build(closedLoop()))
 		for _, n := range []string{"response", "send_delay"} {
-			if got := at(t, doc, n); got != nil {
-				t.Errorf("%s of a closed loop: got %v, want null", n, got)
-			}
+			got := at(t, doc, n)
+			assert.True(t, got == nil, "%s of a closed loop: got %v, want null", n, got)
 		}
 	})
 	t.Run("response times without answers", func(t *testing.T) {
@@ -94,13 +91,11 @@ func TestPromisedNames(t *testing.T) {
 		assert.Equal(t, at(t, doc, "totals.fetch_s"), 9.69, "fetch_s")
 		assert.Equal(t, at(t, doc, "totals.missing"), 1e6, "missing")
 	})
-	t.Run("client metrics", func(t *testing.T) {
-		at(t, encode(t, build(overloaded())), "client_metrics.0.throttle_s")
-	})
+	t.Run("client metrics", func(t *testing.T) { at(t, encode(t, build(overloaded())), "client_metrics.0.throttle_s") })
 }
 
 func TestRates(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		input Input
 		of    string
@@ -111,13 +106,11 @@ func TestRates(t *testing.T) {
 		{"nothing is acknowledged", unacknowledged(), RateSent, 50_000},
 		{"nothing was answered, though answers were due", interrupted(), RateAcked, 0},
 		{"consumed", consume(), RateConsumed, 1.9e6},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := build(tt.input).Totals
-			if got.RateOf != tt.of || got.EventsPerS != tt.want {
-				t.Errorf("got %v %s/s, want %v %s/s", got.EventsPerS, got.RateOf, tt.want, tt.of)
-			}
+			assert.True(t, got.RateOf == tt.of && got.EventsPerS == tt.want,
+				"got %v %s/s, want %v %s/s", got.EventsPerS, got.RateOf, tt.want, tt.of)
 		})
 	}
 }
@@ -127,15 +120,13 @@ func TestWorse(t *testing.T) {
 	ascending := []int{0, 4, 3, 1, 2, 130}
 	for i, a := range ascending {
 		for k, b := range ascending {
-			if got, want := system.WorseExit(a, b), ascending[max(i, k)]; got != want {
-				t.Errorf("%d and %d: got %d, want %d", a, b, got, want)
-			}
+			assert.Equal(t, system.WorseExit(a, b), ascending[max(i, k)], "%d and %d", a, b)
 		}
 	}
 }
 
 func TestExitCode(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		alter func(*Input)
 		want  int
@@ -172,8 +163,7 @@ func TestExitCode(t *testing.T) {
 			in.Trust.OK = false
 			in.Problems = []string{"disk full"}
 		}, system.ExitInterrupted},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in := openLoop()
 			tt.alter(&in)
@@ -184,14 +174,13 @@ func TestExitCode(t *testing.T) {
 
 func TestReadRefusesOtherSchemas(t *testing.T) {
 	for _, text := range []string{`{"schema":"carronade.report/99"}`, `{}`, `[]`, `{"schema":`} {
-		if _, err := Read(strings.NewReader(text)); err == nil {
-			t.Errorf("%s: read without an error", text)
-		}
+		_, err := Read(strings.NewReader(text))
+		assert.True(t, err != nil, "%s: read without an error", text)
 	}
 }
 
 func TestClock(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		us   float64
 		want string
 	}{
@@ -206,8 +195,7 @@ func TestClock(t *testing.T) {
 		{1_234_567, "1.23 s "},
 		{61e6, "1m01s"},
 		{3600e6, "1h00m"},
-	}
-	for _, tt := range tests {
+	} {
 		assert.Equal(t, clock(tt.us), tt.want, "clock(%v)", tt.us)
 	}
 }
@@ -217,7 +205,7 @@ func TestFact(t *testing.T) {
 	for i := range 20 {
 		long = append(long, i)
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		v    any
 		want string
@@ -234,12 +222,10 @@ func TestFact(t *testing.T) {
 		{"a map", map[string]any{"created_by": "broker", "partitions": 3}, "created by broker, partitions 3"},
 		{"brokers", []map[string]any{{"id": 1, "address": "a:1"}, {"id": 2, "address": "b:1"}}, "address a:1, id 1; address b:1, id 2"},
 		{"a value without JSON", func() {}, "0x"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := fact(tt.v); got != tt.want && !(tt.want == "0x" && strings.HasPrefix(got, "0x")) {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			got := fact(tt.v)
+			assert.True(t, got == tt.want || tt.want == "0x" && strings.HasPrefix(got, "0x"), "got %q, want %q", got, tt.want)
 		})
 	}
 }
@@ -373,16 +359,14 @@ func TestVerified(t *testing.T) {
 			in.Ledger = &tt.ledger
 			d := build(in)
 			c := d.Checks[len(d.Checks)-1]
-			if c.Name != "verify" || c.OK != tt.ok || c.CannotTell != tt.cannotTell || c.Text != tt.text {
-				t.Errorf("got %+v, want %v, %v, %q", c, tt.ok, tt.cannotTell, tt.text)
-			}
+			assert.True(t, c.Name == "verify" && c.OK == tt.ok && c.CannotTell == tt.cannotTell && c.Text == tt.text,
+				"got %+v, want %v, %v, %q", c, tt.ok, tt.cannotTell, tt.text)
 			var page strings.Builder
 			assert.OK(t, d.Text(&page, layout.Style{}))
 			flat := strings.Join(strings.Fields(page.String()), " ")
 			for _, want := range tt.says {
-				if want = strings.Join(strings.Fields(want), " "); !strings.Contains(flat, want) {
-					t.Errorf("the text does not say %q:\n%s", want, page.String())
-				}
+				want = strings.Join(strings.Fields(want), " ")
+				assert.True(t, strings.Contains(flat, want), "the text does not say %q:\n%s", want, page.String())
 			}
 		})
 	}
@@ -403,9 +387,8 @@ func TestReadBackWithoutAcks(t *testing.T) {
 			in := unacknowledged()
 			in.Ledger = &measure.Ledger{Read: tt.found, Recovered: tt.found, Complete: true}
 			d := build(in)
-			if got := d.Headline(); !strings.Contains(got, tt.says) || strings.Contains(got, "lost") {
-				t.Errorf("got %q, want %q", got, tt.says)
-			}
+			got := d.Headline()
+			assert.True(t, strings.Contains(got, tt.says) && !strings.Contains(got, "lost"), "got %q, want %q", got, tt.says)
 			if got := d.Checks[len(d.Checks)-1]; !got.OK || got.Text != tt.check {
 				t.Errorf("got %+v, want %q", got, tt.check)
 			}
@@ -449,9 +432,8 @@ func TestBatchesHaveAboutSoManyEvents(t *testing.T) {
 		}
 		var text bytes.Buffer
 		assert.OK(t, build(tt.in).Text(&text, layout.Style{}))
-		if !strings.Contains(text.String(), tt.want) {
-			t.Errorf("%d events in %d batches: want %q in\n%s", tt.events, tt.batches, tt.want, text.String())
-		}
+		assert.True(t, strings.Contains(text.String(), tt.want),
+			"%d events in %d batches: want %q in\n%s", tt.events, tt.batches, tt.want, text.String())
 	}
 }
 
@@ -481,9 +463,8 @@ func TestCPUShareOfAShortMeasurement(t *testing.T) {
 		r := &load.Result{Mode: load.Consuming, Measurement: measure.Tally{Name: measure.Measurement, End: tt.measurement}, Usage: measure.Usage{CPU: 10 * time.Millisecond}}
 		var b strings.Builder
 		assert.OK(t, build(Input{Result: r, Processors: 2}).Text(&b, layout.Style{}))
-		if !strings.Contains(b.String(), tt.want) {
-			t.Errorf("a measurement of %v: no %q in\n%s", tt.measurement, tt.want, b.String())
-		}
+		assert.True(t, strings.Contains(b.String(), tt.want),
+			"a measurement of %v: no %q in\n%s", tt.measurement, tt.want, b.String())
 	}
 }
 
@@ -494,12 +475,10 @@ func TestTotalsHaveNoMean(t *testing.T) {
 		Result: &load.Result{Measurement: measure.Tally{Name: measure.Measurement, End: 3 * time.Second}},
 		Gauges: []measure.Gauge{{From: "server", Name: "requests", Total: true, Points: points}, {From: "server", Name: "heap", Points: points}},
 	})
-	if g := d.Gauges[0]; g.Mean != nil || g.Max != nil || !g.Total || len(g.Points) != 2 {
-		t.Errorf("a total: got %+v", g)
-	}
-	if g := d.Gauges[1]; g.Mean == nil || *g.Mean != 6 || *g.Max != 7 || g.Total {
-		t.Errorf("a level: got %+v", g)
-	}
+	g := d.Gauges[0]
+	assert.True(t, g.Mean == nil && g.Max == nil && g.Total && len(g.Points) == 2, "a total: got %+v", g)
+	g = d.Gauges[1]
+	assert.True(t, g.Mean != nil && *g.Mean == 6 && *g.Max == 7 && !g.Total, "a level: got %+v", g)
 }
 
 // TestMostInFlight: the peak of the in-flight events is kept apart from the
@@ -516,9 +495,7 @@ func TestMostInFlight(t *testing.T) {
 	assert.OK(t, d.Text(&text, layout.Style{}))
 	assert.True(t, strings.Contains(flat(text.String()), "most in flight 777"), "the peak is not printed:\n%s", &text)
 	var old Document
-	if err := json.Unmarshal([]byte(`{"schema":"carronade.report/1","mode":"open loop","totals":{"sent":10,"acked":10,"rate_of":"acked","in_flight_mean":3.5,"in_flight_max":7}}`), &old); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, json.Unmarshal([]byte(`{"schema":"carronade.report/1","mode":"open loop","totals":{"sent":10,"acked":10,"rate_of":"acked","in_flight_mean":3.5,"in_flight_max":7}}`), &old))
 	assert.Equal(t, old.Totals.MostInFlight(), 7, "an older report in flight at most")
 	if again, err := json.Marshal(old.Totals); err != nil || strings.Contains(string(again), "in_flight_peak") {
 		t.Errorf("an older report has a peak: %s, %v", again, err)

@@ -29,9 +29,8 @@ func TestCiteIsACommand(t *testing.T) {
 	d.Workload = struct {
 		Verify bool `json:"verify"`
 	}{true} // as in a report that was just made
-	if got := d.CommandArgs(); !strings.Contains(got, " --verify --fresh") {
-		t.Errorf("got %s, want only the switch", got)
-	}
+	got := d.CommandArgs()
+	assert.True(t, strings.Contains(got, " --verify --fresh"), "got %s, want only the switch", got)
 }
 
 // Nothing is known about a run that was killed before its first interval, not
@@ -39,7 +38,6 @@ func TestCiteIsACommand(t *testing.T) {
 func TestCiteOfNothing(t *testing.T) {
 	d := &Document{Op: "produce", Target: "null://"}
 	d.Totals.RateOf = RateAcked
-	if got := Cite(d); strings.Contains(got, "no failures") || !strings.Contains(got, "no event was counted") {
-		t.Errorf("got %s", got)
-	}
+	got := Cite(d)
+	assert.True(t, !strings.Contains(got, "no failures") && strings.Contains(got, "no event was counted"), "got %s", got)
 }

@@ -89,8 +89,7 @@ var docRow = regexp.MustCompile("(?m)^\\| `([a-z0-9_.\\[\\]]+)` \\| ([^|]+) \\| 
 // docs/report.md has a row for every field of the document, with its type, unit
 // and meaning, and no others.
 func TestDocumentIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/report.md")
-	assert.OK(t, err)
+	page := assert.Value(os.ReadFile("../../docs/report.md"))(t)
 	var got, want []string
 	for _, m := range docRow.FindAllStringSubmatch(string(page), -1) {
 		if strings.HasPrefix(m[1], "times.") {
@@ -104,21 +103,19 @@ func TestDocumentIsDocumented(t *testing.T) {
 	assert.Must(t, len(want) >= 100, "the document has %d fields?", len(want))
 	slices.Sort(got)
 	slices.Sort(want)
-	assert.Same(t, got, want, "docs/report.md (-fields +rows)")
+	assert.Same(t, got, want, "fields and rows of docs/report.md")
 }
 
 // The documented rows of a time are those of a summary.
 func TestTimesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/report.md")
-	assert.OK(t, err)
+	page := assert.Value(os.ReadFile("../../docs/report.md"))(t)
 	var got, want []string
 	for _, m := range docRow.FindAllStringSubmatch(string(page), -1) {
 		if name, ok := strings.CutPrefix(m[1], "times."); ok {
 			got = append(got, name)
 		}
 	}
-	data, err := json.Marshal(measure.Summarize(measure.NewHistogram(), nil, nil))
-	assert.OK(t, err)
+	data := assert.Value(json.Marshal(measure.Summarize(measure.NewHistogram(), nil, nil)))(t)
 	var names map[string]any
 	assert.OK(t, json.Unmarshal(data, &names))
 	for name := range names {
@@ -126,14 +123,13 @@ func TestTimesAreDocumented(t *testing.T) {
 	}
 	slices.Sort(got)
 	slices.Sort(want)
-	assert.Same(t, got, want, "docs/report.md (-fields +rows)")
+	assert.Same(t, got, want, "fields and rows of docs/report.md")
 	assert.True(t, strings.Contains(string(page), "`"+Schema+"`"), "docs/report.md does not name the schema %s", Schema)
 }
 
 // docs/report.md lists every reason why a run ends, and every mode.
 func TestValuesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/report.md")
-	assert.OK(t, err)
+	page := assert.Value(os.ReadFile("../../docs/report.md"))(t)
 	rows := make(map[string]string)
 	for _, m := range docRow.FindAllStringSubmatch(string(page), -1) {
 		rows[m[1]] = m[4]

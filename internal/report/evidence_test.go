@@ -75,31 +75,23 @@ func TestSeal(t *testing.T) {
 			assert.OK(t, d.WriteJSON(&file))
 			read, err := Read(bytes.NewReader(file.Bytes()))
 			assert.OK(t, err)
-			if err := read.Check(); err != nil {
-				t.Errorf("as a file: %v", err)
-			}
+			assert.OK(t, read.Check(), "as a file")
 			// A document that was read can be written again unchanged.
 			if err := read.Seal(); err != nil || read.Hash != d.Hash {
 				t.Errorf("sealed again: got %s, want %s (%v)", read.Hash, d.Hash, err)
 			}
 			var line bytes.Buffer
 			assert.OK(t, json.Compact(&line, file.Bytes()))
-			if read, err = Read(&line); err != nil || read.Check() != nil {
-				t.Errorf("in a line: %v", err)
-			}
-			head, err := d.Head()
-			assert.OK(t, err)
+			read, err = Read(&line)
+			assert.True(t, err == nil && read.Check() == nil, "in a line: %v", err)
+			head := assert.Value(d.Head())(t)
 			var rows [][]byte
 			for i := range d.Intervals {
-				e, err := d.Intervals[i].Encode()
-				assert.OK(t, err)
+				e := assert.Value(d.Intervals[i].Encode())(t)
 				rows = append(rows, e.JSON)
 			}
-			joined, err := Join(head, rows)
-			assert.OK(t, err)
-			if err := joined.Check(); err != nil {
-				t.Errorf("in parts: %v", err)
-			}
+			joined := assert.Value(Join(head, rows))(t)
+			assert.OK(t, joined.Check(), "in parts")
 			assert.Same(t, jsonOf(t, joined), jsonOf(t, d), "in parts")
 		})
 	}
@@ -119,7 +111,7 @@ func TestTampered(t *testing.T) {
 		return strings.Replace(whole, old, with, 1)
 	}
 	rows := strings.Split(whole, "\"histograms\": {")
-	tests := []struct{ name, text, want string }{
+	for _, tt := range []struct{ name, text, want string }{
 		{"untouched", whole, ""},
 		{"a field of a later program", swap(`"version": `, `"later": {"x": 1}, "version": `), "was changed"},
 		{"a number", swap(`"sent": 1500`, `"sent": 1600`), "was changed"},
@@ -128,12 +120,10 @@ func TestTampered(t *testing.T) {
 		{"a histogram", swap(rows[1][40:60], rows[2][40:60]), ""},
 		{"without a hash", swap(`"hash": `, `"hasch": `), "no hash"},
 		{"another hash", swap(`"hash": "`, `"hash": "0`), "was changed"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d, err := Read(strings.NewReader(tt.text))
-			assert.OK(t, err)
-			err = d.Check()
+			d := assert.Value(Read(strings.NewReader(tt.text)))(t)
+			err := d.Check()
 			var tampered *Tampered
 			switch {
 			case tt.text == whole:
@@ -149,26 +139,21 @@ func TestTampered(t *testing.T) {
 // that it read, not only the fields that it knows.
 func TestFieldsOfLaterPrograms(t *testing.T) {
 	d := sealed(t, measured(3))
-	head, err := d.Head()
-	assert.OK(t, err)
+	head := assert.Value(d.Head())(t)
 	later := []byte(`{"later":{"x":1.50},` + string(head[1:]))
 	var rows [][]byte
 	for i := range d.Intervals {
-		e, err := d.Intervals[i].Encode()
-		assert.OK(t, err)
+		e := assert.Value(d.Intervals[i].Encode())(t)
 		rows = append(rows, []byte(`{"later":2,`+string(e.JSON[1:])))
 	}
-	found, err := Join(later, rows)
-	assert.OK(t, err)
+	found := assert.Value(Join(later, rows))(t)
 	found.Hash = found.computedHash // as the later program sealed it
-	if err := found.Check(); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, found.Check())
 }
 
 func TestReadFaults(t *testing.T) {
 	whole := jsonOf(t, sealed(t, measured(4)))
-	tests := []struct{ name, text, want string }{
+	for _, tt := range []struct{ name, text, want string }{
 		{"nothing", "", "truncated"},
 		{"cut short", whole[:len(whole)*2/3], "truncated"},
 		{"not JSON", "report:\n", "invalid character"},
@@ -176,8 +161,7 @@ func TestReadFaults(t *testing.T) {
 		{"another schema", strings.Replace(whole, Schema, "carronade.report/2", 1), `"carronade.report/2"`},
 		{"intervals of another type", `{"schema":"carronade.report/1","intervals":7}`, "cannot unmarshal"},
 		{"an interval of another type", `{"schema":"carronade.report/1","intervals":[7]}`, "interval 1"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Read(strings.NewReader(tt.text))
 			assert.ErrorHas(t, err, tt.want)
@@ -189,8 +173,7 @@ func TestReadFaults(t *testing.T) {
 // intervals, exactly except for the rounding of the mean.
 func TestHistogram(t *testing.T) {
 	in := measured(5)
-	d, err := Read(strings.NewReader(jsonOf(t, build(in))))
-	assert.OK(t, err)
+	d := assert.Value(Read(strings.NewReader(jsonOf(t, build(in)))))(t)
 	measurement := in.Result.Measurement.Set
 	measurement.Each(func(name string, h **measure.Histogram) {
 		got := d.Histogram(name)
@@ -209,9 +192,8 @@ func TestHistogram(t *testing.T) {
 			}
 		}
 	})
-	if got := d.Histogram("latency"); got != nil {
-		t.Errorf("an unknown name: got %v", got)
-	}
+	got := d.Histogram("latency")
+	assert.True(t, got == nil, "an unknown name: got %v", got)
 }
 
 // A report assembled from the intervals agrees with the complete report, as far
@@ -221,36 +203,24 @@ func TestAssemble(t *testing.T) {
 	whole := build(in)
 	begun := in
 	begun.Result = &load.Result{Started: in.Result.Started, Mode: in.Result.Mode, Stopped: load.Killed}
-	head, err := Read(strings.NewReader(jsonOf(t, build(begun))))
-	assert.OK(t, err)
-	kept, err := Read(strings.NewReader(jsonOf(t, whole)))
-	assert.OK(t, err)
+	head := assert.Value(Read(strings.NewReader(jsonOf(t, build(begun)))))(t)
+	kept := assert.Value(Read(strings.NewReader(jsonOf(t, whole))))(t)
 	d := Assemble(head, kept.Intervals)
-	if err := d.Check(); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, d.Check())
 	if d.Stopped != load.Killed || !d.Partial || d.Trust.OK || d.ID != whole.ID || d.ExitCode() == system.ExitOK {
 		t.Errorf("got %q, partial %v, trusted %v, id %q", d.Stopped, d.Partial, d.Trust.OK, d.ID)
 	}
-	if want := whole.Totals.Counts; d.Totals.Counts != want {
-		t.Errorf("got %+v, want %+v", d.Totals.Counts, want)
-	}
-	if d.Totals.EventsPerS != whole.Totals.EventsPerS || d.Totals.ElapsedS != 4 || d.Totals.RateOf != RateAcked {
-		t.Errorf("got %v events/s %s over %v s, want %v over 4", d.Totals.EventsPerS, d.Totals.RateOf, d.Totals.ElapsedS, whole.Totals.EventsPerS)
-	}
-	if off := whole.Response.Mean - d.Response.Mean; math.Abs(off) > 0.001 {
-		t.Errorf("a mean of %v us, want %v", d.Response.Mean, whole.Response.Mean)
-	}
+	assert.Equal(t, d.Totals.Counts, whole.Totals.Counts)
+	assert.True(t, d.Totals.EventsPerS == whole.Totals.EventsPerS && d.Totals.ElapsedS == 4 && d.Totals.RateOf == RateAcked,
+		"got %v events/s %s over %v s, want %v over 4",
+		d.Totals.EventsPerS, d.Totals.RateOf, d.Totals.ElapsedS, whole.Totals.EventsPerS)
+	off := whole.Response.Mean - d.Response.Mean
+	assert.True(t, math.Abs(off) <= 0.001, "a mean of %v us, want %v", d.Response.Mean, whole.Response.Mean)
 	d.Response.Mean = whole.Response.Mean
 	assert.Same(t, d.Response, whole.Response, "response")
-	if got, want := d.Batching.Count, whole.Batching.Count; got != want {
-		t.Errorf("batching: got %d, want %d", got, want)
-	}
-	if len(d.Phases) != 2 || d.Phases[0].Totals.Sent != 500 {
-		t.Errorf("got phases %+v", d.Phases)
-	}
-	again := Assemble(head, kept.Intervals)
-	assert.Equal(t, again.Hash, d.Hash, "the same parts made another report")
+	assert.Equal(t, d.Batching.Count, whole.Batching.Count, "batching")
+	assert.True(t, len(d.Phases) == 2 && d.Phases[0].Totals.Sent == 500, "got phases %+v", d.Phases)
+	assert.Equal(t, Assemble(head, kept.Intervals).Hash, d.Hash, "hash of a report of the same parts")
 	var text bytes.Buffer
 	if err := d.Text(&text, layout.Style{}); err != nil || !strings.Contains(text.String(), "the program was killed") {
 		t.Errorf("the text does not say that the program was killed (%v):\n%s", err, text.String())
@@ -265,9 +235,7 @@ func TestAssembleLittle(t *testing.T) {
 	if err := d.Check(); err != nil || d.Totals.Sent != 0 || !d.EndedAt.Equal(started) {
 		t.Errorf("got %d sent, ended %v (%v)", d.Totals.Sent, d.EndedAt, err)
 	}
-	if err := d.Text(&bytes.Buffer{}, layout.Style{}); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, d.Text(&bytes.Buffer{}, layout.Style{}))
 	in.Result.Intervals[2].Acked -= 7
 	in.Result.Intervals[2].Offered += 3
 	d = Assemble(head, build(in).Intervals)
@@ -282,20 +250,15 @@ func TestTextOfEvidence(t *testing.T) {
 	d := sealed(t, measured(3))
 	var text bytes.Buffer
 	assert.OK(t, d.Text(&text, layout.Style{}))
-	for _, want := range []string{"noted         before the change", "attached      server.properties (17 B)", "report        0a1b2c3d, hash " + d.Hash[:12]} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("no %q in\n%s", want, text.String())
-		}
-	}
+	assert.Has(t, text.String(), "noted         before the change", "attached      server.properties (17 B)", "report        0a1b2c3d, hash "+d.Hash[:12])
 }
 
 // Build takes a row that was already encoded as it is.
 func TestBuildTakesEncodedRows(t *testing.T) {
 	in := measured(3)
 	in.Series = []Interval{{Phase: "measurement", EndS: 1, EventsPerS: 42}}
-	if d := build(in); len(d.Intervals) != 1 || d.Intervals[0].EventsPerS != 42 {
-		t.Errorf("got %+v", d.Intervals)
-	}
+	d := build(in)
+	assert.True(t, len(d.Intervals) == 1 && d.Intervals[0].EventsPerS == 42, "got %+v", d.Intervals)
 }
 
 func BenchmarkEncodeInterval(b *testing.B) {
@@ -304,9 +267,7 @@ func BenchmarkEncodeInterval(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		iv := s.Interval(&in.Result.Intervals[2])
-		if _, err := iv.Encode(); err != nil {
-			b.Fatal(err)
-		}
+		assert.Value(iv.Encode())(b)
 	}
 }
 
@@ -318,32 +279,21 @@ func TestLaterFieldsAreKept(t *testing.T) {
 		`"schema": `, `"later": {"x": 1.50}, "schema": `,
 		`"phase": `, `"later": "<2>", "phase": `,
 	).Replace(jsonOf(t, d)))
-	read, err := Read(file)
-	assert.OK(t, err)
+	read := assert.Value(Read(file))(t)
 	read.Hash = read.computedHash // as the later program sealed it
 	read.raw = bytes.Replace(read.raw, []byte(d.Hash), []byte(read.computedHash), 1)
 	text := jsonOf(t, read)
 	for _, want := range []string{`"later": {`, `"x": 1.50`, `"later": "<2>"`} {
 		assert.True(t, strings.Contains(text, want), "written without %s", want)
 	}
-	head, err := read.Head()
-	assert.OK(t, err)
+	head := assert.Value(read.Head())(t)
 	var rows [][]byte
 	for i := range read.Intervals {
-		e, err := read.Intervals[i].Encode()
-		assert.OK(t, err)
+		e := assert.Value(read.Intervals[i].Encode())(t)
 		rows = append(rows, e.JSON)
 	}
-	stored, err := Join(head, rows)
-	assert.OK(t, err)
-	if err := stored.Check(); err != nil {
-		t.Errorf("from a store: %v", err)
-	}
-	again, err := Read(strings.NewReader(text))
-	assert.OK(t, err)
-	if err := again.Check(); err != nil {
-		t.Errorf("from the file: %v", err)
-	}
+	assert.OK(t, assert.Value(Join(head, rows))(t).Check(), "from a store")
+	assert.OK(t, assert.Value(Read(strings.NewReader(text)))(t).Check(), "from the file")
 }
 
 // Phases need not meet where intervals do: the rates of a killed run are those of its phases. In a report of an

@@ -42,18 +42,12 @@ func TestOtherVersion(t *testing.T) {
 	d.Schema, d.Stopped, d.Partial = Schema, "relay ended", true
 	d.Settings = append(d.Settings, Setting{Name: "fault", Value: "60s:net-delay=200ms,10s"})
 	d.Faults.Scores[0].Name = "net-delay 200 ms"
-	read, err := Read(strings.NewReader(jsonOf(t, d)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := assert.Value(Read(strings.NewReader(jsonOf(t, d))))(t)
 	var b bytes.Buffer
-	if err := read.Text(&b, layout.Style{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, read.Text(&b, layout.Style{}))
 	for _, want := range []string{"of the measurement (relay ended); these are", "fault net-delay 200 ms at 1m00s", "60s:net-delay=200ms,10s"} {
-		if !strings.Contains(strings.Join(strings.Fields(b.String()), " "), want) {
-			t.Errorf("the report lacks %q:\n%s", want, b.String())
-		}
+		assert.True(t, strings.Contains(strings.Join(strings.Fields(b.String()), " "), want),
+			"the report lacks %q:\n%s", want, b.String())
 	}
 }
 
@@ -65,9 +59,8 @@ func TestFaultsText(t *testing.T) {
 		var b bytes.Buffer
 		assert.OK(t, p.To(&b))
 		for line := range strings.Lines(b.String()) {
-			if n := layout.Width(strings.TrimRight(line, "\n")); n > layout.Columns {
-				t.Errorf("%d columns: %s", n, line)
-			}
+			n := layout.Width(strings.TrimRight(line, "\n"))
+			assert.True(t, n <= layout.Columns, "%d columns: %s", n, line)
 		}
 		return b.String()
 	}
@@ -78,13 +71,11 @@ func TestFaultsText(t *testing.T) {
 		"drained lost after after after after time, s", "lost time: how much longer all events together waited than before: ten events that waited 1 s longer each are 10 s",
 		"delivery of what was due from 5 s before it on: 1,234 lost, 2 duplicated, 0 reordered", "due at another time, or not known when: 0 lost, 0 duplicated, 77 reordered",
 	} {
-		if !strings.Contains(strings.Join(strings.Fields(brief), " "), strings.Join(strings.Fields(want), " ")) {
-			t.Errorf("the brief report lacks %q:\n%s", want, brief)
-		}
+		assert.True(t, strings.Contains(strings.Join(strings.Fields(brief), " "), strings.Join(strings.Fields(want), " ")),
+			"the brief report lacks %q:\n%s", want, brief)
 	}
-	if strings.Contains(brief, "partition 4") || strings.Contains(brief, "± 12 ms") {
-		t.Errorf("the brief report has too much:\n%s", brief)
-	}
+	assert.True(t, !strings.Contains(brief, "partition 4") && !strings.Contains(brief, "± 12 ms"),
+		"the brief report has too much:\n%s", brief)
 	if full := text(false); !strings.Contains(full, "partition 4") || !strings.Contains(full, "1m00s ± 12 ms: fault kill broker 2") {
 		t.Errorf("the full report lacks lanes or bounds:\n%s", full)
 	}
@@ -137,21 +128,14 @@ func TestReadingFaults(t *testing.T) {
 	var b bytes.Buffer
 	assert.OK(t, p.To(&b))
 	text := strings.Join(strings.Fields(b.String()), " ")
-	for _, want := range []string{"first event in limit", "whole run - 2 s 2 s - - -", "partition 3, the worst - 6.1 s 2 s - - -", "blackout: no event, although there were some"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the report lacks %q:\n%s", want, b.String())
-		}
-	}
-	if strings.Contains(text, "at most") || strings.Contains(text, "lost time:") {
-		t.Errorf("the report has a limit:\n%s", b.String())
-	}
-	if head := d.FaultTable()[0]; head[3] != "first event after" {
-		t.Errorf("the headings are %q", head)
-	}
+	assert.Has(t, text, "first event in limit", "whole run - 2 s 2 s - - -", "partition 3, the worst - 6.1 s 2 s - - -", "blackout: no event, although there were some")
+	assert.True(t, !strings.Contains(text, "at most") && !strings.Contains(text, "lost time:"),
+		"the report has a limit:\n%s", b.String())
+	head := d.FaultTable()[0]
+	assert.True(t, head[3] == "first event after", "the headings are %q", head)
 	// A blackout is compared with nothing, so it is known without a baseline.
-	if w := d.WorstOutage(); w.Known() == nil || w.Known().S != 6.1 {
-		t.Errorf("the worst outage is %+v", w)
-	}
+	w := d.WorstOutage()
+	assert.True(t, w.Known() != nil && w.Known().S == 6.1, "the worst outage is %+v", w)
 	if w := d.WorstRecovery(); w.Known() != nil || w.Why != "there was nothing to read after the faults" {
 		t.Errorf("the worst recovery is %+v", w)
 	}
@@ -175,9 +159,8 @@ func TestOrphanedHeal(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := &Faults{LimitS: 0.1, Marks: tt.marks, Scores: []fault.Score{{Mark: tt.marks[len(tt.marks)-1], Worst: -1}}}
 			got := f.Remarks(&f.Scores[0])
-			if tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || got[0] != tt.want) {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			assert.True(t, !(tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || got[0] != tt.want)),
+				"got %q, want %q", got, tt.want)
 		})
 	}
 }
@@ -192,29 +175,23 @@ func scoreOf(back *fault.Time) fault.Score {
 func TestUnansweredFaults(t *testing.T) {
 	d := faulty()
 	d.Totals.RateOf, d.Faults.Scores = RateSent, nil
-	l, err := workload.ParseLimit("outage<1s")
-	assert.OK(t, err)
-	if c := d.CheckLimits([]workload.Limit{l})[0]; !c.CannotTell || !strings.Contains(c.Text, "nothing is acknowledged") {
-		t.Errorf("got %+v", c)
-	}
+	l := assert.Value(workload.ParseLimit("outage<1s"))(t)
+	c := d.CheckLimits([]workload.Limit{l})[0]
+	assert.True(t, c.CannotTell && strings.Contains(c.Text, "nothing is acknowledged"), "got %+v", c)
 	p := &layout.Page{}
 	d.faults(p, false)
 	var b bytes.Buffer
 	assert.OK(t, p.To(&b))
-	if strings.Contains(b.String(), "after the measurement") {
-		t.Errorf("got\n%s", b.String())
-	}
+	assert.True(t, !strings.Contains(b.String(), "after the measurement"), "got\n%s", b.String())
 }
 
 func TestFaultLimits(t *testing.T) {
 	more := func(s float64) *fault.Time { return &fault.Time{S: s, More: true} }
 	for _, tt := range []struct {
-		name   string
-		limit  string
-		change func(f *Faults)
-		ok     bool
-		open   bool
-		text   string
+		name, limit string
+		change      func(f *Faults)
+		ok, open    bool
+		text        string
 	}{
 		{"worst partition", "outage<5s", nil, false, false, "6.1 s"},
 		{"holds", "outage<7s", nil, true, false, "6.1 s"},
@@ -247,12 +224,10 @@ func TestFaultLimits(t *testing.T) {
 			if tt.change != nil {
 				tt.change(d.Faults)
 			}
-			l, err := workload.ParseLimit(tt.limit)
-			assert.OK(t, err)
+			l := assert.Value(workload.ParseLimit(tt.limit))(t)
 			c := d.CheckLimits([]workload.Limit{l})[0]
-			if c.OK != tt.ok || c.CannotTell != tt.open || !strings.Contains(c.Text, tt.text) {
-				t.Errorf("got %+v, want ok %v, cannot tell %v, %q", c, tt.ok, tt.open, tt.text)
-			}
+			assert.True(t, c.OK == tt.ok && c.CannotTell == tt.open && strings.Contains(c.Text, tt.text),
+				"got %+v, want ok %v, cannot tell %v, %q", c, tt.ok, tt.open, tt.text)
 		})
 	}
 }
@@ -278,14 +253,11 @@ func TestFaultSummary(t *testing.T) {
 		}
 		return nil
 	}
-	if got := strings.Join(words("median"), " "); got != "2 s 2 s 9 s 10.3 s" {
-		t.Errorf("median %q:\n%s", got, b.String())
-	}
-	if got := strings.Join(words("worst"), " "); got != "2 s 4 s > 3 s 10.3 s" {
-		t.Errorf("worst %q:\n%s", got, b.String())
-	}
+	got := strings.Join(words("median"), " ")
+	assert.True(t, got == "2 s 2 s 9 s 10.3 s", "median %q:\n%s", got, b.String())
+	got = strings.Join(words("worst"), " ")
+	assert.True(t, got == "2 s 4 s > 3 s 10.3 s", "worst %q:\n%s", got, b.String())
 	b.Reset()
-	if err := FaultSummary(&b, layout.Style{}, runs[:1]); err != nil || b.Len() > 0 {
-		t.Errorf("of one run: %v, %s", err, b.String())
-	}
+	err := FaultSummary(&b, layout.Style{}, runs[:1])
+	assert.True(t, err == nil && b.Len() <= 0, "of one run: %v, %s", err, b.String())
 }

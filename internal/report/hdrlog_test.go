@@ -52,25 +52,20 @@ func TestLogReadByGo(t *testing.T) {
 	lines := 0
 	r := hdrhistogram.NewHistogramLogReader(&file)
 	for {
-		h, err := r.NextIntervalHistogram()
-		assert.OK(t, err)
+		h := assert.Value(r.NextIntervalHistogram())(t)
 		if h == nil {
 			break
 		}
-		if want := started.Add(123*time.Millisecond + rows[lines/2].Start).UnixMilli(); h.StartTimeMs() != want {
-			t.Errorf("line %d starts at %d, want %d", lines, h.StartTimeMs(), want)
-		}
+		want := started.Add(123*time.Millisecond + rows[lines/2].Start).UnixMilli()
+		assert.True(t, h.StartTimeMs() == want, "line %d starts at %d, want %d", lines, h.StartTimeMs(), want)
 		lines++
 		if got[h.Tag()] == nil {
 			got[h.Tag()] = hdrhistogram.New(1, int64(time.Hour/time.Microsecond), 3)
 		}
-		if dropped := got[h.Tag()].Merge(h); dropped > 0 {
-			t.Errorf("%d values out of range", dropped)
-		}
+		dropped := got[h.Tag()].Merge(h)
+		assert.True(t, dropped <= 0, "%d values out of range", dropped)
 	}
-	if want := 2 * len(rows); lines != want {
-		t.Errorf("got %d lines, want %d", lines, want)
-	}
+	assert.Equal(t, lines, 2*len(rows), "lines")
 	assert.True(t, got["service"].Equals(sum.ToHDR()), "the lines of a tag do not add up to the sum")
 	if got["warm-up.service"].TotalCount() != 500 || got["response"].TotalCount() != 0 {
 		t.Errorf("got %d service times of the warm-up and %d response times", got["warm-up.service"].TotalCount(), got["response"].TotalCount())
@@ -80,8 +75,7 @@ func TestLogReadByGo(t *testing.T) {
 // Java's HdrHistogram tool reads the log and finds the same percentiles.
 func TestLogReadByJava(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.hlog")
-	log, err := CreateLog(path)
-	assert.OK(t, err)
+	log := assert.Value(CreateLog(path))(t)
 	log.Begin(started, "carronade")
 	rows, sum := serviceSeries()
 	for _, iv := range rows {
@@ -138,13 +132,11 @@ func TestLogOnAFullDisk(t *testing.T) {
 		}
 	}
 	err := log.Close()
-	if !errors.Is(err, full) || !strings.Contains(err.Error(), "write the HDR log run.hlog: ") {
-		t.Errorf("got %v, want the disk's error with the log's name", err)
-	}
+	assert.True(t, errors.Is(err, full) && strings.Contains(err.Error(), "write the HDR log run.hlog: "),
+		"got %v, want the disk's error with the log's name", err)
 	assert.Equal(t, w.refused, 1, "tried %d times after the error", w.refused-1)
-	if again := log.Close(); !errors.Is(again, full) {
-		t.Errorf("second Close: got %v", again)
-	}
+	again := log.Close()
+	assert.True(t, errors.Is(again, full), "second Close: got %v", again)
 }
 
 // An error of a file has its name only once.
@@ -152,12 +144,9 @@ func TestLogOnAFullFile(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		return // other systems have no such file; TestLogOnAFullDisk covers them
 	}
-	log, err := CreateLog("/dev/full")
-	assert.OK(t, err)
+	log := assert.Value(CreateLog("/dev/full"))(t)
 	log.Begin(started)
-	if got, want := fmt.Sprint(log.Close()), "write the HDR log /dev/full: no space left on device"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Equal(t, fmt.Sprint(log.Close()), "write the HDR log /dev/full: no space left on device")
 }
 
 // filling is a writer with room for a number of bytes.
@@ -187,9 +176,8 @@ func TestLogBeginsItself(t *testing.T) {
 	log := NewLog(&file, "x")
 	log.Interval(&measure.Interval{Phase: "measurement", End: time.Second, Set: measure.Set{SendDelay: same(time.Millisecond, 3)}})
 	lines := strings.Split(strings.TrimSpace(file.String()), "\n")
-	if diff := cmp.Diff(5, len(lines)); diff != "" || !strings.HasPrefix(lines[4], "Tag=send_delay,0.000,1.000,1.000,HISTF") {
-		t.Errorf("got %q", file.String())
-	}
+	assert.True(t, cmp.Diff(5, len(lines)) == "" && strings.HasPrefix(lines[4], "Tag=send_delay,0.000,1.000,1.000,HISTF"),
+		"got %q", file.String())
 }
 
 func BenchmarkLogInterval(b *testing.B) {

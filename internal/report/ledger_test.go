@@ -21,13 +21,12 @@ func TestOneVerdict(t *testing.T) {
 	}
 	const clean = "each once and in order"
 	for _, tt := range []struct {
-		name     string
-		ledger   measure.Ledger
-		failed   uint64 // events that were not acked
-		label    string
-		text     string
-		headline string // its end
-		once     bool   // it says that each came once and in order
+		name        string
+		ledger      measure.Ledger
+		failed      uint64 // events that were not acked
+		label, text string
+		headline    string // its end
+		once        bool   // it says that each came once and in order
 	}{
 		{"nothing", all, 0, "holds", "nothing was lost or altered", "no failures", true},
 		{
@@ -82,9 +81,8 @@ func TestOneVerdict(t *testing.T) {
 			assert.True(t, strings.HasSuffix(d.Headline(), tt.headline), "the headline is %q", d.Headline())
 			var page strings.Builder
 			assert.OK(t, d.Brief(&page, layout.Style{}))
-			if got := strings.Contains(page.String(), clean); got != tt.once {
-				t.Errorf("it says that each came once and in order: %v\n%s", got, page.String())
-			}
+			got := strings.Contains(page.String(), clean)
+			assert.True(t, got == tt.once, "it says that each came once and in order: %v\n%s", got, page.String())
 		})
 	}
 }
@@ -95,8 +93,7 @@ func TestUncheckedLimit(t *testing.T) {
 	in.Ledger = &measure.Ledger{Acked: 40_000, Read: 40_000, Complete: true, Unchecked: []string{"duplicated", "reordered"}}
 	d := Build(in)
 	for text, open := range map[string]bool{"duplicated=0": true, "reordered=0": true, "lost=0": false} {
-		l, err := workload.ParseLimit(text)
-		assert.OK(t, err)
+		l := assert.Value(workload.ParseLimit(text))(t)
 		c := d.CheckLimits([]workload.Limit{l})[0]
 		assert.True(t, c.CannotTell == open && c.OK != open, "%s: %+v", text, c)
 	}

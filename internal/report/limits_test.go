@@ -99,8 +99,7 @@ func TestCheckLimits(t *testing.T) {
 		{"steady", holds, "no upward trend"},
 		{"keeps-up", open, "too short"},
 	} {
-		l, err := workload.ParseLimit(c.limit)
-		assert.OK(t, err)
+		l := assert.Value(workload.ParseLimit(c.limit))(t)
 		check(t, limited(), &l, c.want, c.text)
 	}
 }
@@ -114,9 +113,8 @@ func check(t *testing.T, d *Document, l *workload.Limit, want, text string) {
 	} else if c.CannotTell {
 		got = "open"
 	}
-	if shown := strings.ReplaceAll(c.Text, "\u00a0", " "); got != want || !strings.Contains(shown, text) || c.Name != l.String() {
-		t.Errorf("%s: %s (%s), want %s (%s)", l.Text, got, c.Text, want, text)
-	}
+	assert.True(t, got == want && strings.Contains(strings.ReplaceAll(c.Text, "\u00a0", " "), text) && c.Name == l.String(),
+		"%s: %s (%s), want %s (%s)", l.Text, got, c.Text, want, text)
 }
 
 // TestLimitsInDoubt: what the generator may have caused breaks no limit, and what was not read
@@ -147,8 +145,7 @@ func TestLimitsInDoubt(t *testing.T) {
 		{"service.mean<1s", "open", ">= 1.4 ms, because events were never answered"},
 		{"service.mean<1.3ms", "broken", ">= 1.4 ms"},
 	} {
-		l, err := workload.ParseLimit(c.limit)
-		assert.OK(t, err)
+		l := assert.Value(workload.ParseLimit(c.limit))(t)
 		check(t, d, &l, c.want, c.text)
 	}
 }
@@ -167,8 +164,7 @@ func TestStepsHold(t *testing.T) {
 		}
 		return d
 	}
-	l, err := workload.ParseLimit("p99<20ms")
-	assert.OK(t, err)
+	l := assert.Value(workload.ParseLimit("p99<20ms"))(t)
 	for _, c := range []struct {
 		p99                     []int
 		ok                      bool
@@ -187,9 +183,8 @@ func TestStepsHold(t *testing.T) {
 		if got.OK != c.ok || got.CannotTell || spaces(got.Text) != c.text && !strings.HasPrefix(spaces(got.Text), c.text) {
 			t.Errorf("%v: got %+v, want %v, %q", c.p99, got, c.ok, c.text)
 		}
-		if h := spaces(d.Headline()); !strings.HasPrefix(h, c.headline) {
-			t.Errorf("%v: headline %q, want %q", c.p99, h, c.headline)
-		}
+		h := spaces(d.Headline())
+		assert.True(t, strings.HasPrefix(h, c.headline), "%v: headline %q, want %q", c.p99, h, c.headline)
 		if w := spaces(strings.Join(d.Warnings, "; ")); (w == "") != (c.warning == "") || !strings.Contains(w, c.warning) {
 			t.Errorf("%v: warnings %q, want %q", c.p99, w, c.warning)
 		}

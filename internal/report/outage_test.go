@@ -59,7 +59,7 @@ func TestTheSystemComesFirst(t *testing.T) {
 		in.Notice = "the broker created the topic"
 		return in
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name     string
 		in       Input
 		sentence string
@@ -71,22 +71,17 @@ func TestTheSystemComesFirst(t *testing.T) {
 		{"calm", openLoop(), "50 k/s of 50 k/s acked", "", system.ExitOK},
 		{"noticed", noticed(openLoop()), "the broker created the topic: 50 k/s of 50 k/s acked", "", system.ExitOK},
 		{"noticed, but refused", noticed(refused()), "the system accepted no event: 0/s of 50 k/s acked", "", system.ExitBroken},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := build(tt.in)
-			if got := d.Headline(); !strings.HasPrefix(got, tt.sentence) {
-				t.Errorf("got %q, want it to begin with %q", got, tt.sentence)
-			}
+			got := d.Headline()
+			assert.True(t, strings.HasPrefix(got, tt.sentence), "got %q, want it to begin with %q", got, tt.sentence)
 			var b bytes.Buffer
 			assert.OK(t, d.Text(&b, layout.Style{}))
 			first, _, _ := strings.Cut(b.String(), "trusted ")
-			if !strings.Contains(first, tt.line) {
-				t.Errorf("%q does not come before trust:\n%.600s", tt.line, b.String())
-			}
-			if strings.Count(b.String(), "not steady ") > 1 || strings.Count(b.String(), "taken: ") > 1 {
-				t.Errorf("repeated:\n%.900s", b.String())
-			}
+			assert.True(t, strings.Contains(first, tt.line), "%q does not come before trust:\n%.600s", tt.line, b.String())
+			assert.True(t, strings.Count(b.String(), "not steady ") <= 1 && strings.Count(b.String(), "taken: ") <= 1,
+				"repeated:\n%.900s", b.String())
 			assert.Equal(t, d.ExitCode(), tt.code, "exit")
 			if d.Mode != load.OpenLoop || len(d.Limits()) != 0 {
 				t.Errorf("limits: %+v", d.Limits())

@@ -31,21 +31,17 @@ func TestOutput(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := newOutput(tt.text, tt.cut, tt.most)
-			b, err := json.Marshal(o)
-			assert.OK(t, err)
+			b := assert.Value(json.Marshal(o))(t)
 			var read Output
 			assert.OK(t, json.Unmarshal(b, &read))
-			got, err := read.Text()
-			assert.OK(t, err)
-			if !strings.HasSuffix(tt.text, got) || got == "" || (got != tt.text) != tt.shortened {
-				t.Errorf("got %d bytes of %d", len(got), len(tt.text))
-			}
+			got := assert.Value(read.Text())(t)
+			assert.True(t, strings.HasSuffix(tt.text, got) && got != "" && (got != tt.text) == tt.shortened,
+				"got %d bytes of %d", len(got), len(tt.text))
 			if o.Bytes != int64(len(got)) || o.CutBytes-tt.cut != int64(len(tt.text)-len(got)) || len(o.Gzip) > tt.most*4/3+4 {
 				t.Errorf("got %d bytes after %d, in %d", o.Bytes, o.CutBytes, len(o.Gzip))
 			}
-			if before := tt.text[:len(tt.text)-len(got)]; before != "" && !strings.HasSuffix(before, "\n") {
-				t.Error("it begins in the middle of a line")
-			}
+			before := tt.text[:len(tt.text)-len(got)]
+			assert.True(t, before == "" || strings.HasSuffix(before, "\n"), "it begins in the middle of a line")
 		})
 	}
 	assert.True(t, NewOutput("", 0) == nil, "nothing printed is something")
@@ -57,8 +53,7 @@ func FuzzOutput(f *testing.F) {
 	f.Add("H4sI")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, stored string) {
-		if text, err := (&Output{Gzip: stored}).Text(); err == nil && len(text) > 2*mostOutput {
-			t.Errorf("%d bytes", len(text))
-		}
+		text, err := (&Output{Gzip: stored}).Text()
+		assert.True(t, err != nil || len(text) <= 2*mostOutput, "%d bytes", len(text))
 	})
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"math"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // TestFairness: Jain's index of the shares that parts got acked.
@@ -26,8 +28,7 @@ func TestFairness(t *testing.T) {
 		{"nothing acked", []Part{part(1, 100, 0), part(1, 100, 0)}, 0},
 	} {
 		got := fairness(tt.parts)
-		if (got != nil) != (tt.want > 0) || got != nil && math.Abs(*got-tt.want) > 1e-9 {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
-		}
+		assert.True(t, (got != nil) == (tt.want > 0) && (got == nil || math.Abs(*got-tt.want) <= 1e-9),
+			"%s: %v, want %v", tt.name, got, tt.want)
 	}
 }

@@ -44,15 +44,12 @@ func TestScenarioIsReadAgain(t *testing.T) {
 	d := aScenario(t)
 	var b bytes.Buffer
 	assert.OK(t, d.WriteJSON(&b))
-	got, err := Read(bytes.NewReader(b.Bytes()))
-	assert.OK(t, err)
-	if err := got.Check(); err != nil {
-		t.Error(err)
-	}
+	got := assert.Value(Read(bytes.NewReader(b.Bytes())))(t)
+	assert.OK(t, got.Check())
 	assert.NoDiff(t, cmp.Diff(d.Scenario, got.Scenario, cmp.AllowUnexported(Check{})))
-	assert.True(t, !strings.Contains(b.String(), `"intervals"`) && !got.IsRun() && len(got.Steps) <= 0, "it has measurements")
-	other, err := Read(strings.NewReader(strings.Replace(b.String(), `"fill"`, `"feel"`, 1)))
-	assert.OK(t, err)
+	assert.True(t, !strings.Contains(b.String(), `"intervals"`) && !got.IsRun() && len(got.Steps) == 0,
+		"it has measurements")
+	other := assert.Value(Read(strings.NewReader(strings.Replace(b.String(), `"fill"`, `"feel"`, 1))))(t)
 	assert.True(t, other.Check() != nil, "another name of a step has the same hash")
 }
 
@@ -72,9 +69,8 @@ func TestScenarioText(t *testing.T) {
 		"it is gone",
 		"mark", "at 10 s: the broker restarts",
 	} {
-		if !strings.Contains(brief.String(), want) || !strings.Contains(full.String(), want) {
-			t.Errorf("the text lacks %q:\n%s", want, brief.String())
-		}
+		assert.True(t, strings.Contains(brief.String(), want) && strings.Contains(full.String(), want),
+			"the text lacks %q:\n%s", want, brief.String())
 	}
 	for line := range strings.Lines(brief.String()) {
 		assert.True(t, layout.Width(strings.TrimRight(line, "\n")) <= layout.Columns, "a line is too long: %q", line)
@@ -126,8 +122,7 @@ func TestScenarioIsAssembled(t *testing.T) {
 	var rows [][]byte
 	phases := map[string]bool{}
 	for _, i := range []int{1, 0, 2} {
-		e, err := EncodeStep(&want[i])
-		assert.OK(t, err)
+		e := assert.Value(EncodeStep(&want[i]))(t)
 		assert.True(t, !phases[e.Phase] && e.StartS == want[i].StartS && e.EndS == want[i].EndS, "step %d replaces another: %+v", i+1, e)
 		phases[e.Phase] = true
 		rows = append(rows, e.JSON)
@@ -146,10 +141,8 @@ func TestScenarioIsAssembled(t *testing.T) {
 		rows = append(rows, e.JSON)
 	}
 	d.Scenario.Steps, d.Scenario.Checks, d.Scenario.Marks = []ScenarioStep{}, []ScenarioCheck{}, nil
-	head, err := d.Head()
-	assert.OK(t, err)
-	read, err := Join(head, append(rows, []byte(`{"phase":"another program's"}`)))
-	assert.OK(t, err)
+	head := assert.Value(d.Head())(t)
+	read := assert.Value(Join(head, append(rows, []byte(`{"phase":"another program's"}`))))(t)
 	got := Assemble(read, read.Intervals)
 	assert.Same(t, got.Scenario.Steps, want, "steps")
 	assert.NoDiff(t, cmp.Diff(checks, got.Scenario.Checks, cmp.AllowUnexported(Check{})), "checks")

@@ -44,9 +44,8 @@ func TestOthersOfATrial(t *testing.T) {
 		}
 	}
 	d.Gauges = nil
-	if u, most := others(d); u.Bound != 0 || most != 0 {
-		t.Errorf("got %+v, %v of an unknown machine", u, most)
-	}
+	u, most := others(d)
+	assert.True(t, u.Bound == 0 && most == 0, "got %+v, %v of an unknown machine", u, most)
 }
 
 // The report of a search that a busy machine ended is not trusted, and says so.

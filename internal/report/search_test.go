@@ -52,9 +52,8 @@ func TestSearchReadBack(t *testing.T) {
 	var fields map[string]any
 	assert.OK(t, json.Unmarshal(first.Bytes(), &fields))
 	for _, name := range []string{"totals", "intervals", "response", "Search"} {
-		if _, ok := fields[name]; ok {
-			t.Errorf("it has the field %s", name)
-		}
+		_, ok := fields[name]
+		assert.True(t, !ok, "it has the field %s", name)
 	}
 	read, err := Read(&first)
 	if err != nil || read.Check() != nil {
@@ -63,29 +62,24 @@ func TestSearchReadBack(t *testing.T) {
 	if read.Search == nil || read.Search.Holds != 948 || len(read.Search.Trials) != 3 || read.System.Facts["revision"] != "abc" || read.ID != "f1234567" {
 		t.Errorf("got %+v", read)
 	}
-	head, err := read.Head()
-	assert.OK(t, err)
+	head := assert.Value(read.Head())(t)
 	// Fields of a later program stay, and are part of the hash.
 	later := strings.Replace(string(head), `"ending"`, `"later":1,"ending"`, 1)
-	if read, err = Join([]byte(later), nil); err != nil || read.Check() == nil {
-		t.Errorf("a change was not noticed: %v", err)
-	}
+	read, err = Join([]byte(later), nil)
+	assert.True(t, err == nil && read.Check() != nil, "a change was not noticed: %v", err)
 	var again bytes.Buffer
 	if err := read.WriteJSON(&again); err != nil || !strings.Contains(again.String(), `"later"`) || strings.Contains(again.String(), `"intervals"`) {
 		t.Errorf("%v: %s", err, again.String())
 	}
-	if _, err := Join([]byte(`{"schema":"carronade.find/2"}`), nil); err == nil || !strings.Contains(err.Error(), "carronade.find/2") {
-		t.Errorf("got %v", err)
-	}
-	if _, err := Join([]byte(`{"schema":"carronade.find/1","trials":5}`), nil); err == nil {
-		t.Error("trials that are not a list were read")
-	}
+	_, err = Join([]byte(`{"schema":"carronade.find/2"}`), nil)
+	assert.ErrorHas(t, err, "carronade.find/2")
+	_, err = Join([]byte(`{"schema":"carronade.find/1","trials":5}`), nil)
+	assert.True(t, err != nil, "trials that are not a list were read")
 }
 
 // docs/report.md names every field of an answer.
 func TestSearchIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/report.md")
-	assert.OK(t, err)
+	page := assert.Value(os.ReadFile("../../docs/report.md"))(t)
 	_, section, _ := strings.Cut(string(page), "## Searches")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var check func(typ reflect.Type)
@@ -98,9 +92,8 @@ func TestSearchIsDocumented(t *testing.T) {
 		}
 		for f := range typ.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if name != "" && !strings.Contains(section, "`"+name+"`") {
-				t.Errorf("docs/report.md does not have the field %s of %s", name, typ)
-			}
+			assert.True(t, name == "" || strings.Contains(section, "`"+name+"`"),
+				"docs/report.md does not have the field %s of %s", name, typ)
 			check(f.Type)
 		}
 	}
@@ -116,13 +109,9 @@ func TestSearchText(t *testing.T) {
 	assert.OK(t, d.Text(&full, layout.Style{}))
 	for _, text := range []string{brief.String(), full.String()} {
 		assert.True(t, strings.HasPrefix(text, "ceiling 948 to 997/s (p99 < 50 ms); limited by:"), "it begins with %.60s", text)
-		for _, want := range []string{"inversion", "knee", "precision", "trust         of 5 trials that the answer rests on, 2 were noisy", "produce kafka://127.0.0.1:9092/orders, acks all", "holds: 0.3 %"} {
-			assert.True(t, strings.Contains(text, want), "no %s in\n%s", want, text)
-		}
+		assert.Has(t, text, "inversion", "knee", "precision", "trust         of 5 trials that the answer rests on, 2 were noisy", "produce kafka://127.0.0.1:9092/orders, acks all", "holds: 0.3 %")
 		for line := range strings.SplitSeq(text, "\n") {
-			if layout.Width(line) > layout.Columns {
-				t.Errorf("%d columns: %s", layout.Width(line), line)
-			}
+			assert.True(t, layout.Width(line) <= layout.Columns, "%d columns: %s", layout.Width(line), line)
 		}
 	}
 	if got := Cite(d); !strings.Contains(got, "kafka://127.0.0.1:9092/orders --op produce --acks all --slo 'p99<50ms'") || strings.Contains(got, "over 0") {

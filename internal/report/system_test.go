@@ -84,8 +84,7 @@ func TestEverythingOfHeyAPMsTable(t *testing.T) {
 		{"flags", "flags apm-server.tracing.enabled=true"},
 		{"limits", "limits 4 GiB of memory, 1.5 processors"},
 	} {
-		if !strings.Contains(flattened, want.text) {
-			t.Errorf("%s: the report does not say %q:\n%s", want.name, want.text, text.String())
-		}
+		assert.True(t, strings.Contains(flattened, want.text),
+			"%s: the report does not say %q:\n%s", want.name, want.text, text.String())
 	}
 }

@@ -440,10 +440,8 @@ func testText(t *testing.T, file string, input func() Input, write func(*Documen
 		var text bytes.Buffer
 		assert.OK(t, write(d, &text, layout.Style{}))
 		for i, l := range strings.Split(text.String(), "\n") {
-			if layout.Width(l) > layout.Columns {
-				t.Errorf("line %d has %d columns: %q", i+1, layout.Width(l), l)
-			}
-			assert.Equal(t, strings.TrimRight(l, " "), l, "line %d ends in blanks", i+1)
+			assert.True(t, layout.Width(l) <= layout.Columns, "line %d has %d columns: %q", i+1, layout.Width(l), l)
+			assert.Equal(t, strings.TrimRight(l, " "), l, "end of line %d", i+1)
 		}
 		assert.True(t, !strings.Contains(text.String(), "\x1b"), "ANSI codes without color")
 		testkit.Golden(t, filepath.Join("testdata", file), text.String())
@@ -451,18 +449,15 @@ func testText(t *testing.T, file string, input func() Input, write func(*Documen
 		// A stored report prints the same.
 		var file, again bytes.Buffer
 		assert.OK(t, d.WriteJSON(&file))
-		stored, err := Read(&file)
-		assert.OK(t, err)
-		assert.OK(t, write(stored, &again, layout.Style{}))
-		assert.Same(t, again.String(), text.String(), "printed after reading (-before +after)")
+		assert.OK(t, write(assert.Value(Read(&file))(t), &again, layout.Style{}))
+		assert.Same(t, again.String(), text.String(), "printed after reading")
 
 		// Color does not change the text.
 		var colored bytes.Buffer
 		assert.OK(t, write(d, &colored, layout.Style{Color: true}))
 		assert.True(t, strings.Contains(colored.String(), "\x1b[1m"), "no color")
-		if on, ends := strings.Count(colored.String(), "\x1b["), strings.Count(colored.String(), layout.Plain); on != 2*ends {
-			t.Errorf("%d codes, %d of them resets", on, ends)
-		}
+		on, ends := strings.Count(colored.String(), "\x1b["), strings.Count(colored.String(), layout.Plain)
+		assert.True(t, on == 2*ends, "%d codes, %d of them resets", on, ends)
 		assert.Same(t, stripped(colored.String()), text.String(), "colored")
 	})
 }

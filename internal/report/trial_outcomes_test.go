@@ -3,7 +3,6 @@ package report
 import (
 	"errors"
 	"math"
-	"strings"
 	"testing"
 	"time"
 
@@ -53,13 +52,11 @@ func TestTrialOutcomes(t *testing.T) {
 	limits = limitsOf(t, "end-to-end.p99<1s")
 	o = &find.Options{Times: TimeLimits(limits)}
 	var none *NoDataError
-	if _, _, err := TrialOutcomes(o, limits, sequence(stored(find.Search, 0))); !errors.As(err, &none) || none.Time != "end_to_end" {
-		t.Errorf("got %v", err)
-	}
+	_, _, err = TrialOutcomes(o, limits, sequence(stored(find.Search, 0)))
+	assert.True(t, errors.As(err, &none) && none.Time == "end_to_end", "got %v", err)
 	broken := errors.New("the store is gone")
-	if _, _, err := TrialOutcomes(o, limits, func(yield func(*Document, error) bool) { yield(nil, broken) }); !errors.Is(err, broken) {
-		t.Errorf("got %v", err)
-	}
+	_, _, err = TrialOutcomes(o, limits, func(yield func(*Document, error) bool) { yield(nil, broken) })
+	assert.True(t, errors.Is(err, broken), "got %v", err)
 }
 
 // The error names a report that is not a trial.
@@ -71,9 +68,8 @@ func TestTrialOf(t *testing.T) {
 	} {
 		d := stored(find.Search, 0)
 		alter(d)
-		if _, err := trialOf(d); err == nil || !strings.Contains(err.Error(), "report abcd2345 is not a trial of a search") {
-			t.Errorf("got %v", err)
-		}
+		_, err := trialOf(d)
+		assert.ErrorHas(t, err, "report abcd2345 is not a trial of a search")
 	}
 }
 
@@ -83,9 +79,8 @@ func TestTrialOfWithoutLimits(t *testing.T) {
 	over := stored(find.Search, 0)
 	over.Settings[0].Name, over.Settings[0].Value = "concurrency", "8"
 	for want, d := range map[string]*Document{"the rate of reading": reading, "a search over concurrency": over} {
-		if _, err := trialOf(d); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		_, err := trialOf(d)
+		assert.ErrorHas(t, err, want)
 	}
 }
 
@@ -99,8 +94,7 @@ func TestSearchReport(t *testing.T) {
 		Of:     stored(find.Confirm, 0),
 	}
 	s.Of.System = &System{Facts: map[string]any{"revision": "abc"}, PeakRSSBytes: 5}
-	d, err := SearchReport(s)
-	assert.OK(t, err)
+	d := assert.Value(SearchReport(s))(t)
 	if d.ID != "f1234567" || d.Labels[RoleLabel] != AnswerRole || d.Labels["team"] != "blue" || s.Of.Labels[RoleLabel] != "confirm" || !d.Trust.OK || d.Check() != nil || d.Partial {
 		t.Errorf("got %+v", d)
 	}
@@ -113,13 +107,11 @@ func TestSearchReport(t *testing.T) {
 		t.Errorf("got %+v and %+v", w, d.System)
 	}
 	want := SearchLimit{Name: "max < 1 s", Of: "response", P: 100, Within: time.Second}
-	if w := d.Search.Within; len(w) != 2 || w[1] != want {
-		t.Errorf("got %+v", w)
-	}
+	w := d.Search.Within
+	assert.True(t, len(w) == 2 && w[1] == want, "got %+v", w)
 	s.Answer.Ending, s.Canceled = find.AtLeast, true
-	if d, _ = SearchReport(s); d.Trust.OK || !d.Partial || d.ExitCode() != system.ExitInterrupted {
-		t.Errorf("got %+v", d)
-	}
+	d, _ = SearchReport(s)
+	assert.True(t, !d.Trust.OK && d.Partial && d.ExitCode() == system.ExitInterrupted, "got %+v", d)
 }
 
 // The interval of a percentile is where the trial would just not fail and just hold.
@@ -130,25 +122,21 @@ func TestQuantiles(t *testing.T) {
 	out := TrialOutcome(o, trial, trialReport(7), limits, time.Second)
 	assert.Must(t, len(out.Times) == 3, "got %+v", out.Times)
 	near := func(got, want time.Duration) bool { return math.Abs(got.Seconds()/want.Seconds()-1) < 0.02 }
-	if q := out.Times[0]; q.P != 50 || !near(q.At, time.Millisecond) {
-		t.Errorf("p50: %+v", q)
-	}
+	q := out.Times[0]
+	assert.True(t, q.P == 50 && near(q.At, time.Millisecond), "p50: %+v", q)
 	// 17 of 400 took 80 or 90 ms.
 	if q := out.Times[1]; q.P != 99 || q.Of != "response" || !near(q.At, 90*time.Millisecond) || q.Least > q.At || q.Most < q.At {
 		t.Errorf("p99: %+v", q)
 	}
-	if q := out.Times[2]; q.P != 100 || !near(q.At, 90*time.Millisecond) {
-		t.Errorf("max: %+v", q)
-	}
+	q = out.Times[2]
+	assert.True(t, q.P == 100 && near(q.At, 90*time.Millisecond), "max: %+v", q)
 	d := trialReport(0)
 	d.Intervals[0].Unknown = 100 // never answered: longer than everything
 	d.Intervals[0].Acked = 0
-	if q := TrialOutcome(o, trial, d, limits, time.Second).Times[1]; !near(q.At, 80*time.Millisecond) {
-		t.Errorf("p99 with lost events: %+v", q)
-	}
+	q = TrialOutcome(o, trial, d, limits, time.Second).Times[1]
+	assert.True(t, near(q.At, 80*time.Millisecond), "p99 with lost events: %+v", q)
 	d.Intervals = nil
 	d.Trust.Level = measure.Trusted
-	if out := TrialOutcome(o, trial, d, limits, time.Second); len(out.Times) != 0 {
-		t.Errorf("times of nothing: %+v", out.Times)
-	}
+	out = TrialOutcome(o, trial, d, limits, time.Second)
+	assert.True(t, len(out.Times) == 0, "times of nothing: %+v", out.Times)
 }

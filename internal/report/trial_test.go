@@ -15,8 +15,7 @@ import (
 func limitsOf(t *testing.T, texts ...string) (out []workload.Limit) {
 	t.Helper()
 	for _, text := range texts {
-		l, err := workload.ParseLimit(text)
-		assert.OK(t, err)
+		l := assert.Value(workload.ParseLimit(text))(t)
 		out = append(out, l)
 	}
 	return out
@@ -61,9 +60,8 @@ func TestTrialTrust(t *testing.T) {
 		for _, role := range []find.Role{find.Probe, find.Confirm} {
 			d := trialReport(0)
 			d.Trust = measure.Trust{OK: level != measure.NotTrusted, Level: level}
-			if got := TrialOutcome(o, find.Trial{Role: role, Rate: 100, Measure: 4 * time.Second, Slot: time.Second}, d, nil, time.Second).Trust; got != want {
-				t.Errorf("%s, %s: got %q, want %q", level, role, got, want)
-			}
+			assert.Equal(t, TrialOutcome(o, find.Trial{Role: role, Rate: 100, Measure: 4 * time.Second, Slot: time.Second}, d, nil, time.Second).Trust, want,
+				"%s, %s", level, role)
 		}
 	}
 }
@@ -72,32 +70,27 @@ func TestTrialTrust(t *testing.T) {
 func TestTrialOutcome(t *testing.T) {
 	limits := limitsOf(t, "p99<50ms", "max<1s", "throughput>=90/s")
 	o := &find.Options{Times: TimeLimits(limits)}
-	if len(o.Times) != 2 || o.Times[0].Quantile != 0.99 || o.Times[1].Quantile != 1 {
-		t.Fatalf("got %+v", o.Times)
-	}
+	assert.Must(t, len(o.Times) == 2 && o.Times[0].Quantile == 0.99 && o.Times[1].Quantile == 1, "got %+v", o.Times)
 	trial := find.Trial{Role: find.Confirm, Rate: 100, Measure: 4 * time.Second, Slot: time.Second, Relax: time.Second}
 	out := TrialOutcome(o, trial, trialReport(7), limits, 6*time.Second)
 	if len(out.Slots) != 4 || events(out.Slots) != 400 || out.Broken != "" || out.Generator != "" || out.Dead != "" || out.ReportID != "abcd2345" {
 		t.Fatalf("got %+v", out)
 	}
 	for i, want := range []uint64{0, 7, 0, 10} {
-		if got := out.Slots[i].Over; got[0] != want || got[1] != 0 {
-			t.Errorf("slot %d: got %v late, want %d and none", i, got, want)
-		}
+		got := out.Slots[i].Over
+		assert.True(t, got[0] == want && got[1] == 0, "slot %d: got %v late, want %d and none", i, got, want)
 	}
-	if out.Slots[2].Waiting != 0 || out.Slots[3].Waiting != 10 {
-		t.Errorf("got %+v, want what waited at the end of the measurement, not of the drain", out.Slots)
-	}
+	assert.True(t, out.Slots[2].Waiting == 0 && out.Slots[3].Waiting == 10,
+		"got %+v, want what waited at the end of the measurement, not of the drain", out.Slots)
 	d := trialReport(0)
 	d.Op = workload.RoundTrip // nothing was read
-	if out := TrialOutcome(o, trial, d, limits, 6*time.Second); out.Slots[3].Waiting != 400 {
-		t.Errorf("got %+v, want all waiting for a consumer", out.Slots)
-	}
+	out = TrialOutcome(o, trial, d, limits, 6*time.Second)
+	assert.True(t, out.Slots[3].Waiting == 400, "got %+v, want all waiting for a consumer", out.Slots)
 }
 
 // What else ends a trial: limits on other results, failures, a generator that decides.
 func TestTrialOutcomeOf(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		limits []string
 		alter  func(*Document)
@@ -128,8 +121,7 @@ func TestTrialOutcomeOf(t *testing.T) {
 			d.Totals.Sent = 300
 			d.Trust = measure.Trust{Level: measure.NotTrusted, Reasons: []string{"it fired late"}}
 		}, find.Invalid, "it fired late"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			limits := limitsOf(t, tt.limits...)
 			o := &find.Options{Times: TimeLimits(limits)}
@@ -142,17 +134,15 @@ func TestTrialOutcomeOf(t *testing.T) {
 	}
 	limits := limitsOf(t, "p99<1s", "server.heap<5")
 	o := &find.Options{Times: TimeLimits(limits)}
-	if out := TrialOutcome(o, find.Trial{Role: find.Search, Measure: time.Second, Slot: time.Second}, trialReport(0), limits, time.Second); !strings.Contains(out.Unclear, "no metrics of the server") {
-		t.Errorf("got %+v", out)
-	}
+	out := TrialOutcome(o, find.Trial{Role: find.Search, Measure: time.Second, Slot: time.Second}, trialReport(0), limits, time.Second)
+	assert.True(t, strings.Contains(out.Unclear, "no metrics of the server"), "got %+v", out)
 	if out := TrialOutcome(o, find.Trial{Role: find.Probe, Measure: time.Second}, trialReport(0), limits, time.Second); !strings.Contains(out.Unclear, "no metrics of the server") {
 		t.Errorf("got %+v, want the first trial to show it", out)
 	}
 	d := trialReport(0)
 	d.System = &System{Died: true}
-	if out := TrialOutcome(o, find.Trial{Role: find.Probe}, d, nil, time.Second); out.Dead == "" {
-		t.Error("the system that died is not seen")
-	}
+	assert.True(t, TrialOutcome(o, find.Trial{Role: find.Probe}, d, nil, time.Second).Dead != "",
+		"the system that died is not seen")
 }
 
 func events(slots []find.Slot) (n uint64) {

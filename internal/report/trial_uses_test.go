@@ -39,20 +39,18 @@ func TestTrialUses(t *testing.T) {
 	check := func(want map[string]float64) {
 		t.Helper()
 		all := uses(d)
-		assert.Equal(t, len(all), len(want), "got %+v", all)
+		assert.Equal(t, len(all), len(want), "uses %+v", all)
 		for i := range all {
-			if w, ok := want[all[i].Resource]; !ok || math.Abs((all[i].Used/all[i].Bound)-w) > 1e-9 {
-				t.Errorf("got %+v, want %v", all[i], w)
-			}
+			w, ok := want[all[i].Resource]
+			assert.True(t, ok && math.Abs((all[i].Used/all[i].Bound)-w) <= 1e-9, "got %+v, want %v", all[i], w)
 		}
 	}
 	check(want)
 	d.System, d.Gauges, d.Host = nil, nil, nil
 	check(map[string]float64{"the generator's processors": 0.5, "the generator's busiest thread": 0.6, find.Window: 0.7, find.Busiest: 0.9})
 	d.Service = &measure.Summary{Count: 1, Percentiles: []measure.Value{{P: 50, D: 1500 * time.Microsecond}}}
-	if out := TrialOutcome(&find.Options{}, find.Trial{Role: find.Search, Measure: time.Second, Slot: time.Second}, d, nil, time.Second); out.Service != 1500*time.Microsecond || len(out.Uses) != 4 {
-		t.Errorf("got %+v", out)
-	}
+	out := TrialOutcome(&find.Options{}, find.Trial{Role: find.Search, Measure: time.Second, Slot: time.Second}, d, nil, time.Second)
+	assert.True(t, out.Service == 1500*time.Microsecond && len(out.Uses) == 4, "got %+v", out)
 }
 
 // The limit of this process is that of the system only if the run started it.

@@ -63,11 +63,9 @@ func TestNothingRead(t *testing.T) {
 	v, ok := d.EndToEnd.At(50)
 	assert.True(t, ok && v.AtLeast && v.D >= 3990*time.Millisecond, "p50 is %+v", v)
 	for text, broken := range map[string]bool{"end-to-end.p50<1s": true, "end-to-end.p50<9s": false} {
-		l, err := workload.ParseLimit(text)
-		assert.OK(t, err)
-		if c := d.CheckLimits([]workload.Limit{l})[0]; c.OK || c.CannotTell == broken {
-			t.Errorf("%s: %+v, want broken %v, else undecided", text, c, broken)
-		}
+		l := assert.Value(workload.ParseLimit(text))(t)
+		c := d.CheckLimits([]workload.Limit{l})[0]
+		assert.True(t, !c.OK && c.CannotTell != broken, "%s: %+v, want broken %v, else undecided", text, c, broken)
 	}
 }
 
@@ -96,8 +94,7 @@ func TestUnreadIsLate(t *testing.T) {
 
 // TestBacklogOfADrain: what waits in the drain, in which nothing is sent, does not say whether reading kept up.
 func TestBacklogOfADrain(t *testing.T) {
-	l, err := workload.ParseLimit("keeps-up")
-	assert.OK(t, err)
+	l := assert.Value(workload.ParseLimit("keeps-up"))(t)
 	var said []string
 	for _, drain := range []int{0, 40} {
 		in := openLoop()

@@ -13,10 +13,9 @@ import (
 // measured.
 func TestEncoding(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		e      *measure.Encoding
-		events string
-		codec  string
+		name          string
+		e             *measure.Encoding
+		events, codec string
 	}{
 		{"not known", nil, "", ""},
 		{"fresh", &measure.Encoding{Events: measure.Fresh}, "fresh: each was encoded as it was sent", ""},

@@ -27,8 +27,7 @@ func server(name string, free uint64, firmware string) system.Host {
 func described(t *testing.T, hs ...system.Host) (out []any) {
 	t.Helper()
 	for i := range hs {
-		data, err := json.Marshal(&hs[i])
-		assert.OK(t, err)
+		data := assert.Value(json.Marshal(&hs[i]))(t)
 		var v any
 		assert.OK(t, json.Unmarshal(data, &v))
 		out = append(out, v)
@@ -60,9 +59,8 @@ func TestMachines(t *testing.T) {
 		"Machine of the system; name: k3; files /: ext4, 20 GiB free of 100 GiB",
 	}
 	assert.Same(t, titles(MachinesOf(a, b, b, old)), want)
-	if got := old.Machines(); got != nil {
-		t.Errorf("of a report without a description: got %v", got)
-	}
+	got := old.Machines()
+	assert.True(t, got == nil, "of a report without a description: got %v", got)
 }
 
 // TestMachinesInText checks that the whole report has them, in 80 columns and without
@@ -76,15 +74,10 @@ func TestMachinesInText(t *testing.T) {
 	var text, brief bytes.Buffer
 	assert.OK(t, d.Text(&text, layout.Style{}))
 	assert.OK(t, d.Brief(&brief, layout.Style{}))
-	for _, want := range []string{
+	assert.Has(t, text.String(),
 		"Machine of the generator\n  name          lab\n", "  module        DIMM_A1, 32 GiB, DDR4, 2134 MT/s, Samsung, M393A4K40CB1-CRC\n",
 		"  disk sda      932 GiB, Samsung SSD 850 EVO 1TB, firmware EMT02B6Q\n", "  raid md0      raid1, of sda1 and sdb1\n",
-		"Machines of the system\n  names         k1, k2 (2 alike)\n",
-	} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("the report lacks %q:\n%s", want, text.String())
-		}
-	}
+		"Machines of the system\n  names         k1, k2 (2 alike)\n")
 	assert.True(t, !strings.ContainsAny(text.String(), "\x1b\a"), "a control character of a description is in the text")
 	for l := range strings.Lines(text.String()) {
 		assert.True(t, layout.Width(strings.TrimSuffix(l, "\n")) <= layout.Columns, "too wide: %q", l)

@@ -26,10 +26,9 @@ func first(d *Document) string {
 // report says that an application loses them.
 func TestNeverStored(t *testing.T) {
 	for _, c := range []struct {
-		name          string
-		recovered     uint64
-		retries, lost uint64
-		want          string
+		name                     string
+		recovered, retries, lost uint64
+		want                     string
 	}{
 		{"all found", 40, 0, 0, ""},
 		{"some missing", 5, 0, 0, "MISSING 35 of 40,000 events were never acked and never stored: without retries an application loses them"},
@@ -88,9 +87,7 @@ func TestNoLimit(t *testing.T) {
 	const failures, steady = "0, since no limit was set; --slo 'failure-rate<1%' makes such a run fail (exit code 1)", "0, since no limit was set; --slo steady makes such a run fail (exit code 1)"
 	died := diedMidway()
 	died.Trust = measure.Trust{OK: true, Level: measure.Trusted}
-	limit := func(text string) func(in *Input) {
-		return func(in *Input) { in.Limits = limitsOf(t, text) }
-	}
+	limit := func(text string) func(in *Input) { return func(in *Input) { in.Limits = limitsOf(t, text) } }
 	onTopics := failing(100, nil)
 	onTopics.Op = TopicsOp + "list"
 	for _, c := range []struct {

@@ -39,9 +39,8 @@ func TestLongRunIsSmall(t *testing.T) {
 	long, soak := 70*time.Minute, os.Getenv("CARRONADE_TEST_RUN")
 	if soak != "" {
 		var err error
-		if long, err = time.ParseDuration(soak); err != nil {
-			t.Fatal(err)
-		}
+		long, err = time.ParseDuration(soak)
+		assert.OK(t, err)
 	}
 	const (
 		ever    = 40 << 20 // the ledger remembers a million batches, in 5 MiB
@@ -98,9 +97,8 @@ func TestLongRunIsSmall(t *testing.T) {
 						t.Errorf("%s takes %d bytes, want at most %d", m.name, m.got, m.most)
 					}
 				}
-				if n := len(d.Intervals); n > measure.DefaultSeries+2 {
-					t.Errorf("got %d rows", n)
-				}
+				n := len(d.Intervals)
+				assert.True(t, n <= measure.DefaultSeries+2, "got %d rows", n)
 			})
 		})
 	}

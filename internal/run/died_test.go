@@ -24,8 +24,7 @@ func TestEndsWithItsSystem(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &fakeKind{noAnswers: tt.mute}
-				s, err := m.Open(t.Context(), target.Spec{})
-				assert.OK(t, err)
+				s := assert.Value(m.Open(t.Context(), target.Spec{}))(t)
 				r, err := load.New(load.Plan{Schedule: load.Constant(1000), Measurement: load.Limits{Time: time.Hour}, Drain: time.Hour, Portable: true}, s.Target())
 				assert.OK(t, err)
 				died := make(chan struct{})
@@ -34,9 +33,7 @@ func TestEndsWithItsSystem(t *testing.T) {
 				r.Start()
 				(&execution{}).await(t.Context(), r, died)
 				res, err := r.Wait()
-				if err != nil && !tt.mute { // it completes nothing, which is an error
-					t.Fatal(err)
-				}
+				assert.Must(t, err == nil || tt.mute, "%v", err) // it completes nothing, which is an error
 				if took := time.Since(at); took > tt.most || took > time.Second/2 {
 					t.Errorf("it ended %v after its system, want %v at most", took, tt.most)
 				}

@@ -33,12 +33,11 @@ func (s *surveyed) Survey(context.Context) error { s.n++; return nil }
 func TestEndOfSystem(t *testing.T) {
 	testkit.Program(t, "sleep")
 	for _, tt := range []struct {
-		name    string
-		hosts   string
-		own     bool // the fault kills the system
-		crashes bool // the system ends by itself
-		gone    bool // what the fault kills has ended before
-		goesOn  bool
+		name, hosts string
+		own         bool // the fault kills the system
+		crashes     bool // the system ends by itself
+		gone        bool // what the fault kills has ended before
+		goesOn      bool
 	}{
 		{"its fault killed it", "a,b", true, false, false, true},
 		{"the only address", "a", true, false, false, false},
@@ -46,8 +45,7 @@ func TestEndOfSystem(t *testing.T) {
 		{"its fault reached nothing, and it ended by itself", "a,b", false, true, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := sut.Start(t.Context(), sut.Spec{Command: "sleep 1000"})
-			assert.OK(t, err)
+			s := assert.Value(sut.Start(t.Context(), sut.Spec{Command: "sleep 1000"}))(t)
 			t.Cleanup(func() { _ = s.Stop() })
 			w := resolve(t, &fakeKind{}, "rate=100/s", "for=1h")
 			w.Kind, w.URL = nodes{w.Kind}, &url.URL{Scheme: "fake", Host: tt.hosts}
@@ -68,13 +66,13 @@ func TestEndOfSystem(t *testing.T) {
 				assert.OK(t, system.End(s.Members()[0]))
 			}
 			<-s.Died()
-			assert.Equal(t, e.goesOn(), tt.goesOn, "it goes on")
-			assert.Equal(t, e.endedAlone() == "", tt.goesOn, "the end was expected")
+			assert.Equal(t, e.goesOn(), tt.goesOn, "whether it goes on")
+			assert.Equal(t, e.endedAlone() == "", tt.goesOn, "whether the end was expected")
 			var r load.Result
 			e.interrupted(&r)
-			assert.Equal(t, r.Stopped == load.Interrupted, tt.goesOn, "an interrupt of the waiting counts")
+			assert.Equal(t, r.Stopped == load.Interrupted, tt.goesOn, "whether an interrupt of the waiting counts")
 			e.survey(t.Context(), new(outcome))
-			assert.Equal(t, asked.n == 1, tt.goesOn, "the final state was asked for")
+			assert.Equal(t, asked.n == 1, tt.goesOn, "requests for the final state")
 			asking := make(chan load.Reason, 1)
 			over := make(chan struct{})
 			end := sync.OnceFunc(func() { close(over) })
@@ -82,7 +80,7 @@ func TestEndOfSystem(t *testing.T) {
 				end()
 			}
 			e.stopFleet(t.Context(), func(why load.Reason) { asking <- why; end() }, over)
-			assert.Equal(t, len(asking) == 0, tt.goesOn, "a fleet goes on")
+			assert.Equal(t, len(asking) == 0, tt.goesOn, "whether a fleet goes on")
 		})
 	}
 }

@@ -67,13 +67,11 @@ func TestFleetLedger(t *testing.T) {
 			if n := r.Measurement.EndToEnd.Count(); n != v.Read || r.Measurement.Consumed != n || r.Intervals[0].Consumed+r.Intervals[1].Consumed != n {
 				t.Errorf("%d end-to-end times, %d consumed, intervals %d and %d; want %d", n, r.Measurement.Consumed, r.Intervals[0].Consumed, r.Intervals[1].Consumed, v.Read)
 			}
-			if p := r.Measurement.EndToEnd.Percentile(50); p < 5*time.Millisecond || p > 5100*time.Microsecond {
-				t.Errorf("end to end p50 %v, want 5 ms", p)
-			}
+			p := r.Measurement.EndToEnd.Percentile(50)
+			assert.True(t, p >= 5*time.Millisecond && p <= 5100*time.Microsecond, "end to end p50 %v, want 5 ms", p)
 			// Less the millisecond that sending was late, and the one of the clocks.
-			if p := r.Measurement.Lower.EndToEnd.Percentile(50); p < 2900*time.Microsecond || p > 3100*time.Microsecond {
-				t.Errorf("lower bound %v, want 3 ms", p)
-			}
+			p = r.Measurement.Lower.EndToEnd.Percentile(50)
+			assert.True(t, p >= 2900*time.Microsecond && p <= 3100*time.Microsecond, "lower bound %v, want 3 ms", p)
 		})
 	}
 }
@@ -90,13 +88,11 @@ func TestFleetLedgerInPart(t *testing.T) {
 	f.take(sends.Rest()[0])
 	f.left[1] = 5
 	whole := &Reading{Whole: []bool{true}, Ends: []int64{15}}
-	if v := f.verdict(whole); v.Lost != 0 || v.Unread != 5 || v.Complete {
-		t.Errorf("what may have been read is lost: %+v", v)
-	}
+	v := f.verdict(whole)
+	assert.True(t, v.Lost == 0 && v.Unread == 5 && !v.Complete, "what may have been read is lost: %+v", v)
 	f.left = [2]uint64{3, 0}
-	if v := f.verdict(whole); v.Lost != 5 || v.Acked != 8 || v.Inexact != 3 || v.Complete {
-		t.Errorf("3 events without a record: %+v", v)
-	}
+	v = f.verdict(whole)
+	assert.True(t, v.Lost == 5 && v.Acked == 8 && v.Inexact == 3 && !v.Complete, "3 events without a record: %+v", v)
 }
 
 // TestFleetLedgerRows: a run of any length has a bounded number of rows, of which few take the
@@ -121,9 +117,8 @@ func TestFleetLedgerRows(t *testing.T) {
 	}
 	f.addTimes(r, 0)
 	for i := range r.Intervals {
-		if iv := &r.Intervals[i]; iv.Consumed != 2 || iv.EndToEnd.Count() != 2 {
-			t.Fatalf("interval %d: got %d events, want 2", i, iv.Consumed)
-		}
+		iv := &r.Intervals[i]
+		assert.Must(t, iv.Consumed == 2 && iv.EndToEnd.Count() == 2, "interval %d: got %d events, want 2", i, iv.Consumed)
 	}
 }
 
@@ -222,15 +217,11 @@ func TestFleetLedgerHostile(t *testing.T) {
 			for _, chunk := range r.Rest() {
 				f.take(chunk)
 			}
-			if f.broken == nil || !strings.Contains(f.broken.Error(), c.want) {
-				t.Errorf("got %v, want %s", f.broken, c.want)
-			}
-			if len(f.byPhase)+len(f.byRow)+len(f.logOf) > 0 {
-				t.Errorf("%d phases, %d rows, %d streams", len(f.byPhase), len(f.byRow), len(f.logOf))
-			}
-			if v := f.verdict(&Reading{Whole: []bool{true}, Ends: []int64{0}}); v.Lost != 0 {
-				t.Errorf("events are called lost: %+v", v)
-			}
+			assert.True(t, f.broken != nil && strings.Contains(f.broken.Error(), c.want), "got %v, want %s", f.broken, c.want)
+			assert.True(t, len(f.byPhase)+len(f.byRow)+len(f.logOf) <= 0,
+				"%d phases, %d rows, %d streams", len(f.byPhase), len(f.byRow), len(f.logOf))
+			v := f.verdict(&Reading{Whole: []bool{true}, Ends: []int64{0}})
+			assert.True(t, v.Lost == 0, "events are called lost: %+v", v)
 		})
 	}
 }
@@ -251,9 +242,8 @@ func TestFleetMoments(t *testing.T) {
 	for _, m := range got {
 		names = append(names, m.From+" "+m.Name)
 	}
-	if want := []string{"b reconnect", "a reconnect", "generator freeze"}; !slices.Equal(names, want) {
-		t.Errorf("got %q, want %q", names, want)
-	}
+	want := []string{"b reconnect", "a reconnect", "generator freeze"}
+	assert.True(t, slices.Equal(names, want), "got %q, want %q", names, want)
 }
 
 // The steps of a generator that was lost have the rates of its intervals: what arrived in the drain is in no rate.

@@ -46,9 +46,8 @@ func TestGaugeReader(t *testing.T) {
 			asks++
 			began := time.Now()
 			<-ctx.Done()
-			if took := time.Since(began); took > pollTimeout {
-				t.Errorf("a request took %v", took)
-			}
+			took := time.Since(began)
+			assert.True(t, took <= pollTimeout, "a request took %v", took)
 			return nil, ctx.Err()
 		})
 		var mu sync.Mutex
@@ -121,16 +120,14 @@ func TestGaugesAreBounded(t *testing.T) {
 	// Nine requests in at most four points are groups of four: 0-3, 4-7 and 8.
 	want := []measure.Point{{At: 4 * time.Second, Value: 1.5}, {At: 8 * time.Second, Value: 5.5}, {At: 9 * time.Second, Value: 8}}
 	g := a.figureSeries[0].gauge(a)
-	if diff := cmp.Diff(want, g.Points); diff != "" || g.Missed != 2 {
-		t.Errorf("missed %d, want 2; points (-want +got):\n%s", g.Missed, diff)
-	}
+	diff := cmp.Diff(want, g.Points)
+	assert.True(t, diff == "" && g.Missed == 2, "missed %d, want 2; points (-want +got):\n%s", g.Missed, diff)
 
 	// A metric that appears now was not missed before.
 	a.note([]measure.Figure{{Name: "rate", Value: 1}, {Name: "new", Value: 1}}, 10*time.Second)
 	a.note([]measure.Figure{{Name: "rate", Value: 1}}, 11*time.Second)
-	if g := a.figureSeries[1].gauge(a); g.Missed != 1 {
-		t.Errorf("missed %d since its first value, want 1", g.Missed)
-	}
+	g = a.figureSeries[1].gauge(a)
+	assert.True(t, g.Missed == 1, "missed %d since its first value, want 1", g.Missed)
 
 	var many []measure.Figure
 	for i := range mostGauges - 1 {
@@ -171,17 +168,15 @@ func TestReportHasGauges(t *testing.T) {
 				m := &figuresKind{}
 				w := resolve(t, &m.fakeKind, tt.set...)
 				w.Kind = m
-				doc, err := Execute(t.Context(), Job{Portable: true, Workload: w})
-				assert.OK(t, err)
+				doc := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: w}))(t)
 				figureSeries := slices.DeleteFunc(doc.Gauges, func(g report.Gauge) bool { return g.From == "host" })
 				assert.Must(t, len(figureSeries) == 1, "got %d gauges of the server, want 1", len(figureSeries))
 				g := figureSeries[0]
 				if g.From != "server" || g.Before == nil || *g.Before != 0 || g.After == nil || *g.After < tt.after || len(g.Points) < 2 {
 					t.Errorf("got %+v, want before 0 and %g or more after", g, tt.after)
 				}
-				if len(doc.Warnings) > 0 && strings.Contains(doc.Warnings[0], "figures") {
-					t.Errorf("it warns: %q", doc.Warnings)
-				}
+				assert.True(t, len(doc.Warnings) == 0 || !strings.Contains(doc.Warnings[0], "figures"),
+					"it warns: %q", doc.Warnings)
 			})
 		})
 	}

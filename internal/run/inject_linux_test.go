@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -24,9 +26,7 @@ import (
 func sleeper(t *testing.T) int {
 	t.Helper()
 	cmd := exec.Command(testkit.Program(t, "sleep"), "60")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return cmd.Process.Pid
 }
@@ -34,10 +34,7 @@ func sleeper(t *testing.T) int {
 // state is the state of a process in the kernel: T if it stands still.
 func state(t *testing.T, pid int) string {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := assert.Value(os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)))(t)
 	_, rest, _ := strings.Cut(string(text), ") ")
 	return rest[:1]
 }
@@ -55,16 +52,13 @@ func TestStoppedAtExit(t *testing.T) {
 			Started: func(f func()) { mu.Lock(); end = f; mu.Unlock() },
 			Marked:  func(fault.Mark) { marked <- struct{}{} },
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		assert.True(t, err == nil, "%v", err)
 		done <- d
 	}()
 	<-marked
 	var how syscall.WaitStatus
-	if _, err := syscall.Wait4(pid, &how, syscall.WUNTRACED, nil); err != nil || !how.Stopped() {
-		t.Errorf("the process does not stand still: %v, %v", how, err)
-	}
+	_, err := syscall.Wait4(pid, &how, syscall.WUNTRACED, nil)
+	assert.True(t, err == nil && how.Stopped(), "the process does not stand still: %v, %v", how, err)
 	mu.Lock()
 	last := end
 	mu.Unlock()
@@ -72,19 +66,14 @@ func TestStoppedAtExit(t *testing.T) {
 		t.Error("nothing would be undone at an exit")
 	} else {
 		last()
-		if got := state(t, pid); got == "T" {
-			t.Error("the process still stands still after an exit")
-		}
+		assert.True(t, state(t, pid) != "T", "the process still stands still after an exit")
 	}
 	close(abort)
-	if d := <-done; d == nil || len(d.Faults.Marks) != 2 {
-		t.Errorf("got %+v, want the marks of a fault and its heal", d)
-	}
+	d := <-done
+	assert.True(t, d != nil && len(d.Faults.Marks) == 2, "got %+v, want the marks of a fault and its heal", d)
 	mu.Lock()
 	defer mu.Unlock()
-	if end != nil {
-		t.Error("after the run there is still something to undo")
-	}
+	assert.True(t, end == nil, "after the run there is still something to undo")
 }
 
 // TestStoppedAndGone: a fault has no heal if its process ended while it stood still.
@@ -92,22 +81,18 @@ func TestStoppedAndGone(t *testing.T) {
 	pid := sleeper(t)
 	e := &execution{Job: Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h")}}
 	e.Marked = func(fault.Mark) { // it was stopped
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Error(err)
-		}
-		if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
-			t.Error(err)
-		}
+		err := syscall.Kill(pid, syscall.SIGKILL)
+		assert.True(t, err == nil, "%v", err)
+		_, err = syscall.Wait4(pid, nil, 0, nil)
+		assert.True(t, err == nil, "%v", err)
 	}
 	rec := fault.NewRecorder(time.Second, 1, 1, func(int32) int { return 0 })
 	j := &injector{e: e, mark: &Marker{e: e, rec: rec, began: time.Now()}, stopped: map[int]bool{}}
 	j.signal(t.Context(), t.Context(), &fault.Fault{Action: fault.Stop, What: fault.PID, Number: pid})
-	if marks := rec.Marks(); len(marks) != 1 || marks[0].Kind != fault.MarkFault {
-		t.Errorf("the marks are %+v, want one of a fault", marks)
-	}
-	if len(j.problems) != 1 || !strings.HasPrefix(j.problems[0], fmt.Sprintf("--fault stop pid %d: ", pid)) {
-		t.Errorf("the problems are %q, want that the process is gone", j.problems)
-	}
+	marks := rec.Marks()
+	assert.True(t, len(marks) == 1 && marks[0].Kind == fault.MarkFault, "the marks are %+v, want one of a fault", marks)
+	assert.True(t, len(j.problems) == 1 && strings.HasPrefix(j.problems[0], fmt.Sprintf("--fault stop pid %d: ", pid)),
+		"the problems are %q, want that the process is gone", j.problems)
 }
 
 // TestFaultRefused: why a process cannot be signalled has a way out of its own.
@@ -123,35 +108,27 @@ func TestFaultRefused(t *testing.T) {
 		{"this program", system.MaySignal(os.Getpid()), "name the process: stop=pid:N"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := signalHint(fault.Stop, tt.err); !strings.HasPrefix(got, tt.want) {
-				t.Errorf("got %q for %v, want %q", got, tt.err, tt.want)
-			}
+			got := signalHint(fault.Stop, tt.err)
+			assert.True(t, strings.HasPrefix(got, tt.want), "got %q for %v, want %q", got, tt.err, tt.want)
 		})
 	}
 	_, err := Execute(t.Context(), Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=9s", "fault=1s:stop=pid:1,1s")})
 	var e *target.Error
-	if !errors.As(err, &e) || e.Hint != "name the process: stop=pid:N" {
-		t.Errorf("got %v, want a hint", err)
-	}
+	assert.True(t, errors.As(err, &e) && e.Hint == "name the process: stop=pid:N", "got %v, want a hint", err)
 }
 
 // TestOtherProcess: a fault is not made to the process that has the number of an ended one.
 func TestOtherProcess(t *testing.T) {
 	pid := sleeper(t)
 	was, ok := system.Identify(pid)
-	if !ok {
-		t.Fatal("the process is not known")
-	}
+	assert.Must(t, ok, "the process is not known")
 	was.Start += "0"
 	j := &injector{named: map[int]system.Identity{pid: was}}
 	f := &fault.Fault{Action: fault.Kill, What: fault.PID, Number: pid}
-	if pids, err := j.processes(t.Context(), f); err == nil {
-		t.Errorf("%v would be killed: it is another process", pids)
-	}
+	pids, err := j.processes(t.Context(), f)
+	assert.True(t, err != nil, "%v would be killed: it is another process", pids)
 	j.named[pid], _ = system.Identify(pid)
-	if _, err := j.processes(t.Context(), f); err != nil {
-		t.Error(err)
-	}
+	assert.Value(j.processes(t.Context(), f))(t)
 }
 
 // TestExec: what a command prints, and its secrets, are not in the report; it may print a lot and
@@ -173,26 +150,16 @@ func TestExec(t *testing.T) {
 				Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", "at=0s", "exec="+tt.command), Abort: done,
 				Marked: func(fault.Mark) { close(done) },
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := len(d.Faults.Marks); n != 1 {
-				t.Fatalf("%d marks, want 1", n)
-			}
+			assert.OK(t, err)
+			n := len(d.Faults.Marks)
+			assert.Must(t, n == 1, "%d marks, want 1", n)
 			name := d.Faults.Marks[0].Name
 			problems := strings.Join(slices.DeleteFunc(d.Problems, func(s string) bool { return !strings.HasPrefix(s, "--exec ") }), "; ")
-			if strings.Contains(name+problems, "hunter2x") {
-				t.Errorf("a secret is in the report: %s; %s", name, problems)
-			}
-			if tt.mark != "" && name != tt.mark {
-				t.Errorf("the mark is %q, want %q", name, tt.mark)
-			}
-			if !strings.Contains(problems, tt.problem) || tt.problem == "" && problems != "" {
-				t.Errorf("the problems are %q, want %q", problems, tt.problem)
-			}
-			if len(problems) > 1000 {
-				t.Errorf("the problem has %d bytes", len(problems))
-			}
+			assert.True(t, !strings.Contains(name+problems, "hunter2x"), "a secret is in the report: %s; %s", name, problems)
+			assert.True(t, tt.mark == "" || name == tt.mark, "the mark is %q, want %q", name, tt.mark)
+			assert.True(t, strings.Contains(problems, tt.problem) && (tt.problem != "" || problems == ""),
+				"the problems are %q, want %q", problems, tt.problem)
+			assert.True(t, len(problems) <= 1000, "the problem has %d bytes", len(problems))
 		})
 	}
 }
@@ -200,20 +167,20 @@ func TestExec(t *testing.T) {
 // TestExecEnds: a command that is still running when the run ends is killed, with what it started.
 func TestExecEnds(t *testing.T) {
 	testkit.Program(t, "sleep")
-	began := time.Now()
-	stop := make(chan struct{})
-	time.AfterFunc(300*time.Millisecond, func() { close(stop) })
-	d, err := Execute(t.Context(), Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=2h", "at=0s", "exec=sleep 600; true", "at=1h", "exec=true"), Abort: stop})
-	if err != nil {
-		t.Fatal(err)
-	}
+	started := filepath.Join(t.TempDir(), "started")
+	w := resolve(t, &fakeKind{}, "rate=100/s", "for=2h", "at=0s", "exec=touch "+started+"; sleep 600; true", "at=1h", "exec=true")
+	stop, done := make(chan struct{}), make(chan *report.Document, 1)
+	go func() {
+		d, err := Execute(t.Context(), Job{Workload: w, Abort: stop})
+		assert.True(t, err == nil, "%v", err)
+		done <- d
+	}()
+	testkit.Until(t, "the command runs", func() bool { _, err := os.Stat(started); return err == nil })
+	close(stop)
+	d := testkit.Wait(t, "the run has ended, and with it the command", done)
 	for _, want := range []string{"it was still running when the run ended", "1 command of --exec not run: the run ended before"} {
-		if !strings.Contains(strings.Join(d.Problems, "; "), want) {
-			t.Errorf("the problems are %q, without %q", d.Problems, want)
-		}
-	}
-	if took := time.Since(began); took > time.Minute {
-		t.Errorf("it took %v", took)
+		assert.True(t, strings.Contains(strings.Join(d.Problems, "; "), want),
+			"the problems are %q, without %q", d.Problems, want)
 	}
 }
 
@@ -227,9 +194,8 @@ func TestExecFailsAtTheEnd(t *testing.T) {
 	e := &execution{Job: Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h")}}
 	j := &injector{e: e, mark: &Marker{e: e, ended: true}}
 	j.exec(over{t.Context()}, fault.MarkFault, "exit 3")
-	if want := []string{"--exec exit 3: exit status 3"}; !slices.Equal(j.problems, want) {
-		t.Errorf("the problems are %q, want %q", j.problems, want)
-	}
+	want := []string{"--exec exit 3: exit status 3"}
+	assert.True(t, slices.Equal(j.problems, want), "the problems are %q, want %q", j.problems, want)
 }
 
 // TestInterruptHeals: a first interrupt lets a stopped process go on while the run waits for its last
@@ -244,19 +210,14 @@ func TestInterruptHeals(t *testing.T) {
 			Workload: resolve(t, &fakeKind{noAnswers: true}, "rate=100/s", "for=1h", "drain=1h", fmt.Sprintf("fault=0s:stop=pid:%d,1h", pid)), Abort: abort,
 			Marked: func(m fault.Mark) { marked <- m },
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		assert.True(t, err == nil, "%v", err)
 		done <- d
 	}()
 	<-marked
 	interrupt()
-	if m := <-marked; m.Kind != fault.MarkHeal {
-		t.Errorf("got %+v, want a heal", m)
-	}
-	if got := state(t, pid); got == "T" {
-		t.Error("the process still stands still after an interrupt")
-	}
+	m := <-marked
+	assert.True(t, m.Kind == fault.MarkHeal, "got %+v, want a heal", m)
+	assert.True(t, state(t, pid) != "T", "the process still stands still after an interrupt")
 	select {
 	case <-done:
 		t.Fatal("the run has ended: it was to wait for answers")
@@ -274,10 +235,7 @@ func TestRestartCutOff(t *testing.T) {
 		Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", "system-cmd=sleep 1000", "fault=0s:restart=system,1h"), Abort: marked,
 		Marked: func(fault.Mark) { close(marked) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "--fault restart system: the run ended before the system was ready again"; !slices.Contains(d.Problems, want) {
-		t.Errorf("the problems are %q, want %q", d.Problems, want)
-	}
+	assert.OK(t, err)
+	want := "--fault restart system: the run ended before the system was ready again"
+	assert.True(t, slices.Contains(d.Problems, want), "the problems are %q, want %q", d.Problems, want)
 }

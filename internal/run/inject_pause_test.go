@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/fault"
+	"carronade/internal/testkit/assert"
 )
 
 // TestPauseEndsLater: a pause that could not be ended stays known, is tried again, and the report says what
@@ -44,24 +45,18 @@ func TestPauseEndsLater(t *testing.T) {
 				return failure
 			}}
 			j := &injector{e: e, mark: &Marker{e: e, rec: rec, began: time.Now()}, pauses: map[*pause]bool{p: true}}
-			if err := j.endPause(p); !errors.Is(err, failure) || !j.pauses[p] {
-				t.Fatalf("got %v, and it is known: %v", err, j.pauses[p])
-			}
+			err := j.endPause(p)
+			assert.Must(t, errors.Is(err, failure) && j.pauses[p], "got %v, and it is known: %v", err, j.pauses[p])
 			if tt.exit {
 				j.release()
 			} else {
 				j.endPauses()
 				printed = strings.Join(j.problems, "; ")
 			}
-			if printed != tt.want {
-				t.Errorf("got %q, want %q", printed, tt.want)
-			}
-			if j.pauses[p] != tt.left {
-				t.Errorf("it is among those that have not ended: %v, want %v", j.pauses[p], tt.left)
-			}
-			if marks := rec.Marks(); len(marks) != tt.heals {
-				t.Errorf("the marks are %+v, want %d", marks, tt.heals)
-			}
+			assert.Equal(t, printed, tt.want)
+			assert.Equal(t, j.pauses[p], tt.left, "whether it is among those that have not ended")
+			marks := rec.Marks()
+			assert.True(t, len(marks) == tt.heals, "the marks are %+v, want %d", marks, tt.heals)
 		})
 	}
 }

@@ -69,7 +69,7 @@ func (s *failingStore) Abandon(context.Context) error {
 // However a store fails, there is a sealed report, and Stored gets the error.
 func TestKeeping(t *testing.T) {
 	down := errors.New("connection refused")
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		store *failingStore
 		set   []string
@@ -83,8 +83,7 @@ func TestKeeping(t *testing.T) {
 		{"unavailable", &failingStore{begin: down, put: down}, []string{"for=3s"}, "begin put", down, 0},
 		{"unavailable at the end", &failingStore{finish: down}, []string{"for=3s"}, "begin finish", down, 0},
 		{"no answer at first", &failingStore{slow: time.Hour}, []string{"for=3s"}, "begin put", nil, 2*beginTimeout + 4*time.Second},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &fakeKind{}
@@ -101,26 +100,21 @@ func TestKeeping(t *testing.T) {
 				if asked := strings.Join(tt.store.asked, " "); asked != tt.asked || calls != 1 || !errors.Is(got, tt.want) {
 					t.Errorf("got the calls %q, %d results and %v; want %q, 1 and %v", asked, calls, got, tt.asked, tt.want)
 				}
-				if err := d.Check(); err != nil {
-					t.Error(err)
-				}
+				err = d.Check()
+				assert.True(t, err == nil, "%v", err)
 				if tt.store.kept != d || tt.store.head.ID != d.ID || tt.store.head.Stopped != load.Killed || tt.store.head.Mode != d.Mode {
 					t.Errorf("another report was stored: %+v", tt.store.head)
 				}
 				if tt.store.begin == nil && tt.store.slow == 0 {
-					if n := len(tt.store.rows); n < 3 {
-						t.Errorf("%d intervals were stored during the run", n)
-					}
+					n := len(tt.store.rows)
+					assert.True(t, n >= 3, "%d intervals were stored during the run", n)
 				} else if !slices.ContainsFunc(words, func(s string) bool { return strings.Contains(s, "not saved during") }) {
 					t.Errorf("no message says so: %q", words)
 				}
 				assert.True(t, !strings.Contains(d.Note, "hunter2") && d.Note != "", "the note is %q", d.Note)
-				if took := time.Since(began); tt.most > 0 && took > tt.most {
-					t.Errorf("it took %v, want %v at most", took, tt.most)
-				}
-				if w := d.ExitCode(); w == system.ExitFailed {
-					t.Errorf("the store made the run fail: %v", d.Problems)
-				}
+				took := time.Since(began)
+				assert.True(t, tt.most <= 0 || took <= tt.most, "it took %v, want %v at most", took, tt.most)
+				assert.True(t, d.ExitCode() != system.ExitFailed, "the store made the run fail: %v", d.Problems)
 				<-m.session.ended
 			})
 		})
@@ -132,21 +126,16 @@ func TestKeepingNothing(t *testing.T) {
 	m, s := &fakeKind{}, &failingStore{}
 	w := resolve(t, m, "count=1")
 	w.Kind = refusing{m}
-	if _, err := Execute(t.Context(), Job{Portable: true, Workload: w, Store: s, Stored: func(*report.Document, error) { t.Error("got a result of storing") }}); err == nil {
-		t.Error("got no error")
-	}
-	if len(s.asked) > 0 {
-		t.Errorf("asked for %q", s.asked)
-	}
+	_, err := Execute(t.Context(), Job{Portable: true, Workload: w, Store: s, Stored: func(*report.Document, error) { t.Error("got a result of storing") }})
+	assert.True(t, err != nil, "got no error")
+	assert.True(t, len(s.asked) == 0, "asked for %q", s.asked)
 	// It begins, and then the folder for the trace is missing.
 	path := filepath.Join(t.TempDir(), "no", "such", "folder")
 	s = &failingStore{}
-	if _, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "count=1", "trace="+path), Trace: path, Store: s}); err == nil {
-		t.Error("got no error")
-	}
-	if got := strings.Join(s.asked, " "); got != "" && got != "begin abandon" {
-		t.Errorf("asked for %q", got)
-	}
+	_, err = Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "count=1", "trace="+path), Trace: path, Store: s})
+	assert.True(t, err != nil, "got no error")
+	got := strings.Join(s.asked, " ")
+	assert.True(t, got == "" || got == "begin abandon", "asked for %q", got)
 }
 
 func TestAttach(t *testing.T) {
@@ -166,26 +155,23 @@ func TestAttach(t *testing.T) {
 	if len(got) != 4 || got[0].Text != "threads=8\nssl.key.password=***\n" || got[0].Name != "server.properties" || got[1].Name != "server.properties (2)" {
 		t.Errorf("got %+v", got[:2])
 	}
-	assert.Equal(t, got[0].Original, "", "got the hash without a key")
-	faults := []struct{ name, path, want string }{
+	assert.Equal(t, got[0].Original, "", "the hash without a key")
+	for _, tt := range []struct{ name, path, want string }{
 		{"missing", filepath.Join(dir, "missing"), "no such file"},
 		{"a folder", dir, "is a directory"},
 		{"too large", file("large.txt", strings.Repeat("x", mostAttached+1)), "64 KiB"},
 		{"not text", file("x.bin", "a\x00b"), "not text"},
 		{"no UTF-8", file("y.bin", "a\xffb"), "not text"},
-	}
-	for _, tt := range faults {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Attach(w, []string{tt.path}, nil)
 			var said *target.Error
-			if !errors.As(err, &said) || !strings.Contains(err.Error(), tt.want) || said.Hint == "" {
-				t.Errorf("got %v, want %q and a hint", err, tt.want)
-			}
+			assert.True(t, errors.As(err, &said) && strings.Contains(err.Error(), tt.want) && said.Hint != "",
+				"got %v, want %q and a hint", err, tt.want)
 		})
 	}
-	if _, err := Attach(w, slices.Repeat([]string{filepath.Join(dir, "empty.txt")}, mostAttachments+1), nil); err == nil {
-		t.Error("too many files were accepted")
-	}
+	_, err = Attach(w, slices.Repeat([]string{filepath.Join(dir, "empty.txt")}, mostAttachments+1), nil)
+	assert.True(t, err != nil, "too many files were accepted")
 }
 
 // An attachment's hash is that of the original bytes, with the user's key: it says which
@@ -199,25 +185,19 @@ func TestAttachmentKey(t *testing.T) {
 		return dir
 	}
 	key := func() []byte {
-		key, err := AttachmentKey()
-		assert.OK(t, err)
+		key := assert.Value(AttachmentKey())(t)
 		return key
 	}
-	original := func(text string, key []byte) string {
-		return Attachment("a", text, new(secret.Mask), key).Original
-	}
+	original := func(text string, key []byte) string { return Attachment("a", text, new(secret.Mask), key).Original }
 	dir := home()
 	one := key()
 	assert.True(t, bytes.Equal(one, key()) && len(one) == keyLength, "got the key %x, and another one the second time", one)
-	data, err := system.DataDir()
-	assert.OK(t, err)
+	data := assert.Value(system.DataDir())(t)
 	path := filepath.Join(data, "carronade", "attachments.key")
-	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
-		t.Errorf("got %v, %v", info, err)
-	}
-	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
-		t.Errorf("got the files %v, %v, in %s", left, err, dir)
-	}
+	info, err := os.Stat(path)
+	assert.True(t, err == nil && (runtime.GOOS == "windows" || info.Mode().Perm() == 0o600), "got %v, %v", info, err)
+	left, err := os.ReadDir(filepath.Dir(path))
+	assert.True(t, err == nil && len(left) == 1, "got the files %v, %v, in %s", left, err, dir)
 	text := "password=a\n"
 	plain := sha256.Sum256([]byte(text))
 	got := original(text, one)
@@ -226,19 +206,16 @@ func TestAttachmentKey(t *testing.T) {
 	}
 	home()
 	id, _, _ := strings.Cut(got, ":")
-	if other := original(text, key()); other == got || strings.HasPrefix(other, id) {
-		t.Errorf("got %s with one key, %s with another", got, other)
-	}
+	other := original(text, key())
+	assert.True(t, other != got && !strings.HasPrefix(other, id), "got %s with one key, %s with another", got, other)
 	data, _ = system.DataDir()
 	assert.OK(t, os.WriteFile(filepath.Join(data, "carronade", "attachments.key"), []byte("short"), 0o600))
-	if _, err := AttachmentKey(); err == nil || !strings.Contains(err.Error(), "is not a key") {
-		t.Errorf("got %v for a file without a key", err)
-	}
+	_, err = AttachmentKey()
+	assert.True(t, err != nil && strings.Contains(err.Error(), "is not a key"), "got %v for a file without a key", err)
 	if runtime.GOOS != "windows" {
 		assert.OK(t, os.Chmod(filepath.Join(data, "carronade", "attachments.key"), 0o640))
-		if _, err := AttachmentKey(); err == nil || !strings.Contains(err.Error(), "other users can read") {
-			t.Errorf("got %v for a key of others", err)
-		}
+		_, err := AttachmentKey()
+		assert.True(t, err != nil && strings.Contains(err.Error(), "other users can read"), "got %v for a key of others", err)
 	}
 	assert.Equal(t, original(text, nil), "", "without a key")
 }
@@ -250,16 +227,14 @@ func TestAttachmentKeyOfMany(t *testing.T) {
 	keys := make([]string, 8)
 	for i := range keys {
 		all.Go(func() {
-			if err := createKey(path); err != nil {
-				t.Error(err)
-			}
+			err := createKey(path)
+			assert.True(t, err == nil, "%v", err)
 			key, _ := os.ReadFile(path)
 			keys[i] = string(key)
 		})
 	}
 	all.Wait()
 	slices.Sort(keys)
-	if keys = slices.Compact(keys); len(keys) != 1 || len(keys[0]) != keyLength {
-		t.Errorf("got %d keys", len(keys))
-	}
+	keys = slices.Compact(keys)
+	assert.True(t, len(keys) == 1 && len(keys[0]) == keyLength, "got %d keys", len(keys))
 }

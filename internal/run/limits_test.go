@@ -31,8 +31,7 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &c.kind, c.set...)})
-				assert.OK(t, err)
+				d := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &c.kind, c.set...)}))(t)
 				text := ""
 				for _, l := range d.Checks {
 					if text = l.Text; !l.OK {
@@ -73,8 +72,7 @@ func TestAbortOnFail(t *testing.T) {
 					m.service = 2 * time.Second
 					c.set = append(c.set, "max-in-flight=1000")
 				}
-				d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, c.set...)})
-				assert.OK(t, err)
+				d := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, c.set...)}))(t)
 				if e := d.Totals.ElapsedS; d.Stopped != c.stopped || e < c.least || e > c.most {
 					t.Errorf("ended by %s after %v s, want %s after %v to %v", d.Stopped, e, c.stopped, c.least, c.most)
 				}

@@ -41,9 +41,8 @@ func TestMachineWarnings(t *testing.T) {
 				var stored bytes.Buffer
 				assert.OK(t, d.WriteJSON(&stored))
 				read, err := report.Read(&stored)
-				if err != nil || !slices.Equal(read.Warnings, d.Warnings) || read.ExitCode() != d.ExitCode() {
-					t.Errorf("the stored report differs (%v): got %q", err, read.Warnings)
-				}
+				assert.True(t, err == nil && slices.Equal(read.Warnings, d.Warnings) && read.ExitCode() == d.ExitCode(),
+					"the stored report differs (%v): got %q", err, read.Warnings)
 			})
 		})
 	}

@@ -19,12 +19,11 @@ func TestDeliver(t *testing.T) {
 	heal := faultAt(22, 8)
 	heal.Kind = fault.MarkHeal
 	for _, tt := range []struct {
-		name   string
-		load   string
-		places ledger.Places
-		total  measure.Ledger
-		want   []*fault.Delivery
-		rest   *fault.Delivery
+		name, load string
+		places     ledger.Places
+		total      measure.Ledger
+		want       []*fault.Delivery
+		rest       *fault.Delivery
 	}{
 		{
 			"of two streams", "rate=100/s",
@@ -38,8 +37,7 @@ func TestDeliver(t *testing.T) {
 		{"without a schedule", "concurrency=1", ledger.Places{Lost: []ledger.Span{{Stream: 0, Lo: 700, Hi: 800}}}, measure.Ledger{Lost: 100}, []*fault.Delivery{nil, nil, nil}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			plan, err := resolve(t, &fakeKind{}, tt.load, "for=1h", "marks=true").Plan()
-			assert.OK(t, err)
+			plan := assert.Value(resolve(t, &fakeKind{}, tt.load, "for=1h", "marks=true").Plan())(t)
 			m := &marking{plan: &plan}
 			f := &report.Faults{Scores: []fault.Score{faultAt(20, 20), heal, faultAt(40, 20)}}
 			m.deliver(&outcome{faults: f, ledger: &tt.total}, &readback{places: tt.places}, load.RoundRobin(2))
@@ -47,8 +45,8 @@ func TestDeliver(t *testing.T) {
 			for i := range f.Scores {
 				got = append(got, f.Scores[i].Delivery)
 			}
-			assert.Same(t, got, tt.want, "-want +")
-			assert.Same(t, f.Elsewhere, tt.rest, "elsewhere: -want +")
+			assert.Same(t, got, tt.want)
+			assert.Same(t, f.Elsewhere, tt.rest, "elsewhere")
 			assert.Equal(t, tt.rest != nil, (len(f.Notes) == 0), "the notes are %q", f.Notes)
 		})
 	}

@@ -20,13 +20,10 @@ func TestDroppedAreScored(t *testing.T) {
 			Marks: markAt(t, from),
 		})
 		assert.OK(t, err)
-		if len(d.Faults.Scores) != 1 {
-			t.Fatalf("%d scores, want 1", len(d.Faults.Scores))
-		}
+		assert.Must(t, len(d.Faults.Scores) == 1, "%d scores, want 1", len(d.Faults.Scores))
 		n := d.Faults.Scores[0].Whole
-		if b := n.Blackout; b == nil || b.More || b.S < 3.9 || b.S > 4.1 {
-			t.Errorf("the blackout is %+v, want 4 s", b)
-		}
+		b := n.Blackout
+		assert.True(t, b != nil && !b.More && b.S >= 3.9 && b.S <= 4.1, "the blackout is %+v, want 4 s", b)
 		if dropped := d.Totals.Dropped; dropped < 399 || dropped > 401 || n.Over != dropped {
 			t.Errorf("of some 400 events that were due meanwhile, %d were dropped, and %d count as over the limit", dropped, n.Over)
 		}
@@ -38,9 +35,8 @@ func markAt(t *testing.T, at time.Duration) func(m *Marker) {
 	return func(m *Marker) {
 		time.AfterFunc(at, func() {
 			now := time.Now()
-			if _, err := m.Mark(fault.MarkFault, "stall", "mark", now, now); err != nil {
-				t.Error(err)
-			}
+			_, err := m.Mark(fault.MarkFault, "stall", "mark", now, now)
+			assert.True(t, err == nil, "%v", err)
 		})
 	}
 }

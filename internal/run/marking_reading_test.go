@@ -29,15 +29,11 @@ func TestEmptyLog(t *testing.T) {
 					Portable: true, Workload: resolve(t, k, "op=consume", "for=1m", "idle-timeout=1h", "slo=outage<3s"), Marks: markAt(t, at),
 				})
 				assert.OK(t, err)
-				if len(d.Faults.Scores) != 1 {
-					t.Fatalf("%d scores, want 1", len(d.Faults.Scores))
-				}
-				if b := d.Faults.Scores[0].Whole.Blackout; b == nil || b.More || b.S != tt.blackout {
-					t.Errorf("the blackout is %+v, want %v s", b, tt.blackout)
-				}
-				if len(d.Checks) != 1 || d.Checks[0].OK != tt.ok {
-					t.Errorf("the checks are %+v, want one that holds: %v", d.Checks, tt.ok)
-				}
+				assert.Must(t, len(d.Faults.Scores) == 1, "%d scores, want 1", len(d.Faults.Scores))
+				b := d.Faults.Scores[0].Whole.Blackout
+				assert.True(t, b != nil && !b.More && b.S == tt.blackout, "the blackout is %+v, want %v s", b, tt.blackout)
+				assert.True(t, len(d.Checks) == 1 && d.Checks[0].OK == tt.ok,
+					"the checks are %+v, want one that holds: %v", d.Checks, tt.ok)
 				<-k.session.ended
 			})
 		})
@@ -50,9 +46,8 @@ func TestNotBegun(t *testing.T) {
 		k := &fakeKind{feed: 10 * time.Millisecond, lostFrom: 20 * time.Second, lostUntil: time.Hour}
 		d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, k, "op=consume", "for=5m", "at=200s", "exec=true")})
 		assert.OK(t, err)
-		if d.Stopped != load.ByIdle || d.Totals.ElapsedS > 21 {
-			t.Errorf("ended by %s after %v s, want %s after 20 s", d.Stopped, d.Totals.ElapsedS, load.ByIdle)
-		}
+		assert.True(t, d.Stopped == load.ByIdle && d.Totals.ElapsedS <= 21,
+			"ended by %s after %v s, want %s after 20 s", d.Stopped, d.Totals.ElapsedS, load.ByIdle)
 		<-k.session.ended
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"carronade/internal/fault"
+	"carronade/internal/testkit/assert"
 )
 
 // TestRoomForMarks: requests over the network leave room for the marks of the owner, and both leave
@@ -22,13 +23,10 @@ func TestRoomForMarks(t *testing.T) {
 		}
 		return n
 	}
-	if got, want := room(func(at time.Time) error { _, err := m.MarkRemote("note", "a", "web", at, at); return err }), (fault.MostMarks-planned)/2; got != want {
-		t.Errorf("there is room for %d marks of requests, want %d", got, want)
-	}
-	if got, want := room(func(at time.Time) error { _, err := m.Mark("note", "a", "mark", at, at); return err }), (fault.MostMarks-planned)/2; got != want {
-		t.Errorf("there is room for %d marks of the owner, want %d", got, want)
-	}
-	if got := room(func(at time.Time) error { return m.own("note", "a", "fault", at, at) }); got != planned {
-		t.Errorf("there is room for %d marks of faults, want %d", got, planned)
-	}
+	got, want := room(func(at time.Time) error { _, err := m.MarkRemote("note", "a", "web", at, at); return err }), (fault.MostMarks-planned)/2
+	assert.True(t, got == want, "there is room for %d marks of requests, want %d", got, want)
+	got, want = room(func(at time.Time) error { _, err := m.Mark("note", "a", "mark", at, at); return err }), (fault.MostMarks-planned)/2
+	assert.True(t, got == want, "there is room for %d marks of the owner, want %d", got, want)
+	got = room(func(at time.Time) error { return m.own("note", "a", "fault", at, at) })
+	assert.True(t, got == planned, "there is room for %d marks of faults, want %d", got, planned)
 }

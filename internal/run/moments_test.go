@@ -17,7 +17,5 @@ func TestMomentsLeftOut(t *testing.T) {
 	}
 	m.add("client", "leader changed", began, 0)
 	assert.Equal(t, len(m.kept[momentKey{"client", "connection lost"}]), mostMoments, "are kept")
-	if got, want := fmt.Sprint(m.remarks()), `["connection lost" of the client happened 1,234 times: the report has the 1,000 longest]`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, fmt.Sprint(m.remarks()), `["connection lost" of the client happened 1,234 times: the report has the 1,000 longest]`)
 }

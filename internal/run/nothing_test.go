@@ -45,12 +45,12 @@ func TestNothingRead(t *testing.T) {
 			e.noteNothing(&out, mute{why: "it began at the end"})
 			said := strings.Join(out.warnings, "; ")
 			for _, c := range out.checks {
-				assert.Equal(t, c.OK, false, "check %s holds", c.Name)
+				assert.Equal(t, c.OK, false, "whether check %s holds", c.Name)
 				said += c.Text
 			}
 			assert.Equal(t, said, tt.text, "what is said")
 			assert.Equal(t, len(out.checks) > 0, tt.fails, "fails")
-			assert.Equal(t, out.notice != "", tt.text != "", "the headline says so")
+			assert.Equal(t, out.notice != "", tt.text != "", "whether the headline says so")
 		})
 	}
 }
@@ -83,11 +83,10 @@ func TestNothingReadByOne(t *testing.T) {
 func TestWaitedAtStart(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name      string
-		first     time.Duration
-		rebalance time.Duration
-		consumed  uint64
-		want      string
+		name             string
+		first, rebalance time.Duration
+		consumed         uint64
+		want             string
 	}{
 		{"a share group", 7 * time.Second, 0, 50_000, "the first event came after 5 s of the measurement: the rate includes that wait (without it 10 k/s)"},
 		{"a short wait", 2500 * time.Millisecond, 0, 95_000, ""},

@@ -3,11 +3,12 @@ package run
 import (
 	"slices"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestUnique(t *testing.T) {
 	got := unique([]string{"a", "b"}, nil, []string{"b", "c", "a"})
-	if want := []string{"a", "b", "c"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	want := []string{"a", "b", "c"}
+	assert.True(t, slices.Equal(got, want), "got %q, want %q", got, want)
 }

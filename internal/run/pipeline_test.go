@@ -34,25 +34,20 @@ func TestPipelines(t *testing.T) {
 					name, v, _ := strings.Cut(p, "=")
 					doc.Add(name, "--"+name, v)
 				}
-				w, err := workload.Resolve([]target.Kind{null.Kind{}}, &doc, nil)
-				assert.OK(t, err)
+				w := assert.Value(workload.Resolve([]target.Kind{null.Kind{}}, &doc, nil))(t)
 				ctx, abort := context.Background(), make(chan struct{})
 				if tt.interrupt > 0 {
 					var stop context.CancelFunc
 					ctx, stop = context.WithCancel(ctx)
 					time.AfterFunc(tt.interrupt, func() { stop(); close(abort) })
 				}
-				d, err := Execute(ctx, Job{Workload: w, Version: "test", Portable: true, Abort: abort})
-				assert.OK(t, err)
-				if len(d.Parts) != 2 || d.Parts[0].Name != "send" || d.Parts[1].Name != "read" {
-					t.Fatalf("parts %+v", d.Parts)
-				}
+				d := assert.Value(Execute(ctx, Job{Workload: w, Version: "test", Portable: true, Abort: abort}))(t)
+				assert.Must(t, len(d.Parts) == 2 && d.Parts[0].Name == "send" && d.Parts[1].Name == "read", "parts %+v", d.Parts)
 				if got := d.Parts[1].Totals; got.Offered != 2000 || got.Acked != tt.read || got.Unsent != 2000-tt.read {
 					t.Errorf("read %d of %d, %d not begun", got.Acked, got.Offered, got.Unsent)
 				}
-				if s := d.Parts[1].SendDelay; tt.read > 0 && (s == nil || s.Max != 0) {
-					t.Errorf("reads began late: %+v", s)
-				}
+				s := d.Parts[1].SendDelay
+				assert.True(t, tt.read == 0 || s != nil && s.Max == 0, "reads began late: %+v", s)
 				if e := d.EndToEnd; tt.read > 0 && (e == nil || e.Count != 2000 || e.Min < 19.9e6 || e.Max > 20.3e6) {
 					t.Errorf("end to end %+v", e)
 				}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/target"
 )
@@ -67,9 +68,8 @@ func TestRemoved(t *testing.T) {
 			b := &readback{src: tt.src, seek: silent{placed{[]int64{0}, []int64{40}}}}
 			var got []target.Span
 			err := b.reportRemoved(t.Context(), func(_ int32, from, to int64) { got = append(got, target.Span{From: from, To: to}) })
-			if !slices.Equal(got, tt.want) || (err != nil) != tt.fails {
-				t.Errorf("got %v and %v, want %v, an error %v", got, err, tt.want, tt.fails)
-			}
+			assert.True(t, slices.Equal(got, tt.want) && (err != nil) == tt.fails,
+				"got %v and %v, want %v, an error %v", got, err, tt.want, tt.fails)
 		})
 	}
 }

@@ -91,7 +91,7 @@ func TestRecords(t *testing.T) {
 	chunks := r.Take(0, 1)
 	assert.Must(t, len(chunks) == 1, "took %d chunks, want 1", len(chunks))
 	chunks = append(chunks, r.Rest()...)
-	assert.Must(t, len(chunks) >= 3 && len(r.Rest()) <= 0, "%d chunks; want several, and none left", len(chunks))
+	assert.Must(t, len(chunks) >= 3 && len(r.Rest()) == 0, "%d chunks; want several, and none left", len(chunks))
 	i, k, logs := 0, 0, 0
 	for _, chunk := range chunks {
 		err := readRecords(chunk, func(rec *recorded) {
@@ -103,9 +103,7 @@ func TestRecords(t *testing.T) {
 				if len(rec.arrival.Stamps) == 0 {
 					rec.arrival.Stamps = nil
 				}
-				if !reflect.DeepEqual(*rec.arrival, read[k]) {
-					t.Fatalf("arrival %d is %+v, want %+v", k, *rec.arrival, read[k])
-				}
+				assert.Must(t, reflect.DeepEqual(*rec.arrival, read[k]), "arrival %d is %+v, want %+v", k, *rec.arrival, read[k])
 				k++
 			case rec.logs != nil && rec.logs.Names[0] == "t-0" && rec.logs.Starts[0] == 5 && rec.logs.Stamped:
 				logs++
@@ -132,9 +130,7 @@ func sameOutcome(t *testing.T, got *recorded, want load.Outcome) {
 	for k, due := range got.dues {
 		assert.Must(t, due == dueAt(o.Stream, o.First+uint64(k)), "event %d of %+v was due at %v", k, o, due)
 	}
-	if (got.dues == nil) != (want.DueFirst == want.DueLast) {
-		t.Fatalf("%d due times of %+v", len(got.dues), want)
-	}
+	assert.Must(t, (got.dues == nil) == (want.DueFirst == want.DueLast), "%d due times of %+v", len(got.dues), want)
 }
 
 // TestRecordsFull: what does not fit is counted.
@@ -167,9 +163,8 @@ func FuzzRecords(f *testing.F) {
 	f.Add([]byte{outcomeRecord, 0xff, 0x80})
 	f.Fuzz(func(t *testing.T, chunk []byte) {
 		err := readRecords(chunk, func(r *recorded) {
-			if o := r.outcome; o != nil && (o.Acked+o.Failed+o.Unknown != o.Events || o.Failed < 0) {
-				t.Errorf("%+v", o)
-			}
+			o := r.outcome
+			assert.True(t, o == nil || o.Acked+o.Failed+o.Unknown == o.Events && o.Failed >= 0, "%+v", o)
 		})
 		assert.True(t, err == nil || errors.Is(err, errRecords), "another error: %v", err)
 	})
@@ -195,13 +190,11 @@ func TestRecordsOfIntervals(t *testing.T) {
 	fired(2, 0)
 	fired(3, 3)
 	for interval, want := range [][]uint64{{0, 2}, {1}, nil} {
-		if got := read(r.Take(interval, 3)); !slices.Equal(got, want) {
-			t.Errorf("interval %d has the outcomes %v, want %v", interval, got, want)
-		}
+		got := read(r.Take(interval, 3))
+		assert.True(t, slices.Equal(got, want), "interval %d has the outcomes %v, want %v", interval, got, want)
 	}
 	fired(4, 3)
 	fired(5, 9)
-	if got, want := read(r.Rest()), []uint64{3, 4, 5}; !slices.Equal(got, want) {
-		t.Errorf("at the end there are the outcomes %v, want %v", got, want)
-	}
+	got, want := read(r.Rest()), []uint64{3, 4, 5}
+	assert.True(t, slices.Equal(got, want), "at the end there are the outcomes %v, want %v", got, want)
 }

@@ -65,14 +65,13 @@ func (m *fakeKind) Open(_ context.Context, spec target.Spec) (target.Session, er
 }
 
 type fakeSession struct {
-	m     *fakeKind
-	run   uint32
-	sink  load.Sink
-	began time.Time
-	read  chan load.Arrival
-	end   atomic.Int64
-	seen  atomic.Int64
-	ended chan struct{}
+	m         *fakeKind
+	run       uint32
+	sink      load.Sink
+	began     time.Time
+	read      chan load.Arrival
+	end, seen atomic.Int64
+	ended     chan struct{}
 }
 
 func (s *fakeSession) Target() load.Target { return s }
@@ -250,8 +249,7 @@ func resolve(t *testing.T, m *fakeKind, pairs ...string) *workload.Workload {
 		name, v, _ := strings.Cut(p, "=")
 		d.Add(name, "--"+name, v)
 	}
-	w, err := workload.Resolve([]target.Kind{m}, &d, nil)
-	assert.OK(t, err)
+	w := assert.Value(workload.Resolve([]target.Kind{m}, &d, nil))(t)
 	return w
 }
 
@@ -297,11 +295,9 @@ func TestInterruptions(t *testing.T) {
 					time.AfterFunc(tt.abort, func() { close(abort) })
 				}
 				began := time.Now()
-				doc, err := Execute(ctx, Job{Portable: true, Workload: resolve(t, &tt.m, tt.set...), Abort: abort})
-				assert.OK(t, err)
-				if took := time.Since(began); took > tt.most {
-					t.Errorf("it took %v, want %v at most", took, tt.most)
-				}
+				doc := assert.Value(Execute(ctx, Job{Portable: true, Workload: resolve(t, &tt.m, tt.set...), Abort: abort}))(t)
+				took := time.Since(began)
+				assert.True(t, took <= tt.most, "it took %v, want %v at most", took, tt.most)
 				assert.Equal(t, doc.Stopped == load.Interrupted, tt.interrupted, "stopped by %q", doc.Stopped)
 				assert.True(t, !tt.interrupted || doc.Partial != tt.whole, "partial: got %v", doc.Partial)
 				<-tt.m.session.ended
@@ -327,8 +323,7 @@ func TestConcurrencyOfARoundTrip(t *testing.T) {
 				if tt.m.perBatch > 1 {
 					pairs = append(pairs, "batch-events=3")
 				}
-				doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &tt.m, pairs...)})
-				assert.OK(t, err)
+				doc := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &tt.m, pairs...)}))(t)
 				assert.Equal(t, doc.Totals.Sent, tt.events, "sent events")
 				<-tt.m.session.ended
 			})

@@ -121,9 +121,8 @@ func TestSeries(t *testing.T) {
 						a, b := encodingOf(t, &fresh), encodingOf(t, &got[i])
 						assert.Must(t, bytes.Equal(a, b), "row %d: got\n%s\nwant\n%s", i, b, a)
 					}
-					if few := 3; s.atEnd > few {
-						t.Errorf("%d of %d rows were encoded at the end, want at most %d", s.atEnd, len(got), few)
-					}
+					few := 3
+					assert.True(t, s.atEnd <= few, "%d of %d rows were encoded at the end, want at most %d", s.atEnd, len(got), few)
 					w.covers(t, got, s.atEnd)
 				})
 			})
@@ -133,8 +132,7 @@ func TestSeries(t *testing.T) {
 
 func encodingOf(t *testing.T, iv *report.Interval) []byte {
 	t.Helper()
-	b, err := json.Marshal(iv)
-	assert.OK(t, err)
+	b := assert.Value(json.Marshal(iv))(t)
 	return b
 }
 
@@ -161,16 +159,14 @@ func (s *sink) covers(t *testing.T, rows []report.Interval, but int) {
 	}
 	missing := 0
 	for i := range rows {
-		sum, err := rows[i].Sum()
-		assert.OK(t, err)
+		sum := assert.Value(rows[i].Sum())(t)
 		if !has[sum] {
 			missing++
 		}
 	}
 	// The newest row may not be complete, and then its parts are there.
-	if missing > but || len(s.rows) > len(rows)+16 {
-		t.Errorf("the writer lacks %d of %d rows, and has %d", missing, len(rows), len(s.rows))
-	}
+	assert.True(t, missing <= but && len(s.rows) <= len(rows)+16,
+		"the writer lacks %d of %d rows, and has %d", missing, len(rows), len(s.rows))
 }
 
 // The report of an hour of a busy run, with a row a second and five times each,
@@ -180,9 +176,8 @@ func TestAnHourIsSmall(t *testing.T) {
 	rows := rowsOf(300, true)
 	h := begin(t, rows)
 	h.end(t)
-	if got, most := h.size(t), int64(60<<20)/12; got > most {
-		t.Errorf("five minutes took %d bytes in the store, want at most %d", got, most)
-	}
+	got, most := h.size(t), int64(60<<20)/12
+	assert.True(t, got <= most, "five minutes took %d bytes in the store, want at most %d", got, most)
 }
 
 // BenchmarkEndOfAnHour measures what remains to be done when a run of an hour
@@ -212,15 +207,13 @@ func begin(tb testing.TB, rows []measure.Interval) *hourRun {
 	tb.Helper()
 	h := &hourRun{path: filepath.Join(tb.TempDir(), "reports.db")}
 	ctx := context.Background()
-	s, err := sqlite.Open(ctx, h.path)
-	assert.OK(tb, err)
+	s := assert.Value(sqlite.Open(ctx, h.path))(tb)
 	tb.Cleanup(func() { _ = s.Close() })
 	h.store = s
 	h.result = &load.Result{Started: time.Now(), Ended: time.Now(), Mode: load.OpenLoop, Stopped: load.ByTime, Intervals: asEngine(rows, true, measure.DefaultSeries)}
 	head := report.Build(report.Input{ID: report.IDOf(NewID()), Result: &load.Result{Mode: load.OpenLoop, Started: h.result.Started}})
 	assert.OK(tb, head.Seal())
-	w, err := s.Begin(ctx, head)
-	assert.OK(tb, err)
+	w := assert.Value(s.Begin(ctx, head))(tb)
 	h.e = &execution{Job: Job{Store: s, Stored: func(_ *report.Document, err error) {
 		assert.OK(tb, err)
 	}}, writer: w, series: newSeries(report.Series{Mode: load.OpenLoop}, w)}
@@ -248,7 +241,6 @@ func (h *hourRun) end(tb testing.TB) {
 func (h *hourRun) size(tb testing.TB) int64 {
 	tb.Helper()
 	assert.OK(tb, h.store.Close())
-	info, err := os.Stat(h.path)
-	assert.OK(tb, err)
+	info := assert.Value(os.Stat(h.path))(tb)
 	return info.Size()
 }

@@ -40,11 +40,9 @@ func TestStartWarned(t *testing.T) {
 		}
 		_, advice, _ := strings.Cut(doc.Warnings[i], "--warmup ")
 		warmup, _, _ := strings.Cut(advice, " ")
-		if again := execute(t, slow, "warmup="+warmup); warned(again) {
-			t.Errorf("%v: with --warmup %s: %q", slow, warmup, again.Warnings)
-		}
+		again := execute(t, slow, "warmup="+warmup)
+		assert.True(t, !warned(again), "%v: with --warmup %s: %q", slow, warmup, again.Warnings)
 	}
-	if steady := execute(t, 0); warned(steady) {
-		t.Errorf("got warnings %q of a steady run", steady.Warnings)
-	}
+	steady := execute(t, 0)
+	assert.True(t, !warned(steady), "got warnings %q of a steady run", steady.Warnings)
 }

@@ -68,8 +68,7 @@ func TestWatchProgress(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, err := tt.kind.Open(t.Context(), target.Spec{})
-				assert.OK(t, err)
+				s := assert.Value(tt.kind.Open(t.Context(), target.Spec{}))(t)
 				began := time.Now()
 				var got []string
 				e := &execution{Job: Job{Logf: func(format string, args ...any) {
@@ -83,8 +82,7 @@ func TestWatchProgress(t *testing.T) {
 					l, end = readingProgress(r, s.Source(), false), func() { r.Abort(); _, _ = r.Wait() }
 				} else {
 					tt.plan.Portable = true
-					r, err := load.New(tt.plan, s.Target())
-					assert.OK(t, err)
+					r := assert.Value(load.New(tt.plan, s.Target()))(t)
 					r.Start()
 					time.Sleep(time.Millisecond / 2)
 					l, end = sendingProgress(r, s.Target()), func() { r.Abort(); _, _ = r.Wait() }
@@ -103,10 +101,9 @@ func TestWatchProgress(t *testing.T) {
 // and reads.
 func TestWatchedStages(t *testing.T) {
 	for _, tt := range []struct {
-		name string
-		kind fakeKind
-		set  []string
-		want []string
+		name      string
+		kind      fakeKind
+		set, want []string
 	}{
 		{"opening", fakeKind{openDelay: 40 * time.Second}, []string{"count=1"}, []string{"no progress for 30 s; waiting for a connection to fake://here"}},
 		{"sending", fakeKind{service: 40 * time.Second}, []string{"count=1", "drain=1m"}, []string{"no progress for 30 s; waiting for the answers to 1 event"}},
@@ -117,19 +114,17 @@ func TestWatchedStages(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var mu sync.Mutex
 				var got []string
-				if _, err := Execute(t.Context(), Job{
+				_, err := Execute(t.Context(), Job{
 					Portable: true, Workload: resolve(t, &tt.kind, tt.set...),
 					Logf: func(format string, args ...any) {
 						mu.Lock()
 						defer mu.Unlock()
 						got = append(got, fmt.Sprintf(format, args...))
 					},
-				}); err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(tt.want, got[:min(len(got), 1)], cmpopts.EquateEmpty()); diff != "" { // it may have ended before it said that it continues
-					t.Errorf("said (-want +got):\n%s", diff)
-				}
+				})
+				assert.OK(t, err)
+				// it may have ended before it said that it continues
+				assert.NoDiff(t, cmp.Diff(tt.want, got[:min(len(got), 1)], cmpopts.EquateEmpty()), "said")
 			})
 		})
 	}
@@ -139,16 +134,12 @@ func TestWatchedStages(t *testing.T) {
 // connections.
 func TestPendingIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := (&fakeKind{noAnswers: true}).Open(t.Context(), target.Spec{})
-		assert.OK(t, err)
-		r, err := load.New(load.Plan{Portable: true}, s.Target())
-		assert.OK(t, err)
+		s := assert.Value((&fakeKind{noAnswers: true}).Open(t.Context(), target.Spec{}))(t)
+		r := assert.Value(load.New(load.Plan{Portable: true}, s.Target()))(t)
 		r.Start()
 		time.Sleep(time.Second)
 		_, waits := sendingProgress(r, wordy{s.Target()})()
-		if got, want := waits(), "the answers to 5 events: 1; 2; 3; 4; 5; 6; 7; 8; and 2 more"; got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.Equal(t, waits(), "the answers to 5 events: 1; 2; 3; 4; 5; 6; 7; 8; and 2 more")
 		r.Abort()
 		_, _ = r.Wait()
 	})

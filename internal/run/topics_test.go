@@ -46,14 +46,13 @@ func TestTopics(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.job.Load = loaded(&load.Result{})
 			tt.job.Labels, tt.job.Note = map[string]string{"a": "b"}, "why"
-			d, err := Topics(t.Context(), tt.job)
-			assert.OK(t, err)
+			d := assert.Value(Topics(t.Context(), tt.job))(t)
 			settings := d.Workload.(map[string]any)
 			tt.want["target"] = brokers
 			for name, want := range tt.want {
 				assert.Equal(t, settings[name], want, "%s", name)
 			}
-			assert.Equal(t, len(settings), len(tt.want), "got %v, want %v", settings, tt.want)
+			assert.Equal(t, len(settings), len(tt.want), "settings")
 			if d.Op != tt.want["op"] || d.Target != brokers || d.Labels["a"] != "b" || d.Note != "why" || d.Hash == "" {
 				t.Errorf("got op %q, target %q, labels %v, note %q, hash %q", d.Op, d.Target, d.Labels, d.Note, d.Hash)
 			}
@@ -70,20 +69,17 @@ func TestTopicsAreJudged(t *testing.T) {
 		Name: measure.Measurement, End: time.Second, Answers: 3, Arrived: 3, Counts: measure.Counts{Offered: 3, Sent: 3, Acked: 3},
 		Set: measure.Set{SendDelay: slow, Response: slow}, Lower: measure.Lower{Response: quick},
 	}}
-	d, err := Topics(t.Context(), TopicsJob{Op: "list", Rate: 1, Load: loaded(late)})
-	assert.OK(t, err)
-	if d.Trust.OK || len(d.Trust.Reasons) != 1 || d.Totals.AnswersPerS != 3 {
-		t.Errorf("got %+v, %g answers/s", d.Trust, d.Totals.AnswersPerS)
-	}
+	d := assert.Value(Topics(t.Context(), TopicsJob{Op: "list", Rate: 1, Load: loaded(late)}))(t)
+	assert.True(t, !d.Trust.OK && len(d.Trust.Reasons) == 1 && d.Totals.AnswersPerS == 3,
+		"got %+v, %g answers/s", d.Trust, d.Totals.AnswersPerS)
 }
 
 // TestTopicsAreCited: the report of such a load, also after it was written and
 // read, is cited as the command that makes it.
 func TestTopicsAreCited(t *testing.T) {
 	for _, tt := range []struct {
-		job  TopicsJob
-		at   string
-		want string
+		job      TopicsJob
+		at, want string
 	}{
 		{TopicsJob{Op: "create", Count: 7, PerRequest: 3, Concurrency: 2, Partitions: 5, Replicas: 1, Rate: 0.5}, "kafka://h:9092", "; topics create kafka://h:9092/TOPIC --count 7 --per-request 3 --concurrency 2 --partitions 5 --replicas 1 --rate 0.5/s; "},
 		{TopicsJob{Op: "delete", Count: 2, PerRequest: 1}, "kafka://h:9092/old?x=1", "; topics delete 'kafka://h:9092/old?x=1' --count 2 --per-request 1; "},
@@ -92,18 +88,15 @@ func TestTopicsAreCited(t *testing.T) {
 	} {
 		t.Run(tt.job.Op, func(t *testing.T) {
 			tt.job.Load = func(context.Context, func()) (string, *load.Result, error) { return tt.at, &load.Result{}, nil }
-			d, err := Topics(t.Context(), tt.job)
-			assert.OK(t, err)
-			if got := report.Cite(d); !strings.Contains(got, tt.want) {
-				t.Errorf("got  %s\nwant %s", got, tt.want)
-			}
+			d := assert.Value(Topics(t.Context(), tt.job))(t)
+			got := report.Cite(d)
+			assert.True(t, strings.Contains(got, tt.want), "got  %s\nwant %s", got, tt.want)
 			var text bytes.Buffer
 			assert.OK(t, d.WriteJSON(&text))
 			var read report.Document
 			assert.OK(t, json.Unmarshal(text.Bytes(), &read))
-			if got := report.Cite(&read); !strings.Contains(got, tt.want) {
-				t.Errorf("after it was read: %s", got)
-			}
+			got = report.Cite(&read)
+			assert.True(t, strings.Contains(got, tt.want), "after it was read: %s", got)
 		})
 	}
 }
@@ -126,9 +119,7 @@ func TestTopicsAreWhole(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.job.Load = loaded(&load.Result{Stopped: tt.stopped, Measurement: measure.Tally{Name: measure.Measurement, End: time.Second}, Classes: map[string]uint64{load.Canceled.String(): tt.canceled}})
-			d, err := Topics(t.Context(), tt.job)
-			assert.OK(t, err)
-			assert.Equal(t, d.Partial, tt.partial, "partial")
+			assert.Equal(t, assert.Value(Topics(t.Context(), tt.job))(t).Partial, tt.partial, "partial")
 		})
 	}
 }
@@ -136,8 +127,7 @@ func TestTopicsAreWhole(t *testing.T) {
 // The report is stored, also if the load was interrupted. A load that failed
 // has none.
 func TestTopicsAreKept(t *testing.T) {
-	kept, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "reports.db"))
-	assert.OK(t, err)
+	kept := assert.Value(sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "reports.db")))(t)
 	defer kept.Close()
 	calls := 0
 	job := TopicsJob{Op: "list", Store: kept, Load: loaded(&load.Result{Started: time.Now(), Ended: time.Now()}), Stored: func(_ *report.Document, err error) {
@@ -149,19 +139,15 @@ func TestTopicsAreKept(t *testing.T) {
 	interrupt()
 	d, err := Topics(ctx, job)
 	assert.Must(t, err == nil && calls == 1, "got %v and %d results of storing", err, calls)
-	if _, err := kept.Get(t.Context(), d.ID); err != nil {
-		t.Error(err)
-	}
+	assert.Value(kept.Get(t.Context(), d.ID))(t)
 	refused := errors.New("no broker")
 	job.Load = func(context.Context, func()) (string, *load.Result, error) { return "", nil, refused }
-	if d, err := Topics(t.Context(), job); d != nil || !errors.Is(err, refused) {
-		t.Errorf("got %v and %v, want %v", d, err, refused)
-	}
+	d, err = Topics(t.Context(), job)
+	assert.True(t, d == nil && errors.Is(err, refused), "got %v and %v, want %v", d, err, refused)
 	if rows, err := kept.Rows(t.Context(), store.Query{Fields: []string{}}); err != nil || len(rows) != 1 || calls != 1 {
 		t.Errorf("the store has %d reports, %v, and there were %d results of storing", len(rows), err, calls)
 	}
 	job.Store, job.Load = nil, loaded(&load.Result{})
-	if _, err := Topics(t.Context(), job); err != nil || calls != 2 {
-		t.Errorf("without a store: %v, and %d results of storing, want 2", err, calls)
-	}
+	_, err = Topics(t.Context(), job)
+	assert.True(t, err == nil && calls == 2, "without a store: %v, and %d results of storing, want 2", err, calls)
 }

@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/system"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/parquettest"
 	"carronade/load"
 )
@@ -53,27 +54,21 @@ func TestTrace(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var err error
 				doc, err = Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &tt.m, append(tt.set, "trace="+path)...), Trace: path})
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.OK(t, err)
 				<-tt.m.session.ended
 			})
 			rows := parquettest.Rows[traced](parquettest.Open(t, path))
 			if got := doc.Trace; got == nil || got.Rows != uint64(len(rows)) || got.Dropped != 0 || got.Error != "" || got.File != path {
 				t.Errorf("%d rows, the report says %+v", len(rows), got)
 			}
-			if len(rows) != tt.rows {
-				t.Errorf("%d rows, want %d", len(rows), tt.rows)
-			}
+			assert.Equal(t, len(rows), tt.rows, "rows")
 			seen, warm := map[int64]bool{}, 0
 			for i := range rows {
 				r := &rows[i]
 				if r.Phase == "warm-up" {
 					warm++
 				}
-				if r.Acked != r.Events || r.Bytes == 0 || *r.Log != 0 || *r.Offset < 0 {
-					t.Fatalf("row %+v", r)
-				}
+				assert.Must(t, r.Acked == r.Events && r.Bytes != 0 && *r.Log == 0 && *r.Offset >= 0, "row %+v", r)
 				if r.Due != nil && *r.Due != r.Event*int64(time.Second)/5000 {
 					t.Errorf("event %d was due at %d", r.Event, *r.Due)
 				}
@@ -81,18 +76,13 @@ func TestTrace(t *testing.T) {
 					t.Errorf("event %d: done at %d, consumed at %v", r.Event, r.Done, r.Consumed)
 				}
 				for k := range r.Events {
-					if seen[r.Event+k] {
-						t.Fatalf("event %d has two rows", r.Event+k)
-					}
+					assert.Must(t, !seen[r.Event+k], "event %d has two rows", r.Event+k)
 					seen[r.Event+k] = true
 				}
 			}
-			if warm != tt.warm {
-				t.Errorf("%d rows of the warm-up, want %d", warm, tt.warm)
-			}
-			if doc.Trace.Every <= 1 && uint64(len(seen)) != doc.Totals.Acked+uint64(tt.warm*10) {
-				t.Errorf("rows of %d events, acked were %d", len(seen), doc.Totals.Acked)
-			}
+			assert.True(t, warm == tt.warm, "%d rows of the warm-up, want %d", warm, tt.warm)
+			assert.True(t, doc.Trace.Every > 1 || uint64(len(seen)) == doc.Totals.Acked+uint64(tt.warm*10),
+				"rows of %d events, acked were %d", len(seen), doc.Totals.Acked)
 		})
 	}
 }
@@ -105,15 +95,11 @@ func TestTraceOnAFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &fakeKind{perBatch: 10}
 		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "count=500", "trace=/dev/full"), Trace: "/dev/full"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if doc.Totals.Acked != 500 || doc.Stopped != load.ByEvents {
-			t.Errorf("acked %d, stopped by %q", doc.Totals.Acked, doc.Stopped)
-		}
-		if got, want := strings.Join(doc.Problems, "; "), "--trace: write /dev/full: no space left on device"; !strings.HasPrefix(got, want) {
-			t.Errorf("problems %q, want %q", got, want)
-		}
+		assert.OK(t, err)
+		assert.True(t, doc.Totals.Acked == 500 && doc.Stopped == load.ByEvents,
+			"acked %d, stopped by %q", doc.Totals.Acked, doc.Stopped)
+		got, want := strings.Join(doc.Problems, "; "), "--trace: write /dev/full: no space left on device"
+		assert.True(t, strings.HasPrefix(got, want), "problems %q, want %q", got, want)
 		if doc.Trace.Error == "" || doc.Trace.Dropped == 0 || doc.ExitCode() != system.ExitFailed {
 			t.Errorf("%+v, exit code %d", doc.Trace, doc.ExitCode())
 		}
@@ -124,9 +110,8 @@ func TestTraceOnAFullDisk(t *testing.T) {
 func TestTraceThatCannotBeMade(t *testing.T) {
 	m := &fakeKind{}
 	path := filepath.Join(t.TempDir(), "no", "file")
-	if _, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "count=1"), Trace: path}); err == nil || !strings.Contains(err.Error(), "--trace") {
-		t.Errorf("got %v", err)
-	}
+	_, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "count=1"), Trace: path})
+	assert.ErrorHas(t, err, "--trace")
 }
 
 // TestSamples: however many events come back, and in whatever pieces, a uniform
@@ -154,22 +139,18 @@ func TestSamples(t *testing.T) {
 				s.add(&o, due+time.Millisecond)
 			}
 			r := s.report([]string{"log-0"}, func(int32) int32 { return 0 })
-			if r.Of != uint64(tt.events) || r.Every != tt.every {
-				t.Errorf("one in %d of %d, want one in %d of %d", r.Every, r.Of, tt.every, tt.events)
-			}
-			if n := len(r.EndToEnd); n < tt.kept || n > tt.kept+1 || n > mostSamples {
-				t.Errorf("%d are kept, want %d", n, tt.kept)
-			}
+			assert.True(t, r.Of == uint64(tt.events) && r.Every == tt.every,
+				"one in %d of %d, want one in %d of %d", r.Every, r.Of, tt.every, tt.events)
+			n := len(r.EndToEnd)
+			assert.True(t, n >= tt.kept && n <= tt.kept+1 && n <= mostSamples, "%d are kept, want %d", n, tt.kept)
 			last := -1.0
 			for i, e := range r.EndToEnd {
-				if d := e.StartUS - last; d < 1 || d > float64(tt.mostUneven) && i > 0 {
-					t.Fatalf("%v follows %v", e.StartUS, last)
-				}
+				d := e.StartUS - last
+				assert.Must(t, d >= 1 && (d <= float64(tt.mostUneven) || i <= 0), "%v follows %v", e.StartUS, last)
 				last = e.StartUS
 			}
-			if e := r.EndToEnd[0]; tt.every == 1 && (e.Item != "log-0/5" || e.StartUS != 0 || e.EndToEndUS != 1000) {
-				t.Errorf("the first is %+v", e)
-			}
+			e := r.EndToEnd[0]
+			assert.True(t, tt.every != 1 || e.Item == "log-0/5" && e.StartUS == 0 && e.EndToEndUS == 1000, "the first is %+v", e)
 		})
 	}
 }
@@ -187,10 +168,7 @@ func TestSamplesOfARoundTrip(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &fakeKind{consumeDelay: 5 * time.Millisecond}
-				doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, tt.set...)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				doc := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, tt.set...)}))(t)
 				switch s := doc.Samples; {
 				case tt.want == 0 && s != nil:
 					t.Errorf("got %+v", s)

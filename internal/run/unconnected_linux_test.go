@@ -49,9 +49,7 @@ func TestUnconnected(t *testing.T) {
 				if e := d.Totals.ElapsedS; d.Stopped != tt.stopped || e < tt.least || e > tt.most {
 					t.Errorf("ended by %s after %v s, want %s after %v to %v", d.Stopped, e, tt.stopped, tt.least, tt.most)
 				}
-				if got, want := d.Partial, tt.stopped == load.ByLoss; got != want {
-					t.Errorf("cut short: %t, want %t", got, want)
-				}
+				assert.Equal(t, d.Partial, tt.stopped == load.ByLoss, "cut short")
 				assert.Equal(t, d.ExitCode(), tt.exit, "exit: %+v; %+v; %q", d.Trust, d.Checks, d.Problems)
 				assert.Must(t, len(d.Faults.Scores) != 0, "the fault has no score")
 				black := d.Faults.Scores[0].Whole.Blackout
@@ -92,9 +90,7 @@ func TestUnconnectedReading(t *testing.T) {
 				if e := d.Totals.ElapsedS; d.Stopped != tt.stopped || e < tt.least || e > tt.most {
 					t.Errorf("ended by %s after %v s, want %s after %v to %v", d.Stopped, e, tt.stopped, tt.least, tt.most)
 				}
-				if got, want := d.Partial, tt.stopped == load.ByLoss; got != want {
-					t.Errorf("cut short: %t, want %t", got, want)
-				}
+				assert.Equal(t, d.Partial, tt.stopped == load.ByLoss, "cut short")
 				assert.Equal(t, d.ExitCode(), tt.exit, "exit: %+v; %+v; %q", d.Trust, d.Checks, d.Problems)
 				assert.Must(t, len(d.Faults.Scores) != 0, "the fault has no score")
 				black := d.Faults.Scores[0].Whole.Blackout
@@ -124,11 +120,10 @@ func TestIdleWithoutConnection(t *testing.T) {
 				if tt.from > 0 {
 					m.feed = 10 * time.Millisecond
 				}
-				d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=consume")})
-				assert.OK(t, err)
+				d := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=consume")}))(t)
 				assert.Equal(t, d.Stopped, load.ByIdle, "ended by")
 				const warning = "nothing arrived for 10s (--idle-timeout) because there was no connection: there may be more to read"
-				assert.Equal(t, slices.Contains(d.Warnings, warning), tt.want, "the warnings are %q", d.Warnings)
+				assert.Equal(t, slices.Contains(d.Warnings, warning), tt.want, "whether it warns: %q", d.Warnings)
 				<-m.session.ended
 			})
 		})

@@ -21,11 +21,10 @@ func (ported) DefaultPort(scheme string) string {
 
 func TestListening(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		kind   target.Kind
-		scheme string
-		hosts  string
-		want   []string
+		name          string
+		kind          target.Kind
+		scheme, hosts string
+		want          []string
 	}{
 		{"ports", ported{}, "cannon", "a:1,b:2", []string{"a:1", "b:2"}},
 		{"no port", ported{}, "cannon", "a", []string{"a:17"}},
@@ -36,9 +35,8 @@ func TestListening(t *testing.T) {
 		{"no host", ported{}, "cannon", "", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := listening(tt.kind, &url.URL{Scheme: tt.scheme, Host: tt.hosts}); !slices.Equal(got, tt.want) {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			got := listening(tt.kind, &url.URL{Scheme: tt.scheme, Host: tt.hosts})
+			assert.True(t, slices.Equal(got, tt.want), "got %q, want %q", got, tt.want)
 		})
 	}
 }

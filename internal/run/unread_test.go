@@ -74,8 +74,7 @@ func hold(t *testing.T, k *holdingKind, pairs ...string) *workload.Workload {
 		name, v, _ := strings.Cut(p, "=")
 		d.Add(name, "--"+name, v)
 	}
-	w, err := workload.Resolve([]target.Kind{k}, &d, nil)
-	assert.OK(t, err)
+	w := assert.Value(workload.Resolve([]target.Kind{k}, &d, nil))(t)
 	return w
 }
 
@@ -108,13 +107,12 @@ func TestNeverRead(t *testing.T) {
 					t.Errorf("it took %v, want the run and its drain of %v", took, tt.drain)
 				}
 				e := doc.EndToEnd
-				if doc.Totals.Unread != tt.unread || e.Censored != tt.unread || e.Count != 1000-tt.unread {
-					t.Errorf("%d unread, %d end-to-end times and %d ages, want %d unread of 1,000", doc.Totals.Unread, e.Count, e.Censored, tt.unread)
-				}
+				assert.True(t, doc.Totals.Unread == tt.unread && e.Censored == tt.unread && e.Count == 1000-tt.unread,
+					"%d unread, %d end-to-end times and %d ages, want %d unread of 1,000",
+					doc.Totals.Unread, e.Count, e.Censored, tt.unread)
 				want := units.FormatCount(tt.unread) + " of 1,000 events were never read"
-				if got := strings.Contains(doc.Headline(), want); got != (tt.unread > 0) {
-					t.Errorf("the report begins with %q", doc.Headline())
-				}
+				assert.True(t, strings.Contains(doc.Headline(), want) == (tt.unread > 0),
+					"the report begins with %q", doc.Headline())
 				sum := measure.Counts{}
 				ages := uint64(0)
 				for i := range doc.Intervals {
@@ -141,8 +139,7 @@ func TestHeldBack(t *testing.T) {
 		t.Run("verify "+verify, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				k := &holdingKind{fakeKind: &fakeKind{perBatch: 1, consumeDelay: 2 * time.Millisecond}, from: 800, blocked: why, lag: []int64{3}}
-				doc, err := Execute(t.Context(), Job{Portable: true, Workload: hold(t, k, "verify="+verify)})
-				assert.OK(t, err)
+				doc := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: hold(t, k, "verify="+verify)}))(t)
 				assert.Equal(t, doc.Logs[0].Lag, 200, "lag")
 				doc.Trust.OK = true // in virtual time it says nothing
 				if verify == "false" {
@@ -150,9 +147,8 @@ func TestHeldBack(t *testing.T) {
 					<-k.session.ended
 					return
 				}
-				if l := doc.Ledger; l.Lost != 0 || l.Unread != 200 || l.Complete || l.Blocked != why {
-					t.Errorf("got %+v, want 200 unread", l)
-				}
+				l := doc.Ledger
+				assert.True(t, l.Lost == 0 && l.Unread == 200 && !l.Complete && l.Blocked == why, "got %+v, want 200 unread", l)
 				if c := doc.Checks[0]; c.Text != "cannot tell: 200 of 1,000 were not read: "+why || doc.ExitCode() != system.ExitCannotTell {
 					t.Errorf("exit %d, %q", doc.ExitCode(), c.Text)
 				}
@@ -167,8 +163,7 @@ func TestAbortedIsNotUnread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		none := func(uint64) bool { return false }
 		k := &holdingKind{fakeKind: &fakeKind{perBatch: 1, consumeDelay: 2 * time.Millisecond, stamped: true, sees: none, aborted: 900}, from: 800}
-		doc, err := Execute(t.Context(), Job{Portable: true, Workload: hold(t, k)})
-		assert.OK(t, err)
+		doc := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: hold(t, k)}))(t)
 		// Of the 200 that do not come, 100 were aborted.
 		assert.True(t, doc.Totals.Unread == 100 && doc.EndToEnd.Censored == 100, "%d unread, %d ages; want 100", doc.Totals.Unread, doc.EndToEnd.Censored)
 		<-k.session.ended
@@ -180,8 +175,7 @@ func TestNeverReadTrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &holdingKind{fakeKind: &fakeKind{perBatch: 1, consumeDelay: 2 * time.Millisecond}, from: 800}
 		file := filepath.Join(t.TempDir(), "t.parquet")
-		doc, err := Execute(t.Context(), Job{Portable: true, Workload: hold(t, k, "trace="+file), Trace: file})
-		assert.OK(t, err)
+		doc := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: hold(t, k, "trace="+file), Trace: file}))(t)
 		assert.Equal(t, doc.Trace.Rows, 1000, "rows")
 		<-k.session.ended
 	})
@@ -230,9 +224,9 @@ func TestFleetUnread(t *testing.T) {
 			f.finish(nil, g, &out)
 			m := &out.result.Measurement
 			ages := m.UnreadAges
-			if m.Unread != tt.unread || ages.Count() != tt.unread || m.Consumed != events-tt.unread || ages.Max() != tt.oldest {
-				t.Errorf("%d unread, %d read; %d ages up to %v, want %d up to %v", m.Unread, m.Consumed, ages.Count(), ages.Max(), tt.unread, tt.oldest)
-			}
+			assert.True(t, m.Unread == tt.unread && ages.Count() == tt.unread && m.Consumed == events-tt.unread && ages.Max() == tt.oldest,
+				"%d unread, %d read; %d ages up to %v, want %d up to %v",
+				m.Unread, m.Consumed, ages.Count(), ages.Max(), tt.unread, tt.oldest)
 			if iv := &out.result.Intervals[0]; iv.Unread != tt.unread || iv.UnreadAges.Count() != tt.unread {
 				t.Errorf("the interval has %d unread and %d ages", iv.Unread, iv.UnreadAges.Count())
 			}
@@ -283,9 +277,8 @@ func TestFleetLower(t *testing.T) {
 	r := &load.Result{Intervals: []measure.Interval{{Phase: measure.Measurement, End: 20 * time.Second}}}
 	f.addTimes(r, 0)
 	lower, times := r.Measurement.Lower.EndToEnd, r.Measurement.EndToEnd
-	if p := times.Percentile(99); p < 49*time.Millisecond {
-		t.Errorf("end to end p99 %v, want 50 ms", p)
-	}
+	p := times.Percentile(99)
+	assert.True(t, p >= 49*time.Millisecond, "end to end p99 %v, want 50 ms", p)
 	if got, one := lower.Percentile(99), want.Bound(times).Percentile(99); (got-one).Abs() > one/1000 || got > 11*time.Millisecond {
 		t.Errorf("lower bound of p99 %v, in one program %v, want 10 ms", got, one)
 	}

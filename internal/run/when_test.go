@@ -8,7 +8,7 @@ import (
 )
 
 func TestReadAfter(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		plan    load.Plan
 		streams int
@@ -23,8 +23,7 @@ func TestReadAfter(t *testing.T) {
 		{"one event a batch", load.Plan{Schedule: load.Constant(1e6), BatchEvents: 1, Linger: time.Second, Measurement: load.Limits{Time: 20 * time.Second}}, 4, false},
 		{"a hundred a batch", load.Plan{Schedule: load.Constant(1e6), BatchEvents: 100, Measurement: load.Limits{Time: 20 * time.Second}}, 4, true},
 		{"nothing is batched", load.Plan{Schedule: load.Constant(1e6), Measurement: load.Limits{Time: 20 * time.Second}}, 4, false},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := readAfter(&tt.plan, tt.streams); got != tt.want {
 				t.Errorf("at most %d batches: read afterwards %v, want %v", mostBatches(&tt.plan, tt.streams), got, tt.want)

@@ -81,11 +81,9 @@ func (f *fake) Report(_, reference string) (json.RawMessage, error) {
 
 // A result is what became of a script.
 type result struct {
-	reason  Reason
-	fault   *Fault
-	printed []string
-	marked  []string
-	started []string
+	reason                   Reason
+	fault                    *Fault
+	printed, marked, started []string
 }
 
 // run runs a script with a fake.
@@ -110,9 +108,8 @@ func run(t *testing.T, f *fake, source string, change func(*Options)) result {
 	if change != nil {
 		change(&o)
 	}
-	if out.reason, out.fault, err = Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	out.reason, out.fault, err = Run(t.Context(), o)
+	assert.OK(t, err)
 	out.started = f.started
 	return out
 }
@@ -121,9 +118,8 @@ func run(t *testing.T, f *fake, source string, change func(*Options)) result {
 func TestScripts(t *testing.T) {
 	t.Setenv("SCENARIO_TEST_WORD", "hello")
 	for _, tt := range []struct {
-		name, source string
-		printed      []string
-		started      []string
+		name, source     string
+		printed, started []string
 	}{
 		{"nothing", ``, nil, nil},
 		{
@@ -205,9 +201,7 @@ func TestFaults(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	const api = "import { run, find, pipeline, weighted, parallel, sleep, check, report, mark } from \"carronade\";\n"
 	for _, tt := range []struct {
-		name, source string
-		at, text     string
-		hint         string
+		name, source, at, text, hint string
 	}{
 		{"syntax", "let a = 1;\nlet = = 2;", "test.js:2:7", "syntax error: Unexpected token =", ""},
 		{"syntax found late", "let a = 1;\nlet a = 2;", "test.js:2:5", "syntax error: ", ""},
@@ -302,9 +296,8 @@ func TestScriptsWithoutEnd(t *testing.T) {
 			if got.reason != ByFault || got.fault == nil || !strings.HasPrefix(got.fault.At, tt.at) || !strings.Contains(got.fault.Text, tt.text) || got.fault.Hint == "" {
 				t.Errorf("got %s, %+v", got.reason, got.fault)
 			}
-			if f.stopped == 0 || !slices.Equal(f.started[:2], []string{"run a", "run endless"}) {
-				t.Errorf("%v were started, %d stopped", f.started, f.stopped)
-			}
+			assert.True(t, f.stopped != 0 && slices.Equal(f.started[:2], []string{"run a", "run endless"}),
+				"%v were started, %d stopped", f.started, f.stopped)
 		})
 	}
 }
@@ -317,16 +310,14 @@ func TestEnds(t *testing.T) {
 	t.Run("steps", func(t *testing.T) {
 		f := &fake{}
 		got := run(t, f, source, func(o *Options) { o.MaxSteps = 4 })
-		if got.reason != BySteps || got.fault != nil || len(f.started) != 4 || f.stopped != 1 {
-			t.Errorf("got %s, %v, %v", got.reason, got.fault, f.started)
-		}
+		assert.True(t, got.reason == BySteps && got.fault == nil && len(f.started) == 4 && f.stopped == 1,
+			"got %s, %v, %v", got.reason, got.fault, f.started)
 	})
 	t.Run("time", func(t *testing.T) {
 		f := &fake{}
 		got := run(t, f, source, func(o *Options) { o.For, o.MaxSteps = 100*time.Millisecond, 1e6 })
-		if got.reason != ByTime || got.fault != nil || f.stopped != min(1, len(f.started)) {
-			t.Errorf("got %s, %v, %d steps, %d stopped", got.reason, got.fault, len(f.started), f.stopped)
-		}
+		assert.True(t, got.reason == ByTime && got.fault == nil && f.stopped == min(1, len(f.started)),
+			"got %s, %v, %d steps, %d stopped", got.reason, got.fault, len(f.started), f.stopped)
 	})
 	t.Run("context", func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -344,9 +335,8 @@ func TestEnds(t *testing.T) {
 			Memory: 64 << 20, Compute: time.Minute, MaxSteps: 1e6,
 		})
 		close(f.begun)
-		if reason != Interrupted || fault != nil || err != nil || f.stopped != 1 {
-			t.Errorf("got %s, %v, %v, %d stopped", reason, fault, err, f.stopped)
-		}
+		assert.True(t, reason == Interrupted && fault == nil && err == nil && f.stopped == 1,
+			"got %s, %v, %v, %d stopped", reason, fault, err, f.stopped)
 	})
 }
 
@@ -414,18 +404,16 @@ func TestDrySleeps(t *testing.T) {
 		got := run(t, &fake{}, `import { sleep, run } from "carronade"; await run("a"); while (true) await sleep("`+time+`");`, func(o *Options) {
 			o.Script.Dry, o.Bounds = true, bounds
 		})
-		if got.reason != BySleep || got.fault != nil || len(got.started) != 1 {
-			t.Errorf("%s: got %s, %v, %v", time, got.reason, got.fault, got.started)
-		}
+		assert.True(t, got.reason == BySleep && got.fault == nil && len(got.started) == 1,
+			"%s: got %s, %v, %v", time, got.reason, got.fault, got.started)
 	}
 }
 
 // Marks have the place of their call.
 func TestMarks(t *testing.T) {
 	got := run(t, &fake{}, "import { mark } from \"carronade\";\nmark(\"one\");\n  mark(\"fault\", \"two\");", nil)
-	if d := cmp.Diff([]string{"test.js:2:5:  one", "test.js:3:7: fault two"}, got.marked); d != "" || got.fault != nil {
-		t.Errorf("%v, marked (-want +got):\n%s", got.fault, d)
-	}
+	d := cmp.Diff([]string{"test.js:2:5:  one", "test.js:3:7: fault two"}, got.marked)
+	assert.True(t, d == "" && got.fault == nil, "%v, marked (-want +got):\n%s", got.fault, d)
 }
 
 // A dry run has no waiting: the clock moves by what the steps would take.

@@ -84,8 +84,7 @@ func (s *stopping) Report(string, string) (json.RawMessage, error) {
 
 func runChild(t *testing.T, language string, compute time.Duration) (Reason, *Fault) {
 	t.Helper()
-	exe, err := os.Executable()
-	assert.OK(t, err)
+	exe := assert.Value(os.Executable())(t)
 	r := &stopping{}
 	reason, fault, err := Run(t.Context(), Options{
 		Script: Script{Path: "test.js", Language: language}, Command: []string{exe}, Runner: r,
@@ -110,9 +109,8 @@ func TestStoppedChild(t *testing.T) {
 func TestBusyMachine(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Parallel()
-	if reason, fault := runChild(t, "waits", time.Second); reason != ByScript || fault != nil {
-		t.Errorf("got %s, %+v", reason, fault)
-	}
+	reason, fault := runChild(t, "waits", time.Second)
+	assert.True(t, reason == ByScript && fault == nil, "got %s, %+v", reason, fault)
 }
 
 // A script that cannot be stopped ends with its process.

@@ -29,9 +29,8 @@ func TestLines(t *testing.T) {
 		assert.OK(t, l.read(&got))
 		assert.Same(t, got, want[i], "line %d", i+1)
 	}
-	if err := l.read(&request{}); !errors.Is(err, io.EOF) {
-		t.Errorf("got %v at the end", err)
-	}
+	err := l.read(&request{})
+	assert.True(t, errors.Is(err, io.EOF), "got %v at the end", err)
 }
 
 func TestBadLines(t *testing.T) {
@@ -45,9 +44,8 @@ func TestBadLines(t *testing.T) {
 	} {
 		assert.ErrorHas(t, newLines(strings.NewReader(tt.text), nil).read(&request{}), tt.want, "%s", tt.name)
 	}
-	if err := newLines(nil, io.Discard).write(strings.Repeat("x", mostLine)); !errors.Is(err, errLongLine) {
-		t.Errorf("got %v for a long value", err)
-	}
+	err := newLines(nil, io.Discard).write(strings.Repeat("x", mostLine))
+	assert.True(t, errors.Is(err, errLongLine), "got %v for a long value", err)
 }
 
 func FuzzLines(f *testing.F) {
@@ -60,9 +58,7 @@ func FuzzLines(f *testing.F) {
 			if l.read(&r) != nil {
 				return
 			}
-			if _, err := json.Marshal(&r); err != nil {
-				t.Error(err)
-			}
+			assert.Value(json.Marshal(&r))(t)
 		}
 	})
 }
@@ -70,7 +66,7 @@ func FuzzLines(f *testing.F) {
 // The clock of a script adds up what it computes, and nothing else.
 func TestClock(t *testing.T) {
 	c := newClock()
-	assert.Equal(t, c.spent(), 0, "time was spent before the script began")
+	assert.Equal(t, c.spent(), 0, "time spent before the script began")
 	c.begin()
 	for c.spent() < time.Millisecond {
 	}

@@ -4,10 +4,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestCommand(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		args []string
 		want string
@@ -41,14 +43,11 @@ func TestCommand(t *testing.T) {
 		{"a harmless auth", []string{"srv", "--auth=required", "--auth", "x"}, "srv --auth=required --auth x"},
 		{"a proxy's user", []string{"curl", "-U", "joe:" + canary}, "curl -U joe:***"},
 		{"nothing", nil, ""},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			var m Mask
 			got := m.Command(test.args)
-			if got != test.want {
-				t.Errorf("got  %s\nwant %s", got, test.want)
-			}
+			assert.True(t, got == test.want, "got  %s\nwant %s", got, test.want)
 			if strings.Contains(strings.Join(test.args, " "), canary) {
 				line := "the server says " + canary + " aloud"
 				if got := m.Text(line); strings.Contains(got, canary) {
@@ -62,7 +61,7 @@ func TestCommand(t *testing.T) {
 // TestCommandHides: command lines with a secret.
 func TestCommandHides(t *testing.T) {
 	const s = canary
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		args []string
 		want string
@@ -121,14 +120,12 @@ func TestCommandHides(t *testing.T) {
 		{"a signed address", []string{"curl", "https://h/?sig=" + s}, "curl https://h/?sig=***"},
 		{"JSON", []string{"srv", "--config", `{"passwords":{"a":"` + s + `"}}`}, `srv --config '{"passwords":***}'`},
 		{"an empty one", []string{"srv", "--password", "", "-v"}, "srv --password '' -v"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			var m Mask
 			got := m.Command(test.args)
-			if strings.Contains(got, s) || test.want != "" && got != test.want {
-				t.Errorf("got  %s\nwant %s", got, test.want)
-			}
+			assert.True(t, !strings.Contains(got, s) && (test.want == "" || got == test.want),
+				"got  %s\nwant %s", got, test.want)
 			whole := s
 			for _, more := range []string{"-" + s, "--" + s, "a " + s, "a/" + s, `a"` + s} {
 				if strings.Contains(strings.Join(test.args, " "), more) {
@@ -157,12 +154,8 @@ func TestWordsBehindAnAddress(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var m Mask
-			if got := m.Args([]string{tt.arg})[0]; got != tt.shown {
-				t.Errorf("got %s, want %s", got, tt.shown)
-			}
-			if got := m.Text(tt.line); got != tt.want {
-				t.Errorf("got %s, want %s", got, tt.want)
-			}
+			assert.Equal(t, m.Args([]string{tt.arg})[0], tt.shown)
+			assert.Equal(t, m.Text(tt.line), tt.want)
 		})
 	}
 }
@@ -173,14 +166,13 @@ func TestEscapesInScripts(t *testing.T) {
 		`mysql -pabcd; curl -u "u:a\"` + canary + `" h`,
 		`ssh h "mysql -pabcd; curl -u \"u:a\\\"` + canary + `\" h"`,
 	} {
-		if got := new(Mask).Command([]string{"sh", "-c", script}); strings.Contains(got, canary) {
-			t.Errorf("got %s\nof %s", got, script)
-		}
+		got := new(Mask).Command([]string{"sh", "-c", script})
+		assert.True(t, !strings.Contains(got, canary), "got %s\nof %s", got, script)
 	}
 }
 
 func TestValue(t *testing.T) {
-	tests := []struct{ name, setting, value, want string }{
+	for _, test := range []struct{ name, setting, value, want string }{
 		{"plain", "output.file", "a b", "a b"},
 		{"secret", "es.password", canary, Hidden},
 		{"reference", "es.password", "env:PW", "env:PW"},
@@ -188,33 +180,26 @@ func TestValue(t *testing.T) {
 		{"nothing", "es.password", "", ""},
 		{"a login", "cloud.auth", "elastic:" + canary, Hidden},
 		{"a login of another name", "x.auth", "elastic:" + canary, Hidden},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			var m Mask
-			if got := m.Value(test.setting, test.value); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-			if strings.Contains(test.value, canary) && strings.Contains(m.Text("say "+canary), canary) {
-				t.Error("the mask does not know the secret")
-			}
+			assert.Equal(t, m.Value(test.setting, test.value), test.want)
+			assert.True(t, !strings.Contains(test.value, canary) || !strings.Contains(m.Text("say "+canary), canary),
+				"the mask does not know the secret")
 		})
 	}
 }
 
 func TestLine(t *testing.T) {
-	tests := []struct{ name, line, want string }{
+	for _, test := range []struct{ name, line, want string }{
 		{"plain", "srv -e  --port 1", "srv -e --port 1"},
 		{"a secret with blanks", "srv --password='a " + canary + " b' -v", "srv --password=*** -v"},
 		{"one word in quotes", `srv "--password" "a ` + canary + `"`, "srv --password ***"},
 		{"no end", "srv 'x " + canary, Hidden},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			var m Mask
-			if got := m.Line(test.line); got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
-			}
+			assert.Equal(t, m.Line(test.line), test.want)
 		})
 	}
 }
@@ -223,12 +208,8 @@ func TestLine(t *testing.T) {
 func TestLineIsReadAgain(t *testing.T) {
 	for _, line := range []string{"srv -e", `sh -c 'it'\''s; echo "$X"'`, `a "b c" '' d\ e`, "{tree}/srv {flags} *"} {
 		var m Mask
-		want, err := Split(line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := Split(m.Line(line)); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: got %q (%v), want %q", line, got, err, want)
-		}
+		want := assert.Value(Split(line))(t)
+		got, err := Split(m.Line(line))
+		assert.True(t, err == nil && slices.Equal(got, want), "%s: got %q (%v), want %q", line, got, err, want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 const canary = "kestrel-9271"
@@ -23,14 +24,10 @@ func testHidden(t *testing.T, tests []hidden, secrets ...string) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := new(Mask).Text(tt.text)
 			for _, one := range append(secrets, canary) {
-				if strings.Contains(got, one) {
-					t.Errorf("a secret is left: got\n%s\nof\n%s", got, tt.text)
-				}
+				assert.True(t, !strings.Contains(got, one), "a secret is left: got\n%s\nof\n%s", got, tt.text)
 			}
 			for _, kept := range tt.kept {
-				if !strings.Contains(got, kept) {
-					t.Errorf("got\n%s\nof\n%s\nwant in it %q", got, tt.text, kept)
-				}
+				assert.True(t, strings.Contains(got, kept), "got\n%s\nof\n%s\nwant in it %q", got, tt.text, kept)
 			}
 		})
 	}
@@ -168,12 +165,9 @@ func TestRepeatedTexts(t *testing.T) {
 	for _, part := range []string{"[", "{", "a: [", "- ", "<a b='token' name='token'>\n", "password: |\n", "name=token\n'", "--password 'a\n", "passwords:\n- a\n# - b\n", "a=[\n", "? ", "!a\n", "<a>", "{\"a\":", "token: [\n", "x token='a\n", "token: [token: [", "curl ", "-u "} {
 		s := scanner{t: strings.Repeat(part, testkit.Cases(128<<10, 32<<10)/len(part))}
 		s.scan()
-		if s.work > 2*s.mostWork() {
-			t.Errorf("%q: %d bytes of %d were looked at", part, s.work, len(s.t))
-		}
-		if got := s.found.hide(s.t); strings.Count(got, "\n") < strings.Count(s.t, "\n")/1000 {
-			t.Errorf("%q: got %.100q", part, got)
-		}
+		assert.True(t, s.work <= 2*s.mostWork(), "%q: %d bytes of %d were looked at", part, s.work, len(s.t))
+		got := s.found.hide(s.t)
+		assert.True(t, strings.Count(got, "\n") >= strings.Count(s.t, "\n")/1000, "%q: got %.100q", part, got)
 	}
 }
 
@@ -190,9 +184,8 @@ func TestNested(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, n := range []int{1, 64, 1000, 3000} {
 				text := strings.Repeat(tt.open, n) + tt.inside + strings.Repeat(tt.closed, n)
-				if got := new(Mask).Text(text); strings.Contains(got, canary) {
-					t.Errorf("%d levels: got %.2000q", n, got)
-				}
+				got := new(Mask).Text(text)
+				assert.True(t, !strings.Contains(got, canary), "%d levels: got %.2000q", n, got)
 			}
 		})
 	}

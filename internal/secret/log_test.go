@@ -61,14 +61,12 @@ func TestLogOfManyNames(t *testing.T) {
 		"key=token value=\"" + canary + "\n",
 	} {
 		text := strings.Repeat(entry, testkit.Cases(32<<10, 8<<10)/len(entry))
-		if got := m.Text(text); strings.Contains(got, canary) || strings.Count(got, "\n") < 100 {
-			t.Errorf("%q: got %.300q", entry, got)
-		}
+		got := m.Text(text)
+		assert.True(t, !strings.Contains(got, canary) && strings.Count(got, "\n") >= 100, "%q: got %.300q", entry, got)
 	}
 	line := `{"env":[` + strings.Repeat(`{"name":"DB_PASSWORD","value":"`+canary+`"},`, 150) + "]}\n"
-	if got := m.Text(line); strings.Contains(got, canary) || !strings.Contains(got, "DB_PASSWORD") {
-		t.Errorf("got %.300q", got)
-	}
+	got := m.Text(line)
+	assert.True(t, !strings.Contains(got, canary) && strings.Contains(got, "DB_PASSWORD"), "got %.300q", got)
 }
 
 // An again is a reader that returns a text again and again.
@@ -121,17 +119,14 @@ func TestCopy(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			n := all / len(tt.text)
 			var got counter
-			if err := m.Copy(&got, &again{text: tt.text, left: n * len(tt.text)}); err != nil {
-				t.Fatal(err)
-			}
-			if got.leaks > 0 || got.lines != n*strings.Count(tt.masked, "\n") || len(tt.masked) > len(Hidden) && got.length != n*len(tt.masked) {
-				t.Errorf("got %d bytes in %d lines with %d secrets, want %d in %d", got.length, got.lines, got.leaks, n*len(tt.masked), n*strings.Count(tt.masked, "\n"))
-			}
+			assert.OK(t, m.Copy(&got, &again{text: tt.text, left: n * len(tt.text)}))
+			assert.True(t, got.leaks <= 0 && got.lines == n*strings.Count(tt.masked, "\n") && (len(tt.masked) <= len(Hidden) || got.length == n*len(tt.masked)),
+				"got %d bytes in %d lines with %d secrets, want %d in %d",
+				got.length, got.lines, got.leaks, n*len(tt.masked), n*strings.Count(tt.masked, "\n"))
 		})
 	}
-	if err := m.Copy(io.Discard, iotest.ErrReader(io.ErrClosedPipe)); !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("got %v from a reader that fails", err)
-	}
+	err := m.Copy(io.Discard, iotest.ErrReader(io.ErrClosedPipe))
+	assert.True(t, errors.Is(err, io.ErrClosedPipe), "got %v from a reader that fails", err)
 }
 
 // No part of a known secret remains at the end of a line that was cut.

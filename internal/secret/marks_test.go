@@ -4,6 +4,8 @@ import (
 	"regexp/syntax"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // texts returns the shortest texts that match each branch of a pattern, with the first character
@@ -45,10 +47,7 @@ func texts(t *testing.T, re *syntax.Regexp) []string {
 // Every name of a secret, and what else begins one, has three characters of the marks, so that the
 // scanner looks at it.
 func TestMarks(t *testing.T) {
-	re, err := syntax.Parse(names, syntax.Perl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	re := assert.Value(syntax.Parse(names, syntax.Perl))(t)
 	all := append(texts(t, re), `a_pw=`, `pw: `, `"pw"`, `'pw'`, `dbpass`, `p\u0061`, `p\x61s`, ` -u `, ` --user`, ` --login`, ` --proxy-user`, `x://`, `x:\/\/`, `x\://`, `bearer`, `apikey`, `basic`, `loginmodule`, `?sig=`, `?code=`, `?key=`, `x_auth`)
 	for _, program := range loginPrograms {
 		all = append(all, program+" ")
@@ -67,11 +66,7 @@ func TestMarks(t *testing.T) {
 			gram := int(text[i-2]&31)<<10 | int(text[i-1]&31)<<5 | int(text[i]&31)
 			found = found || marks[gram>>6]>>(gram&63)&1 != 0
 		}
-		if !found {
-			t.Errorf("%q has no mark", text)
-		}
+		assert.True(t, found, "%q has no mark", text)
 	}
-	if len(all) < 200 {
-		t.Errorf("only %d texts", len(all))
-	}
+	assert.True(t, len(all) >= 200, "only %d texts", len(all))
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // A planter writes random files with secrets in their values, names, section heads and
@@ -196,9 +197,8 @@ func FuzzPlanted(f *testing.F) {
 		for _, form := range []struct{ name, text string }{
 			{"YAML", p.yaml("")}, {"settings", p.lines()}, {"JSON", string(text)}, {"XML", "<x>" + p.xml(0) + "</x>"}, {"log", p.log()},
 		} {
-			if got := new(Mask).Text(form.text); strings.Contains(got, canary) {
-				t.Fatalf("seed %d, %s: got\n%s\nof\n%s", seed, form.name, got, form.text)
-			}
+			got := new(Mask).Text(form.text)
+			assert.Must(t, !strings.Contains(got, canary), "seed %d, %s: got\n%s\nof\n%s", seed, form.name, got, form.text)
 		}
 	})
 }

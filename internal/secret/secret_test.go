@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // Ordinary settings below and beside what sounds like a secret's name stay unchanged, and so do
 // ordinary logs.
 func TestKept(t *testing.T) {
-	tests := []struct{ name, text string }{
+	for _, test := range []struct{ name, text string }{
 		{"Clojure, arguments", "(defn pager\n  [service-key]\n  (let [x (= 1 2)]\n    (where (= service \"a\") y)))\n(tcp-server :port 5555)\n"},
 		{"Clojure, arguments in column 0", "(defn f\n[user password]\n(streams 1))\n(tcp-server :port 5555)\n"},
 		{"Clojure, one argument", "(defn f\n  [token]\n  (prn 1))\n(def x 1)\n"},
@@ -27,13 +29,11 @@ func TestKept(t *testing.T) {
 		{"a log of tests", "ok  \tpass\t0.1s\n--- PASS: TestTokens (0.00s)\nToken expired\npassword authentication failed for user \"joe\"\nusing docker 27.1, curl -s http://h:80/ -o x\n"},
 		{"addresses", "see http://h/a@b, http://h:80/x y@z, mail a@b.c, git@github.com:x/y, 10:15:00 x@y, img:1@sha256:abc\n"},
 		{"JSON, a word in a list", "{\"required\":\n  [\"password\"]\n, \"port\": 1}\n"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			var m Mask
-			if got := m.Text(test.text); got != test.text {
-				t.Errorf("got\n%s\nof\n%s", got, test.text)
-			}
+			got := m.Text(test.text)
+			assert.True(t, got == test.text, "got\n%s\nof\n%s", got, test.text)
 		})
 	}
 }
@@ -41,15 +41,14 @@ func TestKept(t *testing.T) {
 func TestManyLines(t *testing.T) {
 	var m Mask
 	m.Add("-----BEGIN KEY-----\n" + canary + "\n-----END KEY-----\n")
-	if got := m.Text("read " + canary); strings.Contains(got, canary) {
-		t.Errorf("got %q, want a single line of a secret removed, too", got)
-	}
+	got := m.Text("read " + canary)
+	assert.True(t, !strings.Contains(got, canary), "got %q, want a single line of a secret removed, too", got)
 }
 
 func TestText(t *testing.T) {
 	var m Mask
 	m.Add("p/w +1", "abc", canary, `quo"ted`)
-	tests := []struct{ name, text, want string }{
+	for _, test := range []struct{ name, text, want string }{
 		{"plain", "listening on 127.0.0.1:8200", "listening on 127.0.0.1:8200"},
 		{"known", "key " + canary + ".", "key ***."},
 		{"escaped", "GET /?k=p%2Fw+%2B1", "GET /?k=***"},
@@ -63,12 +62,10 @@ func TestText(t *testing.T) {
 		{"a word", "3 tests pass: all", "3 tests pass: all"},
 		{"bearer", "sent Bearer aGVsbG8=", "sent Bearer ***"},
 		{"empty value", "password=", "password="},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := m.Text(test.text); got != test.want {
-				t.Errorf("got  %s\nwant %s", got, test.want)
-			}
+			got := m.Text(test.text)
+			assert.True(t, got == test.want, "got  %s\nwant %s", got, test.want)
 		})
 	}
 }
@@ -84,9 +81,7 @@ func TestKnownInOtherForms(t *testing.T) {
 		{"base64 without its last sign", "x YSZiP2M+PmR+fng y", "x *** y"},
 		{"base64 for addresses", "x YSZiP2M-PmR-fng y", "x *** y"},
 	} {
-		if got := m.Text(tt.text); got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
-		}
+		assert.Equal(t, m.Text(tt.text), tt.want, "%s", tt.name)
 	}
 }
 
@@ -117,9 +112,8 @@ func FuzzMask(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		var m Mask
 		m.Add(canary)
-		if got := m.Command([]string{"srv", a, b, canary}) + m.Text(a+canary+b); strings.Contains(got, canary) {
-			t.Errorf("got %q, which holds the secret", got)
-		}
+		got := m.Command([]string{"srv", a, b, canary}) + m.Text(a+canary+b)
+		assert.True(t, !strings.Contains(got, canary), "got %q, which holds the secret", got)
 		new(Mask).Text(a + "\n" + b)
 	})
 }

@@ -8,7 +8,7 @@ import (
 
 // A command line is split into the same words as in a shell.
 func TestSplit(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, line string
 		want       []string
 		err        string
@@ -23,8 +23,7 @@ func TestSplit(t *testing.T) {
 		{"open single", "'a", nil, "unclosed"},
 		{"open double", `"a`, nil, "unclosed"},
 		{"last backslash", `a\`, nil, "nothing follows"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := Split(test.line)
 			if !slices.Equal(got, test.want) || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {

@@ -82,14 +82,12 @@ func openTestSite(t *testing.T, o jobs.Options, wrap func(net.Listener) net.List
 	q, err := jobs.Open(t.Context(), o)
 	assert.OK(t, err)
 	t.Cleanup(func() {
-		if err := q.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		err := q.Close(context.Background())
+		assert.True(t, err == nil, "%v", err)
 	})
 	s := &testSite{t: t, queue: q, tokens: OpenTokens(dir), folder: filepath.Join(dir, "files")}
-	if s.secret, err = s.tokens.Add("ann"); err != nil {
-		t.Fatal(err)
-	}
+	s.secret, err = s.tokens.Add("ann")
+	assert.OK(t, err)
 	api := &API{
 		Jobs: q, Kinds: kinds, Loads: func(args []string) bool { return args[0] == "run" }, Folder: s.folder, Version: "1",
 		Run: func(_ context.Context, user string, args []string, stdout, stderr io.Writer) int {
@@ -102,8 +100,7 @@ func openTestSite(t *testing.T, o jobs.Options, wrap func(net.Listener) net.List
 			return s.outcome(args, stdout, stderr)
 		},
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	l := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s.url = "http://" + l.Addr().String()
 	s.hub = live.NewHub()
 	site := NewSite(SiteOptions{API: api, Hub: s.hub, Tokens: s.tokens, Host: "127.0.0.1"})
@@ -112,9 +109,8 @@ func openTestSite(t *testing.T, o jobs.Options, wrap func(net.Listener) net.List
 	go func() { ended <- site.Serve(ctx, wrap(l)) }()
 	s.stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		err := <-ended
+		assert.True(t, err == nil, "%v", err)
 	})
 	t.Cleanup(s.stop)
 	return s
@@ -123,37 +119,25 @@ func openTestSite(t *testing.T, o jobs.Options, wrap func(net.Listener) net.List
 // do sends a request with ann's token, and returns the status and the body.
 func (s *testSite) do(method, path, body string, change ...func(*http.Request)) (int, string) {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	r := assert.Value(http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body)))(s.t)
 	r.Header.Set("Authorization", "Bearer "+s.secret)
 	r.Header.Set("Content-Type", "application/json")
 	for _, f := range change {
 		f(r)
 	}
 	answer, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.OK(s.t, err)
 	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	text := assert.Value(io.ReadAll(answer.Body))(s.t)
 	return answer.StatusCode, string(text)
 }
 
 func (s *testSite) want(status int, method, path, body string, contains ...string) string {
 	s.t.Helper()
 	got, text := s.do(method, path, body)
-	if got != status {
-		s.t.Fatalf("%s %s: %d, want %d\n%s", method, path, got, status, text)
-	}
+	assert.Must(s.t, got == status, "%s %s: %d, want %d\n%s", method, path, got, status, text)
 	for _, c := range contains {
-		if !strings.Contains(text, c) {
-			s.t.Fatalf("%s %s: %s\nlacks %s", method, path, text, c)
-		}
+		assert.Must(s.t, strings.Contains(text, c), "%s %s: %s\nlacks %s", method, path, text, c)
 	}
 	return text
 }
@@ -166,9 +150,7 @@ func (s *testSite) submit(args ...string) int64 {
 		Job   JobView
 		Ahead int
 	}
-	if err := json.Unmarshal([]byte(s.want(http.StatusCreated, "POST", "/api/v1/jobs", string(body))), &answer); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.OK(s.t, json.Unmarshal([]byte(s.want(http.StatusCreated, "POST", "/api/v1/jobs", string(body))), &answer))
 	return answer.Job.ID
 }
 
@@ -189,15 +171,12 @@ func TestJobs(t *testing.T) {
 	}()
 	s.want(http.StatusAccepted, "POST", fmt.Sprintf("/api/v1/jobs/%d/cancel", first), "")
 	assert.Equal(t, <-seen, "run kafka://127.0.0.1:9092/t wait\n", "output")
-	if job, err := s.queue.Wait(t.Context(), first); err != nil || job.State != jobs.Cancelled {
-		t.Errorf("%+v, %v", job, err)
-	}
-	if job, err := s.queue.Wait(t.Context(), second); err != nil || job.State != jobs.Done {
-		t.Errorf("%+v, %v", job, err)
-	}
-	if text := s.want(http.StatusOK, "GET", fmt.Sprintf("/api/v1/jobs/%d/output?follow=1", second), ""); text != "run kafka://localhost:9092/u\n" {
-		t.Errorf("output %q", text)
-	}
+	job, err := s.queue.Wait(t.Context(), first)
+	assert.True(t, err == nil && job.State == jobs.Cancelled, "%+v, %v", job, err)
+	job, err = s.queue.Wait(t.Context(), second)
+	assert.True(t, err == nil && job.State == jobs.Done, "%+v, %v", job, err)
+	assert.Equal(t, s.want(http.StatusOK, "GET", fmt.Sprintf("/api/v1/jobs/%d/output?follow=1", second), ""), "run kafka://localhost:9092/u\n",
+		"output")
 	s.want(http.StatusOK, "GET", fmt.Sprintf("/api/v1/jobs/%d", second), "", `"state": "done"`, `"exit": 0`)
 	s.want(http.StatusConflict, "POST", fmt.Sprintf("/api/v1/jobs/%d/cancel", second), "", "has ended")
 }
@@ -207,9 +186,8 @@ func awaitOutput(t *testing.T, q *jobs.Queue, id int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := q.Output(ctx, id, true, stopWriter{cancel}); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, io.ErrClosedPipe) {
-		t.Fatal(err)
-	}
+	err := q.Output(ctx, id, true, stopWriter{cancel})
+	assert.Must(t, err == nil || errors.Is(err, context.Canceled) || errors.Is(err, io.ErrClosedPipe), "%v", err)
 }
 
 type stopWriter struct{ stop func() }
@@ -221,8 +199,7 @@ func (w stopWriter) Write([]byte) (int, error) {
 
 func TestRefusedRequests(t *testing.T) {
 	s := newTestSite(t)
-	bob, err := s.tokens.Add("bob")
-	assert.OK(t, err)
+	bob := assert.Value(s.tokens.Add("bob"))(t)
 	id := s.submit("run", "null://", "wait")
 	awaitOutput(t, s.queue, id)
 	header := func(name, value string) func(*http.Request) {
@@ -281,20 +258,16 @@ func TestRefusedRequests(t *testing.T) {
 		{"no such file", "GET", "/api/v1/files/x", "", header("x", ""), http.StatusNotFound},
 	} {
 		got, text := s.do(c.method, c.path, c.body, c.change)
-		if got != c.status || strings.Contains(text, s.folder) || strings.Contains(text, s.secret) {
-			t.Errorf("%s: %d, want %d: %.200s", c.name, got, c.status, text)
-		}
+		assert.True(t, got == c.status && !strings.Contains(text, s.folder) && !strings.Contains(text, s.secret),
+			"%s: %d, want %d: %.200s", c.name, got, c.status, text)
 		var e map[string]string
 		if err := json.Unmarshal([]byte(text), &e); strings.HasPrefix(c.path, "/api/v1/") && (err != nil || e["error"] == "") {
 			t.Errorf("%s: %v: %q is not JSON with an error", c.name, err, text)
 		}
 	}
-	if len(s.ran) > 0 {
-		t.Errorf("commands ran: %q", s.ran)
-	}
-	if job, err := s.queue.Job(t.Context(), id); err != nil || job.State != jobs.Running {
-		t.Errorf("%+v, %v", job, err)
-	}
+	assert.True(t, len(s.ran) == 0, "commands ran: %q", s.ran)
+	job, err := s.queue.Job(t.Context(), id)
+	assert.True(t, err == nil && job.State == jobs.Running, "%+v, %v", job, err)
 	s.want(http.StatusAccepted, "POST", fmt.Sprintf("/api/v1/jobs/%d/cancel", id), "")
 }
 
@@ -327,16 +300,13 @@ func TestFiles(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, path := range []string{"/api/v1/files/etc/passwd", "/api/v1/files/etc", "/api/v1/files/a"} {
-		if status, text := s.do("GET", path, ""); status == http.StatusOK {
-			t.Errorf("GET %s: %s", path, text)
-		}
+		status, text := s.do("GET", path, "")
+		assert.True(t, status != http.StatusOK, "GET %s: %s", path, text)
 	}
-	if status, _ := s.do("DELETE", "/api/v1/files/etc/passwd", ""); status == http.StatusOK {
-		t.Error("a file was removed through a link")
-	}
-	if status, _ := s.do("PUT", "/api/v1/files/etc/carronade-test", "x"); status == http.StatusOK {
-		t.Error("a file was written through a link")
-	}
+	status, _ := s.do("DELETE", "/api/v1/files/etc/passwd", "")
+	assert.True(t, status != http.StatusOK, "a file was removed through a link")
+	status, _ = s.do("PUT", "/api/v1/files/etc/carronade-test", "x")
+	assert.True(t, status != http.StatusOK, "a file was written through a link")
 	entries, err := os.ReadDir(filepath.Join(s.folder, "a"))
 	assert.True(t, err == nil && len(entries) == 1, "%v, %v", entries, err)
 }
@@ -347,8 +317,7 @@ func TestFilesAreLimited(t *testing.T) {
 	s := newTestSite(t)
 	write := func(name string, size int64) {
 		t.Helper()
-		f, err := os.Create(filepath.Join(s.folder, name))
-		assert.OK(t, err)
+		f := assert.Value(os.Create(filepath.Join(s.folder, name)))(t)
 		defer f.Close()
 		assert.OK(t, f.Truncate(size))
 	}
@@ -373,12 +342,10 @@ func TestFilesAreLimited(t *testing.T) {
 // TestSession: the page exchanges the token for a cookie.
 func TestSession(t *testing.T) {
 	s := newTestSite(t)
-	jar, err := cookiejar.New(nil)
-	assert.OK(t, err)
+	jar := assert.Value(cookiejar.New(nil))(t)
 	client := http.Client{Jar: jar}
 	post := func(path, body, origin string) int {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
-		assert.OK(t, err)
+		r := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader(body)))(t)
 		r.Header.Set("Content-Type", "application/json")
 		if origin != "" {
 			r.Header.Set("Origin", origin)
@@ -389,9 +356,8 @@ func TestSession(t *testing.T) {
 		return answer.StatusCode
 	}
 	assert.Equal(t, post("/api/session", `{"token":"x"}`, ""), http.StatusUnauthorized, "wrong token")
-	if got := post("/api/session", `{"token":"`+s.secret+`"}`, ""); got != http.StatusNoContent {
-		t.Fatalf("right token: %d", got)
-	}
+	got := post("/api/session", `{"token":"`+s.secret+`"}`, "")
+	assert.Must(t, got == http.StatusNoContent, "right token: %d", got)
 	run := `{"args":["run","null://"]}`
 	assert.Equal(t, post("/api/v1/jobs", run, ""), http.StatusForbidden, "a write without an origin")
 	assert.Equal(t, post("/api/v1/jobs", run, s.url), http.StatusCreated, "a write of the page")

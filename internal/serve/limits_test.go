@@ -20,6 +20,7 @@ import (
 	"carronade/internal/door"
 	"carronade/internal/jobs"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // TestThousandSubmissions: jobs that two users submit at once for one system, in several spellings, never
@@ -30,10 +31,7 @@ func TestThousandSubmissions(t *testing.T) {
 	}
 	script := `mkdir here || echo "$2" >> overlaps; echo "$2" >> ran; rmdir here`
 	s := openTestSite(t, jobs.Options{Program: []string{"/bin/sh", "-c", script}, Parallel: 3, QueuedPerUser: 1000}, func(l net.Listener) net.Listener { return l })
-	bob, err := s.tokens.Add("bob")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bob := assert.Value(s.tokens.Add("bob"))(t)
 	targets := []string{"kafka://localhost/t", "kafka://127.0.0.1:9092/u", "kafka://LOCALHOST:9092,b/t", "kafka://b,localhost./t"}
 	const each = 500
 	var work sync.WaitGroup
@@ -57,9 +55,7 @@ func TestThousandSubmissions(t *testing.T) {
 				}
 				io.Copy(io.Discard, a.Body)
 				a.Body.Close()
-				if a.StatusCode != http.StatusCreated {
-					t.Errorf("status %d", a.StatusCode)
-				}
+				assert.Equal(t, a.StatusCode, http.StatusCreated, "status")
 			}
 		})
 	}
@@ -67,9 +63,8 @@ func TestThousandSubmissions(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for id := range int64(2 * each) {
-		if job, err := s.queue.Wait(ctx, id+1); err != nil || job.State != jobs.Done {
-			t.Fatalf("%+v, %v", job, err)
-		}
+		job, err := s.queue.Wait(ctx, id+1)
+		assert.Must(t, err == nil && job.State == jobs.Done, "%+v, %v", job, err)
 	}
 	if text, err := os.ReadFile(filepath.Join(s.folder, "overlaps")); err == nil {
 		t.Errorf("these ran beside others: %s", text)
@@ -125,10 +120,7 @@ func TestThousandConnections(t *testing.T) {
 	c := counter{accepted: make(chan struct{}, 2000)}
 	s := openTestSite(t, jobs.Options{}, func(l net.Listener) net.Listener { c.Listener = l; return &c })
 	dial := func() net.Conn {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := assert.Value(net.Dial("tcp", strings.TrimPrefix(s.url, "http://")))(t)
 		t.Cleanup(func() { conn.Close() })
 		conn.SetDeadline(time.Now().Add(time.Minute))
 		return conn
@@ -137,9 +129,7 @@ func TestThousandConnections(t *testing.T) {
 		t.Helper()
 		fmt.Fprintf(conn, "GET /api/v1/status HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\n\r\n", s.secret)
 		a, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil || a.StatusCode != http.StatusOK {
-			t.Fatalf("%+v, %v", a, err)
-		}
+		assert.Must(t, err == nil && a.StatusCode == http.StatusOK, "%+v, %v", a, err)
 		a.Body.Close()
 	}
 	user := dial()
@@ -168,20 +158,15 @@ func TestSlowReader(t *testing.T) {
 	s := newTestSite(t)
 	id := s.submit("run", "null://", "print")
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("%s/api/v1/jobs/%d/output?follow=1", s.url, id), http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	r.Header.Set("Authorization", "Bearer "+s.secret)
 	a, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	defer a.Body.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if job, err := s.queue.Wait(ctx, id); err != nil || job.State != jobs.Done {
-		t.Fatalf("%+v, %v", job, err)
-	}
+	job, err := s.queue.Wait(ctx, id)
+	assert.Must(t, err == nil && job.State == jobs.Done, "%+v, %v", job, err)
 	if text, err := io.ReadAll(a.Body); err == nil && (len(text) > manyLines*1000 || !strings.HasPrefix(string(text), "run null:// print\n")) {
 		t.Errorf("%d bytes, %.99q", len(text), text)
 	}

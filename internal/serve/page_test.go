@@ -42,9 +42,8 @@ func TestPage(t *testing.T) {
 	awaitOutput(t, s.queue, first)
 	r := live.NewRecorder("run1", live.Run{Target: "kafka://127.0.0.1:9092/t", Op: "produce", Version: "test", StartedAt: "2026-01-02T03:04:05Z", Interval: live.Seconds(time.Second), Schedule: true, Processors: 2},
 		func(e live.Event) {
-			if err := s.hub.Take(e); err != nil {
-				t.Error(err)
-			}
+			err := s.hub.Take(e)
+			assert.True(t, err == nil, "%v", err)
 		})
 	for i := range 30 {
 		h := measure.NewHistogram()

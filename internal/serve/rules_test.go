@@ -38,13 +38,10 @@ func TestRulesFile(t *testing.T) {
 		"../other/b.yaml": false, "/etc/passwd": false, "out": false, "nothing": false, "dir/b.yaml": false, "dir/new": false, "dir/../a.yaml": false, filepath.Join(base, "files") + "/dir/../a.yaml": false,
 		"sub/../../other/b.yaml": false, filepath.Join(base, "other", "b.yaml"): false, filepath.Join(base, "files2"): false, "..": false, "": false,
 	} {
-		if err := r.File(path); (err == nil) != ok {
-			t.Errorf("%q: %v", path, err)
-		}
+		err := r.File(path)
+		assert.True(t, (err == nil) == ok, "%q: %v", path, err)
 	}
-	if err := (*Rules)(nil).File("/etc/passwd"); err != nil {
-		t.Errorf("without rules: %v", err)
-	}
+	assert.OK(t, (*Rules)(nil).File("/etc/passwd"), "without rules")
 }
 
 func TestRulesAddress(t *testing.T) {
@@ -54,18 +51,14 @@ func TestRulesAddress(t *testing.T) {
 		"kafka://127.0.0.1:1,10.0.0.1:2/t": false, "apm+http://a.example.org:9093": false, "http://127.0.0.1@evil.org": false, "http://evil.org/127.0.0.1": false,
 		"http://": false, "http://a.example.org.evil.org:9092": false, "http://evil.org?127.0.0.1": false,
 	} {
-		if err := r.Address(text); (err == nil) != ok {
-			t.Errorf("%q: %v", text, err)
-		}
+		err := r.Address(text)
+		assert.True(t, (err == nil) == ok, "%q: %v", text, err)
 	}
 	// A pattern of numbers fits no name.
 	numbers := &Rules{Folder: "/", Targets: []string{"10.0.0.*"}}
-	if numbers.Address("http://10.0.0.7") != nil || numbers.Address("http://10.0.0.evil.example") == nil {
-		t.Error("a pattern of numbers")
-	}
-	if err := (&Rules{Folder: "/"}).Address("kafka://anywhere"); err != nil {
-		t.Errorf("without patterns: %v", err)
-	}
+	assert.True(t, numbers.Address("http://10.0.0.7") == nil && numbers.Address("http://10.0.0.evil.example") != nil,
+		"a pattern of numbers")
+	assert.OK(t, (&Rules{Folder: "/"}).Address("kafka://anywhere"), "without patterns")
 }
 
 func TestRulesBuild(t *testing.T) {
@@ -74,9 +67,8 @@ func TestRulesBuild(t *testing.T) {
 		filepath.Join(base, "builds", "repo"): true, filepath.Join(base, "builds"): true, "../builds/repo": true,
 		filepath.Join(base, "builds2"): false, filepath.Join(base, "builds", "out"): false, filepath.Join(base, "builds", "none"): false, "..": false,
 	} {
-		if err := r.Build(path); (err == nil) != ok {
-			t.Errorf("%q: %v", path, err)
-		}
+		err := r.Build(path)
+		assert.True(t, (err == nil) == ok, "%q: %v", path, err)
 	}
 }
 
@@ -130,9 +122,8 @@ func TestRulesCommand(t *testing.T) {
 				words = words[1:]
 			}
 		}
-		if err := r.Command(path, words); (err == nil) != c.ok {
-			t.Errorf("%q: %v", c.line, err)
-		}
+		err := r.Command(path, words)
+		assert.True(t, (err == nil) == c.ok, "%q: %v", c.line, err)
 	}
 }
 
@@ -172,9 +163,8 @@ func TestRulesTool(t *testing.T) {
 		{"kafka-producer-perf-test --topic t", false},
 	} {
 		words := strings.Fields(c.line)
-		if err := r.Tool(nil, words[0], words[1:]); (err == nil) != c.ok {
-			t.Errorf("%s: %v", c.line, err)
-		}
+		err := r.Tool(nil, words[0], words[1:])
+		assert.True(t, (err == nil) == c.ok, "%s: %v", c.line, err)
 	}
 }
 
@@ -184,9 +174,8 @@ func TestRulesMake(t *testing.T) {
 		"make": true, "make update && make": true, "make apm-server": true, "make -j": true,
 		"": false, "id": false, "make; id": false, "make && id": false, "make -f /etc/x": false, "make $(id)": false, "make `id`": false, "make -C..": false, "make SHELL=/tmp/x": false, "make || id": false,
 	} {
-		if err := r.Make(command); (err == nil) != ok {
-			t.Errorf("%q: %v", command, err)
-		}
+		err := r.Make(command)
+		assert.True(t, (err == nil) == ok, "%q: %v", command, err)
 	}
 }
 
@@ -251,9 +240,8 @@ func TestRulesDocument(t *testing.T) {
 		{"store of the server", entries("store", "/var/reports.db"), true},
 		{"header", entries("header", "a: b"), true},
 	} {
-		if err := r.Document(kinds, c.entries); (err == nil) != c.ok {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		err := r.Document(kinds, c.entries)
+		assert.True(t, (err == nil) == c.ok, "%s: %v", c.name, err)
 	}
 }
 
@@ -270,8 +258,7 @@ func TestRulesEnvironment(t *testing.T) {
 	}
 	for _, bad := range []string{"{", "{}", "null", "x"} {
 		t.Setenv(name, bad)
-		if got, err := TakeRules(); err == nil {
-			t.Errorf("%q: %+v", bad, got)
-		}
+		got, err := TakeRules()
+		assert.True(t, err != nil, "%q: %+v", bad, got)
 	}
 }

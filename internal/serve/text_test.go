@@ -14,6 +14,7 @@ import (
 
 	"carronade/internal/door"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // echo is a session that answers each line with the user's name and the line.
@@ -31,28 +32,21 @@ func echo(_ context.Context, conn io.ReadWriter, user string) error {
 // startText serves a port until the test ends, and returns its address.
 func startText(t *testing.T, p *TextPort) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- p.Serve(ctx, l) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		err := <-ended
+		assert.True(t, err == nil, "%v", err)
 	})
 	return l.Addr().String()
 }
 
 func dialText(t *testing.T, address string) *bufio.ReadWriter {
 	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := assert.Value(net.Dial("tcp", address))(t)
 	t.Cleanup(func() { conn.Close() })
 	conn.SetDeadline(time.Now().Add(time.Minute))
 	return bufio.NewReadWriter(bufio.NewReader(conn), bufio.NewWriter(conn))
@@ -60,31 +54,23 @@ func dialText(t *testing.T, address string) *bufio.ReadWriter {
 
 func say(t *testing.T, c *bufio.ReadWriter, text string) {
 	t.Helper()
-	if _, err := c.WriteString(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(c.WriteString(text))(t)
+	assert.OK(t, c.Flush())
 }
 
 func expect(t *testing.T, c *bufio.ReadWriter, want string) {
 	t.Helper()
-	if got, err := c.ReadString('\n'); strings.TrimSpace(got) != want || err != nil {
-		t.Fatalf("%q, %v; want %q", got, err, want)
-	}
+	got, err := c.ReadString('\n')
+	assert.Must(t, strings.TrimSpace(got) == want && err == nil, "%q, %v; want %q", got, err, want)
 }
 
 // expectEnd expects the end of the connection.
 func expectEnd(t *testing.T, c *bufio.ReadWriter) {
 	t.Helper()
 	rest, err := io.ReadAll(c)
-	if len(rest) > 0 || errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("%q, %v", rest, err)
-	}
-	if e := net.Error(nil); errors.As(err, &e) && e.Timeout() {
-		t.Fatal("the connection stays open")
-	}
+	assert.Must(t, len(rest) == 0 && !errors.Is(err, context.DeadlineExceeded), "%q, %v", rest, err)
+	e := net.Error(nil)
+	assert.Must(t, !errors.As(err, &e) || !e.Timeout(), "the connection stays open")
 }
 
 func TestTextPort(t *testing.T) {
@@ -102,10 +88,7 @@ func TestTextPortLogin(t *testing.T) {
 	}
 	t.Parallel() // wrong tokens are answered late
 	tokens := OpenTokens(t.TempDir())
-	secret, err := tokens.Add("ann")
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := assert.Value(tokens.Add("ann"))(t)
 	address := startText(t, &TextPort{Tokens: tokens, Session: echo})
 
 	c := dialText(t, address)
@@ -145,25 +128,20 @@ func TestTextPortFull(t *testing.T) {
 		return strings.TrimSpace(text)
 	}
 	dial := func() net.Conn {
-		conn, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := assert.Value(net.Dial("tcp", address))(t)
 		t.Cleanup(func() { conn.Close() })
 		return conn
 	}
 	for i := range users {
 		users[i] = dial()
-		if got := hello(users[i]); got != "ann: hello" {
-			t.Fatal(got)
-		}
+		got := hello(users[i])
+		assert.Must(t, got == "ann: hello", "%v", got)
 	}
 	for range 1000 {
 		c := dial()
 		c.SetDeadline(time.Now().Add(time.Minute))
-		if text, err := io.ReadAll(c); !strings.HasPrefix(string(text), "error: 64 sessions are open") {
-			t.Fatalf("%q, %v", text, err)
-		}
+		text, err := io.ReadAll(c)
+		assert.Must(t, strings.HasPrefix(string(text), "error: 64 sessions are open"), "%q, %v", text, err)
 		c.Close()
 	}
 	for _, c := range users {
@@ -175,10 +153,7 @@ func TestTextPortFull(t *testing.T) {
 // TestTextPortLogins: connections that do not log in keep no user out, however many there are.
 func TestTextPortLogins(t *testing.T) {
 	tokens := OpenTokens(t.TempDir())
-	secret, err := tokens.Add("ann")
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := assert.Value(tokens.Add("ann"))(t)
 	address := startText(t, &TextPort{Tokens: tokens, Session: echo})
 	silent := make([]*bufio.ReadWriter, 0, mostSessions/10+100)
 	for range cap(silent) {
@@ -234,9 +209,8 @@ func TestTextPortLoginLimit(t *testing.T) {
 			began := time.Now()
 			go io.WriteString(mine, text)
 			io.Copy(io.Discard, mine)
-			if took := time.Since(began); took != loginLimit {
-				t.Errorf("%q: it ended after %s, want %s", text, took, loginLimit)
-			}
+			took := time.Since(began)
+			assert.True(t, took == loginLimit, "%q: it ended after %s, want %s", text, took, loginLimit)
 		})
 	}
 }

@@ -18,24 +18,19 @@ func TestTokens(t *testing.T) {
 	if all, err := tokens.List(); len(all) != 0 || err != nil {
 		t.Fatalf("%v, %v", all, err)
 	}
-	ann, err := tokens.Add("ann")
-	assert.OK(t, err)
-	bob, err := tokens.Add("bob")
-	assert.OK(t, err)
+	ann := assert.Value(tokens.Add("ann"))(t)
+	bob := assert.Value(tokens.Add("bob"))(t)
 	own := tokens.AddOwn("owner")
 	assert.True(t, len(ann) >= 22 && ann != bob, "tokens %q and %q", ann, bob)
 	other := OpenTokens(dir) // of another process
 	for secret, want := range map[string]string{ann: "ann", bob: "bob", own: "", "": "", ann + "x": "", ann[1:]: ""} {
-		if user, ok := other.User(secret); user != want || ok != (want != "") {
-			t.Errorf("%q is of %q, %v; want %q", secret, user, ok, want)
-		}
+		user, ok := other.User(secret)
+		assert.True(t, user == want && ok == (want != ""), "%q is of %q, %v; want %q", secret, user, ok, want)
 	}
-	if user, _ := tokens.User(own); user != "owner" {
-		t.Errorf("own token is of %q", user)
-	}
+	user, _ := tokens.User(own)
+	assert.True(t, user == "owner", "own token is of %q", user)
 	path := filepath.Join(dir, "tokens.json")
-	text, err := os.ReadFile(path)
-	assert.OK(t, err)
+	text := assert.Value(os.ReadFile(path))(t)
 	for _, secret := range []string{ann, bob, own} {
 		assert.True(t, !strings.Contains(string(text), secret), "the file contains a token")
 	}
@@ -43,31 +38,24 @@ func TestTokens(t *testing.T) {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
 	assert.OK(t, tokens.Remove("ann"))
-	if _, ok := other.User(ann); ok {
-		t.Error("a token that was removed is valid")
-	}
-	if _, ok := other.User(bob); !ok {
-		t.Error("the token of another user was removed")
-	}
-	if err := tokens.Remove("ann"); !errors.Is(err, ErrNoUser) {
-		t.Error(err)
-	}
+	_, ok := other.User(ann)
+	assert.True(t, !ok, "a token that was removed is valid")
+	_, ok = other.User(bob)
+	assert.True(t, ok, "the token of another user was removed")
+	err := tokens.Remove("ann")
+	assert.True(t, errors.Is(err, ErrNoUser), "%v", err)
 	for _, bad := range []string{"", "a b", "../x", "-x", strings.Repeat("x", 33), "a\n"} {
-		if _, err := tokens.Add(bad); !errors.Is(err, ErrUserName) {
-			t.Errorf("%q: %v", bad, err)
-		}
+		_, err := tokens.Add(bad)
+		assert.True(t, errors.Is(err, ErrUserName), "%q: %v", bad, err)
 	}
 	// With a damaged file no token is valid, and it is not overwritten.
 	assert.OK(t, os.WriteFile(path, []byte("[{"), 0o600))
-	if _, ok := other.User(bob); ok {
-		t.Error("a damaged file lets a user in")
-	}
-	if _, err := tokens.Add("eve"); err == nil || !strings.Contains(err.Error(), "damaged") {
-		t.Error(err)
-	}
-	if user, _ := tokens.User(own); user != "owner" {
-		t.Error("the server's own token depends on the file")
-	}
+	_, ok = other.User(bob)
+	assert.True(t, !ok, "a damaged file lets a user in")
+	_, err = tokens.Add("eve")
+	assert.ErrorHas(t, err, "damaged")
+	user, _ = tokens.User(own)
+	assert.True(t, user == "owner", "the server's own token depends on the file")
 }
 
 func TestLimiter(t *testing.T) {

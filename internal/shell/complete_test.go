@@ -17,9 +17,8 @@ func TestCompletions(t *testing.T) {
 	git(t, dir, "branch", "feature")
 	git(t, dir, "fetch", "-q", "axw")
 	q := newFakeQueue()
-	if _, _, err := q.Submit(t.Context(), jobs.Request{User: "ann", Args: []string{"run"}}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := q.Submit(t.Context(), jobs.Request{User: "ann", Args: []string{"run"}})
+	assert.OK(t, err)
 	s := &session{ctx: t.Context(), work: t.Context(), names: names{
 		"co": "apm switch -fcmv $", "ones": "test 30s 1 1 1 1", "do": "co ; ones",
 	}, system: map[string]*server{"apm": {URL: localServer, Dir: dir}, "kafka": {URL: "kafka://b/t"}, "riemann": {}}}
@@ -93,7 +92,5 @@ func TestTab(t *testing.T) {
 	d.until("se x")
 	d.send("run \x1b[31m\t\x15quit\r")
 	d.until("bye!")
-	if err := d.end(); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, d.end())
 }

@@ -3,7 +3,6 @@ package shell
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"carronade/internal/jobs"
+	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // A fakeQueue keeps jobs in memory. A test begins and ends them.
@@ -236,7 +237,7 @@ func (d *dialog) read() {
 // until waits for a text and returns what came before it.
 func (d *dialog) until(text string) string {
 	d.t.Helper()
-	timer := time.AfterFunc(20*time.Second, func() { d.mu.Lock(); d.closed = true; d.cond.Broadcast(); d.mu.Unlock() })
+	timer := time.AfterFunc(time.Minute, func() { d.mu.Lock(); d.closed = true; d.cond.Broadcast(); d.mu.Unlock() })
 	defer timer.Stop()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -261,21 +262,13 @@ func (d *dialog) do(line string) string {
 
 func (d *dialog) send(text string) {
 	d.t.Helper()
-	if _, err := io.WriteString(d.conn, text); err != nil {
-		d.t.Fatal(err)
-	}
+	assert.Value(io.WriteString(d.conn, text))(d.t)
 }
 
 // end waits for the end of the session.
 func (d *dialog) end() error {
 	d.t.Helper()
-	select {
-	case err := <-d.ended:
-		return err
-	case <-time.After(20 * time.Second):
-		d.t.Fatal("the session did not end")
-		return errors.New("unreachable")
-	}
+	return testkit.Wait(d.t, "the session ends", d.ended)
 }
 
 // transcript is all that the session wrote.

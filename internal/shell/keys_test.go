@@ -50,9 +50,8 @@ func TestCtrlC(t *testing.T) {
 		typeKeys("wait\r") // for nothing
 		typeKeys("quit\r")
 		d.until("bye!")
-		if err := d.end(); err != nil {
-			t.Error(err)
-		}
+		err := d.end()
+		assert.True(t, err == nil, "%v", err)
 	})
 }
 
@@ -66,9 +65,8 @@ func TestKeys(t *testing.T) {
 	read := func(want string) {
 		t.Helper()
 		buf := make([]byte, 100)
-		if n, err := k.Read(buf); string(buf[:n]) != want || err != nil {
-			t.Errorf("got %q and %v, want %q", buf[:n], err, want)
-		}
+		n, err := k.Read(buf)
+		assert.True(t, string(buf[:n]) == want && err == nil, "got %q and %v, want %q", buf[:n], err, want)
 	}
 	typed("one\rtwo\r\nthree")
 	read("one\r")
@@ -82,7 +80,7 @@ func TestKeys(t *testing.T) {
 	k.cancel() // before the command has begun
 	k.during(func() { ended++ })
 	k.cancel()
-	assert.Equal(t, ended, 2, "the command was ended times")
+	assert.Equal(t, ended, 2, "how often the command was ended")
 	k.ask(true)
 	typed("yes")
 	read("yes")
@@ -95,7 +93,6 @@ func TestKeys(t *testing.T) {
 	typed("last")
 	k.end(io.EOF)
 	read("last")
-	if _, err := k.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("got %v", err)
-	}
+	_, err := k.Read(make([]byte, 1))
+	assert.True(t, errors.Is(err, io.EOF), "got %v", err)
 }

@@ -110,9 +110,8 @@ func FuzzLines(f *testing.F) {
 		l := newLineReader(strings.NewReader(string(sent)))
 		for range len(sent) + 2 {
 			line, err := l.next()
-			if err == nil && (len(line) > MaxLine || !isText(line) || strings.ContainsAny(line, "\r\n\x00\x1b")) {
-				t.Fatalf("line %q", line)
-			}
+			assert.Must(t, err != nil || len(line) <= MaxLine && isText(line) && !strings.ContainsAny(line, "\r\n\x00\x1b"),
+				"line %q", line)
 			assert.Must(t, err == nil || isText(err.Error()), "error %q", err)
 			if errors.Is(err, io.EOF) || errors.Is(err, errHTTP) {
 				return
@@ -143,9 +142,7 @@ func FuzzParse(f *testing.F) {
 		n := names{"do": "x ; do2", "do2": "$"}
 		if ws, err := split(definition); err == nil && len(ws) > 0 {
 			if _, err := n.set("y", ws); err == nil {
-				if _, err := split(n["y"]); err != nil {
-					t.Fatalf("the definition %q: %v", n["y"], err)
-				}
+				assert.Value(split(n["y"]))(t, "the definition %q", n["y"])
 			}
 		}
 		commands, _, _ := n.parse(line)

@@ -97,22 +97,14 @@ func git(t *testing.T, dir string, args ...string) string {
 // closedPort is the address of a port on which nothing listens.
 func closedPort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	l := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().String()
 }
 
 func wants(t *testing.T, got, want string) {
 	t.Helper()
-	assert.Equal(t, got, want, "answer\nwant")
-}
-
-func contains(t *testing.T, text string, parts ...string) {
-	t.Helper()
-	for _, p := range parts {
-		assert.True(t, strings.Contains(text, p), "%q is not in\n%s", p, text)
-	}
+	assert.Equal(t, got, want, "answer")
 }
 
 // TestDocumentedSession types the session of the tool's document, line by line.
@@ -132,12 +124,12 @@ func TestDocumentedSession(t *testing.T) {
 
 	// Without -c it only records the current tree.
 	wants(t, d.do("apm switch -v master"), "using "+dir+": master, "+git(t, dir, "log", "-1", "--oneline")+"\n")
-	contains(t, d.do("apm switch -v axw/trace-apm-server "+revision), "the current tree is at", "(hint: apm switch -c checks it out)")
+	assert.Has(t, d.do("apm switch -v axw/trace-apm-server "+revision), "the current tree is at", "(hint: apm switch -c checks it out)")
 
 	wants(t, d.do("apm switch -fcmv axw/trace-apm-server "+revision), "")
-	contains(t, d.do("status"), "Using "+dir+": trace-apm-server, "+revision+" is not built yet\nrunning ", "[apm switch -fcmv axw/trace-apm-server "+revision+"]\n0 commands queued\n")
-	contains(t, d.do("test 30s 1 2 3 4 -E apm-server.tracing.enabled=true"), "(queued) position 2, job 2\n")
-	contains(t, d.do("status"), "1 commands queued\n "+ID("test 30s 1 2 3 4 -E apm-server.tracing.enabled=true")+"  [test 30s 1 2 3 4 -E apm-server.tracing.enabled=true]\n")
+	assert.Has(t, d.do("status"), "Using "+dir+": trace-apm-server, "+revision+" is not built yet\nrunning ", "[apm switch -fcmv axw/trace-apm-server "+revision+"]\n0 commands queued\n")
+	assert.Has(t, d.do("test 30s 1 2 3 4 -E apm-server.tracing.enabled=true"), "(queued) position 2, job 2\n")
+	assert.Has(t, d.do("status"), "1 commands queued\n "+ID("test 30s 1 2 3 4 -E apm-server.tracing.enabled=true")+"  [test 30s 1 2 3 4 -E apm-server.tracing.enabled=true]\n")
 
 	want := []string{
 		"system build " + dir + " --branch trace-apm-server --fetch axw --make make --checkout " + revision + " -v",
@@ -152,11 +144,11 @@ func TestDocumentedSession(t *testing.T) {
 
 	// The output of a job appears beside the prompt.
 	q.print(1, "building\n")
-	contains(t, d.until("building\n"), "")
+	assert.Has(t, d.until("building\n"), "")
 	q.end(1, jobs.Done, 0, "")
 	d.until(promptText)
 	q.print(2, "started new work, payload size is 3.8kb...\non branch trace-apm-server , cmd = [30s 1 2 3 4]\n")
-	contains(t, d.until("payload size"), "[test 30s 1 2 3 4 -E apm-server.tracing.enabled=true]\n")
+	assert.Has(t, d.until("payload size"), "[test 30s 1 2 3 4 -E apm-server.tracing.enabled=true]\n")
 	q.end(2, jobs.Done, 0, "")
 	d.until(promptText)
 
@@ -172,25 +164,22 @@ func TestDocumentedSession(t *testing.T) {
 	for _, j := range list[2:] {
 		typed = append(typed, j.Typed)
 	}
-	if want := []string{
+	want = []string{
 		"apm switch -fcmv master", "test 30s 1 1 1 1", "test 30s 10 10 10 1",
 		"apm switch -fcmv axw/trace-apm-server", "test 30s 1 1 1 1", "test 30s 10 10 10 1",
-	}; !slices.Equal(typed, want) {
-		t.Errorf("queued %q, want %q", typed, want)
 	}
+	assert.True(t, slices.Equal(typed, want), "queued %q, want %q", typed, want)
 	wants(t, d.do("verify -n 168h branch=master duration=30s events=10 spans=10 frames=10 concurrency=1 limit=-1"),
 		"ran verify -n 168h branch=master duration=30s events=10 spans=10 frames=10 concurrency=1 limit=-1 --store elasticsearch://"+strings.TrimPrefix(es.url, "http://")+"\n")
 	// Equal words have one id.
-	contains(t, d.do("cancel "+ID("test 30s 1 1 1 1")), "ok\n", "3 commands queued\n")
+	assert.Has(t, d.do("cancel "+ID("test 30s 1 1 1 1")), "ok\n", "3 commands queued\n")
 	d.send("quit\n")
 	d.until("bye!\n")
-	if err := d.end(); err != nil {
-		t.Error(err)
-	}
+	assert.OK(t, d.end())
 
 	// Another user has other settings.
 	d = talk(t, Options{Queue: q, User: "bob"})
-	contains(t, d.do("status"), "ElasticSearch not configured (hint: elasticsearch use <url>)\nApmServer not configured (hint: apm use <dir>)\n")
+	assert.Has(t, d.do("status"), "ElasticSearch not configured (hint: elasticsearch use <url>)\nApmServer not configured (hint: apm use <dir>)\n")
 }
 
 func TestCollate(t *testing.T) {
@@ -223,19 +212,19 @@ func TestCollate(t *testing.T) {
 			"958l1oly is ahead, unproven: its efficiency is more than a fifth above the\nothers, with too few repetitions to tell that from noise\n\n"+cyan)
 	wants(t, ran, "collate apm-server.tracing.enabled branch=trace-apm-server limit=4000000000 --json --all")
 	got = d.do("collate apm-server.tracing.enabled --csv")
-	contains(t, got, "duration,events,spans,frames,concurrency,branch,revision,report id,revision date,pushed,", "\n30s,10,10,10,20,trace-apm-server,c961d664fbe5893d523bd9077be64617f57a96e7,v5yruht0,18-05-18 10:21,7.5Mbps,", ",true,,\"ahead, unproven\"\n")
+	assert.Has(t, got, "duration,events,spans,frames,concurrency,branch,revision,report id,revision date,pushed,", "\n30s,10,10,10,20,trace-apm-server,c961d664fbe5893d523bd9077be64617f57a96e7,v5yruht0,18-05-18 10:21,7.5Mbps,", ",true,,\"ahead, unproven\"\n")
 	got = d.do("collate apm-server.tracing.enabled --strict")
-	contains(t, got, "435.3dps    185ms    73.3%", "349.6dps    222ms    70.6%") // the tool's formula
+	assert.Has(t, got, "435.3dps    185ms    73.3%", "349.6dps    222ms    70.6%") // the tool's formula
 	wants(t, ran, "collate apm-server.tracing.enabled --json --all")
 	marked := bytes.ReplaceAll(bytes.ReplaceAll(doc, []byte(`"text":"false"`), []byte(`"text":"false","untrusted":1`)), []byte(`"text":"true"`), []byte(`"text":"true","noisy":1`))
 	o.Run = runPrinting(string(marked), &ran)
-	contains(t, talk(t, o).do("collate apm-server.tracing.enabled"), "v5yruht0!  18-05-18", "958l1oly~  18-05-18", "!: not trusted, the generator was the limit; ~: noisy")
-	contains(t, talk(t, o).do("collate apm-server.tracing.enabled --csv"), ",v5yruht0!,", ",958l1oly~,")
+	assert.Has(t, talk(t, o).do("collate apm-server.tracing.enabled"), "v5yruht0!  18-05-18", "958l1oly~  18-05-18", "!: not trusted, the generator was the limit; ~: noisy")
+	assert.Has(t, talk(t, o).do("collate apm-server.tracing.enabled --csv"), ",v5yruht0!,", ",958l1oly~,")
 	doc = bytes.ReplaceAll(doc, []byte(`"ahead":true`), []byte(`"best":true`))
 	o.Run = runPrinting(string(doc), &ran)
-	contains(t, talk(t, o).do("collate apm-server.tracing.enabled"), green+"958l1oly ", "\n958l1oly has the best efficiency\n\n")
-	contains(t, d.do("collate branch=x"), "<variable> argument is required")
-	contains(t, d.do("collate branch x"), "x is not a valid filter, must use one of = != < >")
+	assert.Has(t, talk(t, o).do("collate apm-server.tracing.enabled"), green+"958l1oly ", "\n958l1oly has the best efficiency\n\n")
+	assert.Has(t, d.do("collate branch=x"), "<variable> argument is required")
+	assert.Has(t, d.do("collate branch x"), "x is not a valid filter, must use one of = != < >")
 }
 
 // A password is in no answer, no job, no file but its own, and no command line.
@@ -246,31 +235,28 @@ func TestPasswords(t *testing.T) {
 	o := Options{Queue: q, Home: home}
 	o.Run = func(_ context.Context, args []string, _ io.Writer) int { ran = append(ran, args...); return 0 }
 	d := talk(t, o)
-	contains(t, d.do(`elasticsearch use `+es.url+` elastic wrong`), "it answered 401: unable to authenticate user", "(hint: is it running, and are user and password right?)")
-	contains(t, d.do("status"), "ElasticSearch not configured")
+	assert.Has(t, d.do(`elasticsearch use `+es.url+` elastic wrong`), "it answered 401: unable to authenticate user", "(hint: is it running, and are user and password right?)")
+	assert.Has(t, d.do("status"), "ElasticSearch not configured")
 	wants(t, d.do(`elasticsearch use `+es.url+` elastic "p4ss-word'\"$"`), "using "+es.url+"\n")
 	d.do("apm use http://" + closedPort(t))
 	d.do("test 30s 1 2 3 4")
 	d.do("status")
 	d.do("collate concurrency")
 	d.do("verify branch=x")
-	contains(t, d.do("elasticsearch use http://elastic:p4ss-word@127.0.0.1:1"), "must not contain a login")
-	contains(t, d.do("test 30s 1 2 3 4 -E output.elasticsearch.password=p4ss"), "flags for the server need a server")
-	contains(t, d.do("run apm --secret-token p4ss-word"), "the line contains a secret")
+	assert.Has(t, d.do("elasticsearch use http://elastic:p4ss-word@127.0.0.1:1"), "must not contain a login")
+	assert.Has(t, d.do("test 30s 1 2 3 4 -E output.elasticsearch.password=p4ss"), "flags for the server need a server")
+	assert.Has(t, d.do("run apm --secret-token p4ss-word"), "the line contains a secret")
 	d.send("elasticsearch reset\n")
 	d.until("yes or no: ")
 	d.do("yes")
-	if s := strings.Join(q.args(), " ") + strings.Join(ran, " ") + d.transcript(); strings.Contains(s, "p4ss") || strings.Contains(s, "wrong") {
-		t.Errorf("the password is in %s", s)
-	}
+	s := strings.Join(q.args(), " ") + strings.Join(ran, " ") + d.transcript()
+	assert.True(t, !strings.Contains(s, "p4ss") && !strings.Contains(s, "wrong"), "the password is in %s", s)
 	if len(q.args()) != 2 || !strings.Contains(q.args()[0], "-apm-es-auth elastic:file:"+home+"/password-") || !strings.Contains(strings.Join(ran, " "), "password=file") {
 		t.Errorf("jobs %q, commands %q: no reference to the password", q.args(), ran)
 	}
-	files, err := os.ReadDir(home)
-	assert.OK(t, err)
-	if info, _ := os.Stat(home); info.Mode().Perm() != 0o700 {
-		t.Errorf("the folder has mode %v", info.Mode())
-	}
+	files := assert.Value(os.ReadDir(home))(t)
+	info, _ := os.Stat(home)
+	assert.True(t, info.Mode().Perm() == 0o700, "the folder has mode %v", info.Mode())
 	holds := 0
 	for _, f := range files {
 		data, _ := os.ReadFile(filepath.Join(home, f.Name()))
@@ -285,11 +271,11 @@ func TestPasswords(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, holds, 1, "files hold the password")
+	assert.Equal(t, holds, 1, "files that hold the password")
 
 	// The next session of the user knows it.
 	d = talk(t, Options{Queue: q, Home: home})
-	contains(t, d.do("status"), "yellow ,  0 docs")
+	assert.Has(t, d.do("status"), "yellow ,  0 docs")
 	wants(t, d.do("elasticsearch use last"), "using "+es.url+"\n")
 }
 
@@ -298,16 +284,14 @@ func TestReset(t *testing.T) {
 	es, q := elasticsearch(t, ""), newFakeQueue()
 	es.docs.Store(7)
 	d := talk(t, Options{Queue: q})
-	contains(t, d.do("elasticsearch reset"), "no Elasticsearch is in use (hint: elasticsearch use <url>)")
+	assert.Has(t, d.do("elasticsearch reset"), "no Elasticsearch is in use (hint: elasticsearch use <url>)")
 	d.do("elasticsearch use " + es.url)
 	for _, answer := range []string{"no", "", "y", "elasticsearch reset"} {
 		d.send("elasticsearch reset\n")
 		wants(t, d.until("? yes or no: "), "delete all indices apm-* of "+es.url+" (now 2 with 7 docs)")
 		wants(t, d.do(answer), "nothing deleted\n")
 	}
-	if len(q.args()) != 0 {
-		t.Fatalf("jobs %q", q.args())
-	}
+	assert.Must(t, len(q.args()) == 0, "jobs %q", q.args())
 	d.send("elasticsearch reset\n")
 	d.until("? yes or no: ")
 	wants(t, d.do("yes"), "")
@@ -320,31 +304,29 @@ func TestTwoSessions(t *testing.T) {
 	q := newFakeQueue()
 	ann, bob := talk(t, Options{Queue: q, User: "ann"}), talk(t, Options{Queue: q, User: "b\x1b[2Job"})
 	ann.do("run null:// --rate 1k/s")
-	if _, _, err := q.Submit(t.Context(), jobs.Request{User: "b\x1b[2Job", Typed: "run \x1b]0;x\a\u202e '", Args: []string{"run"}}); err != nil {
-		t.Fatal(err)
-	}
-	contains(t, bob.do("run null:// --rate 2k/s"), "(queued) position 3, job 3\n")
-	contains(t, bob.do("define one run null://"), "ok")
-	contains(t, ann.do("define"), "nothing to show")
+	_, _, err := q.Submit(t.Context(), jobs.Request{User: "b\x1b[2Job", Typed: "run \x1b]0;x\a\u202e '", Args: []string{"run"}})
+	assert.OK(t, err)
+	assert.Has(t, bob.do("run null:// --rate 2k/s"), "(queued) position 3, job 3\n")
+	assert.Has(t, bob.do("define one run null://"), "ok")
+	assert.Has(t, ann.do("define"), "nothing to show")
 	got := ann.do("status")
-	contains(t, got, "running "+ID("run null:// --rate 1k/s")+"  [run null:// --rate 1k/s]\n2 commands queued\n", `[run \x1b]0;x\x07\u202e ']  of b\x1b[2Job`)
+	assert.Has(t, got, "running "+ID("run null:// --rate 1k/s")+"  [run null:// --rate 1k/s]\n2 commands queued\n", `[run \x1b]0;x\x07\u202e ']  of b\x1b[2Job`)
 	assert.True(t, !strings.ContainsAny(got, "\x1b\a") && !strings.Contains(got, "\u202e"), "control characters in %q", got)
-	contains(t, ann.do("cancel 3"), "the job belongs to another user")
-	contains(t, bob.do("cancel"), "no job of yours is running")
-	contains(t, bob.do("cancel 77"), "no job 77 is queued or running (hint: status lists the jobs)")
-	contains(t, ann.do("attach 77"), "no job 77 of yours")
+	assert.Has(t, ann.do("cancel 3"), "the job belongs to another user")
+	assert.Has(t, bob.do("cancel"), "no job of yours is running")
+	assert.Has(t, bob.do("cancel 77"), "no job 77 is queued or running (hint: status lists the jobs)")
+	assert.Has(t, ann.do("attach 77"), "no job 77 of yours")
 
 	// Output of a job reaches who submitted it, escaped.
 	q.print(1, "a\x1b[2Jb\r\nc\td\n")
 	wants(t, ann.until("d\n"), "\n"+`a\x1b[2Jb`+"\nc\t")
 	q.end(1, jobs.Failed, 2, "the target is \x1b[31mdown")
-	contains(t, ann.until(promptText), `job 1 ended with exit code 2: the target is \x1b[31mdown`+"\n")
+	assert.Has(t, ann.until(promptText), `job 1 ended with exit code 2: the target is \x1b[31mdown`+"\n")
 	assert.True(t, !strings.Contains(bob.transcript(), "2Jb"), "output of ann's job reached bob")
 
 	// An owner may cancel what others run.
-	owner := talk(t, Options{Queue: q, User: "root", Owner: true})
-	contains(t, owner.do("cancel 3"), "ok\n")
-	contains(t, bob.until(promptText), "job 3 cancelled: by its user")
+	assert.Has(t, talk(t, Options{Queue: q, User: "root", Owner: true}).do("cancel 3"), "ok\n")
+	assert.Has(t, bob.until(promptText), "job 3 cancelled: by its user")
 }
 
 // A disconnect stops no job and leaves no goroutine of the session.
@@ -355,98 +337,94 @@ func TestDisconnect(t *testing.T) {
 			d := talk(t, Options{Queue: q, User: "ann"})
 			d.do("run null://")
 			d.conn.Close()
-			if err := d.end(); err != nil {
-				t.Error(err)
-			}
+			err := d.end()
+			assert.True(t, err == nil, "%v", err)
 			q.mu.Lock()
 			assert.True(t, q.reading <= 0, "the session ended before those that follow its jobs")
 			q.mu.Unlock()
 		}
 		list, _ := q.Jobs(t.Context(), jobs.Filter{States: []jobs.State{jobs.Queued, jobs.Running}})
-		assert.Equal(t, len(list), 3, "jobs are left")
+		assert.Equal(t, len(list), 3, "jobs left")
 
 		// The output waits for who comes back.
 		q.print(1, "line\n")
 		d := talk(t, Options{Queue: q, User: "ann"})
 		d.send("attach 1\n")
-		contains(t, d.until("line\n"), "[run null://]")
+		assert.Has(t, d.until("line\n"), "[run null://]")
 		d.send("detach\n")
 		d.until("ok\n")
 		d.until(promptText)
-		contains(t, d.do("detach"), "nothing is attached\n")
+		assert.Has(t, d.do("detach"), "nothing is attached\n")
 		q.print(1, "unseen\n")
 		d.do("status")
 		assert.True(t, !strings.Contains(d.transcript(), "unseen"), "output after detach")
 		d.do("attach 1")
 		d.send("quit\n")
 		d.until("bye!\n")
-		if err := d.end(); err != nil {
-			t.Error(err)
-		}
+		err := d.end()
+		assert.True(t, err == nil, "%v", err)
 	})
 }
 
 func TestBadLines(t *testing.T) {
 	q := newFakeQueue()
 	d := talk(t, Options{Queue: q})
-	contains(t, d.do("stauts"), "nothing done for stauts (hint: did you mean status?)")
-	contains(t, d.do("frobnicate"), "nothing done for frobnicate (hint: help lists the commands)")
-	contains(t, d.do("a\x1b[A"), `the line has characters that are not text: a\x1b[A (hint: arrow keys need rlwrap)`)
-	contains(t, d.do(strings.Repeat("x", MaxLine+1)), "longer than 8192 bytes")
-	contains(t, d.do("test 30s 1 2 3"), "usage: test DURATION EVENTS SPANS FRAMES CONCURRENCY")
-	contains(t, d.do("define test x"), "test is a reserved word")
-	contains(t, d.do("define x y x"), "x can't appear in the right side")
-	contains(t, d.do("status ; define x y"), "define can only be the first word in a line")
+	assert.Has(t, d.do("stauts"), "nothing done for stauts (hint: did you mean status?)")
+	assert.Has(t, d.do("frobnicate"), "nothing done for frobnicate (hint: help lists the commands)")
+	assert.Has(t, d.do("a\x1b[A"), `the line has characters that are not text: a\x1b[A (hint: arrow keys need rlwrap)`)
+	assert.Has(t, d.do(strings.Repeat("x", MaxLine+1)), "longer than 8192 bytes")
+	assert.Has(t, d.do("test 30s 1 2 3"), "usage: test DURATION EVENTS SPANS FRAMES CONCURRENCY")
+	assert.Has(t, d.do("define test x"), "test is a reserved word")
+	assert.Has(t, d.do("define x y x"), "x can't appear in the right side")
+	assert.Has(t, d.do("status ; define x y"), "define can only be the first word in a line")
 	wants(t, d.do("define x a"), "ok\n")
 	wants(t, d.do("define y x"), "ok\n")
 	wants(t, d.do("define x b"), "updated old value: a\n")
 	wants(t, d.do("define rm x"), "still used by y\nok\n")
-	contains(t, d.do("define rm x"), "x is not defined")
-	contains(t, d.do("define es elasticsearch use http://127.0.0.1:9200 ann pw"), "a definition must not contain a password")
+	assert.Has(t, d.do("define rm x"), "x is not defined")
+	assert.Has(t, d.do("define es elasticsearch use http://127.0.0.1:9200 ann pw"), "a definition must not contain a password")
 	wants(t, d.do("define y"), "y x\n")
-	contains(t, d.do("help tset"), "nothing done for tset (hint: did you mean test?)")
-	contains(t, d.do("help test"), "test DURATION EVENTS SPANS FRAMES CONCURRENCY")
-	contains(t, d.do("help run"), "ran help run\n")
-	contains(t, d.do("help"), "apm switch [-fcumv] BRANCH [REVISION]", "carronade's own commands")
-	contains(t, d.do("report list ; version"), "ran report list\nran version\n")
-	contains(t, d.do("apm use docker"), "apm use docker: ")
-	contains(t, d.do("apm use "+filepath.Join(t.TempDir(), "none")), "Can't ch to directory ", "(hint: apm use <dir>)")
+	assert.Has(t, d.do("help tset"), "nothing done for tset (hint: did you mean test?)")
+	assert.Has(t, d.do("help test"), "test DURATION EVENTS SPANS FRAMES CONCURRENCY")
+	assert.Has(t, d.do("help run"), "ran help run\n")
+	assert.Has(t, d.do("help"), "apm switch [-fcumv] BRANCH [REVISION]", "carronade's own commands")
+	assert.Has(t, d.do("report list ; version"), "ran report list\nran version\n")
+	assert.Has(t, d.do("apm use docker"), "apm use docker: ")
+	assert.Has(t, d.do("apm use "+filepath.Join(t.TempDir(), "none")), "Can't ch to directory ", "(hint: apm use <dir>)")
 	q.refuse = errors.New("the queue is full")
-	contains(t, d.do("run null://"), "the queue is full")
+	assert.Has(t, d.do("run null://"), "the queue is full")
 	d.send("\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\nrun null://\r\n")
-	if err := d.end(); !errors.Is(err, errHTTP) {
-		t.Errorf("a web page: %v", err)
-	}
+	err := d.end()
+	assert.True(t, errors.Is(err, errHTTP), "a web page: %v", err)
 }
 
 func TestTail(t *testing.T) {
 	home := t.TempDir()
 	d := talk(t, Options{Queue: newFakeQueue(), Home: home, Color: true})
-	contains(t, d.do("apm tail"), "no server was started in this shell yet")
+	assert.Has(t, d.do("apm tail"), "no server was started in this shell yet")
 	var b strings.Builder
 	for i := range 30 {
 		fmt.Fprintf(&b, "INFO line %d\n", i)
 	}
 	write(t, filepath.Join(home, "apm.log"), b.String()+"WARN slow \x1b[2J\nERROR down\n")
 	got := d.do("apm tail")
-	contains(t, got, "INFO line 22\n", yellow+`WARN slow \x1b[2J`, red+"ERROR down", "[time now ")
+	assert.Has(t, got, "INFO line 22\n", yellow+`WARN slow \x1b[2J`, red+"ERROR down", "[time now ")
 	assert.True(t, !strings.Contains(got, "line 21"), "more than 10 lines: %s", got)
 	for _, line := range []string{"apm tail -n 2 INFO", "apm tail -2 INFO", "apm tail INFO -n2"} {
-		if got := d.do(line); strings.Count(got, "INFO line 2") != 2 || strings.Contains(got, "line 27") {
-			t.Errorf("%s: %q", line, got)
-		}
+		got := d.do(line)
+		assert.True(t, strings.Count(got, "INFO line 2") == 2 && !strings.Contains(got, "line 27"), "%s: %q", line, got)
 	}
-	contains(t, d.do("apm tail -n x"), "x is not a number of lines")
+	assert.Has(t, d.do("apm tail -n x"), "x is not a number of lines")
 }
 
 // The words apm, kafka and riemann in carronade's commands mean the systems in use.
 func TestSystemWords(t *testing.T) {
 	q := newFakeQueue()
 	d := talk(t, Options{Queue: q})
-	contains(t, d.do("kafka list"), "no kafka is in use (hint: kafka use <url>)")
+	assert.Has(t, d.do("kafka list"), "no kafka is in use (hint: kafka use <url>)")
 	wants(t, d.do("kafka use kafka://127.0.0.1:9092/t"), "using kafka://127.0.0.1:9092/t\n")
 	wants(t, d.do("riemann use riemann://127.0.0.1:5555"), "using riemann://127.0.0.1:5555\n")
-	contains(t, d.do("kafka use http://127.0.0.1"), "the address of a kafka is a URL that begins with kafka://")
+	assert.Has(t, d.do("kafka use http://127.0.0.1"), "the address of a kafka is a URL that begins with kafka://")
 	wants(t, d.do("kafka list"), "ran topics list kafka://127.0.0.1:9092/t --no-store\n")
 	wants(t, d.do("riemann list"), "ran query riemann://127.0.0.1:5555 true\n")
 	d.do("run kafka --rate 1k/s --label kafka")
@@ -466,8 +444,7 @@ func TestAddresses(t *testing.T) {
 	for _, line := range []string{"kafka use kafka://127.0.0.1:9092/t", "apm use http://127.0.0.1:8200", "elasticsearch use http://127.0.0.1:9200 ann hunter2secret"} {
 		wants(t, d.do(line), "not that one\n")
 	}
-	kept, err := os.ReadDir(home)
-	assert.OK(t, err)
+	kept := assert.Value(os.ReadDir(home))(t)
 	for _, f := range kept {
 		if strings.HasPrefix(f.Name(), "password") {
 			t.Errorf("%s is kept", f.Name())

@@ -58,9 +58,8 @@ func TestCompare(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := Compare(tt.base, tt.candidate, tt.better, tt.o)
 			c.Doubt.Detects = 0
-			if c.Verdict != tt.want || c.Doubt != tt.doubt {
-				t.Errorf("got %v (%+v), want %v (%+v); %+v", c.Verdict, c.Doubt, tt.want, tt.doubt, c.Difference)
-			}
+			assert.True(t, c.Verdict == tt.want && c.Doubt == tt.doubt,
+				"got %v (%+v), want %v (%+v); %+v", c.Verdict, c.Doubt, tt.want, tt.doubt, c.Difference)
 		})
 	}
 }
@@ -82,12 +81,10 @@ func TestDifferenceIsThatOfTheMedians(t *testing.T) {
 		}
 		c := Compare(a, b, More, Options{})
 		d := c.Difference
-		if want := c.Candidate.Median/c.Base.Median - 1; d.Center != want || d.Lo > want || d.Hi < want {
-			t.Fatalf("%+v, want %v; of %v and %v", d, want, a, b)
-		}
-		if (c.Verdict == Better || c.Verdict == Worse) && (d.straddles() || (d.Center > 0) != (c.Verdict == Better)) {
-			t.Fatalf("%s by %+v; of %v and %v", c.Verdict, d, a, b)
-		}
+		want := c.Candidate.Median/c.Base.Median - 1
+		assert.Must(t, d.Center == want && d.Lo <= want && d.Hi >= want, "%+v, want %v; of %v and %v", d, want, a, b)
+		assert.Must(t, c.Verdict != Better && c.Verdict != Worse || !d.straddles() && (d.Center > 0) == (c.Verdict == Better),
+			"%s by %+v; of %v and %v", c.Verdict, d, a, b)
 	}
 	// More values of b are larger, and its median is smaller.
 	a := slices.Concat(slices.Repeat([]float64{1}, 49), slices.Repeat([]float64{10}, 51))
@@ -101,9 +98,8 @@ func TestDifferenceIsThatOfTheMedians(t *testing.T) {
 func TestCompareIsSymmetric(t *testing.T) {
 	a, b := around(7, 100, 0.02), around(9, 108, 0.03)
 	x, y := Compare(a, b, More, Options{}), Compare(b, a, More, Options{})
-	if x.Verdict != Better || y.Verdict != Worse || math.Abs(x.P-y.P) > 1e-12 {
-		t.Errorf("got %v (%v) and %v (%v)", x.Verdict, x.P, y.Verdict, y.P)
-	}
+	assert.True(t, x.Verdict == Better && y.Verdict == Worse && math.Abs(x.P-y.P) <= 1e-12,
+		"got %v (%v) and %v (%v)", x.Verdict, x.P, y.Verdict, y.P)
 	if got, want := (1+x.Difference.Lo)*(1+y.Difference.Hi), 1.0; math.Abs(got-want) > 1e-12 {
 		t.Errorf("the intervals do not mirror each other: %+v, %+v", x.Difference, y.Difference)
 	}
@@ -121,9 +117,8 @@ func TestFamilyIsJudgedTogether(t *testing.T) {
 		rows = append(rows, Row{Base: around(6, 100, 0.02), Candidate: around(6, 100.3, 0.02), Better: More})
 	}
 	got := Family(rows, Options{})[0]
-	if got.Verdict != Unknown || got.Doubt.Reason != Crowded || got.P != alone.P {
-		t.Errorf("among four: %v (%v), p %v", got.Verdict, got.Doubt.Reason, got.P)
-	}
+	assert.True(t, got.Verdict == Unknown && got.Doubt.Reason == Crowded && got.P == alone.P,
+		"among four: %v (%v), p %v", got.Verdict, got.Doubt.Reason, got.P)
 }
 
 func TestHolm(t *testing.T) {
@@ -164,15 +159,13 @@ func TestMedian(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := Median(tt.sample, 0.95)
-			if e.N != len(tt.sample) || e.Median != tt.median || e.Lo != tt.lo || e.Hi != tt.hi {
-				t.Errorf("got %+v, want %v [%v, %v]", e, tt.median, tt.lo, tt.hi)
-			}
+			assert.True(t, e.N == len(tt.sample) && e.Median == tt.median && e.Lo == tt.lo && e.Hi == tt.hi,
+				"got %+v, want %v [%v, %v]", e, tt.median, tt.lo, tt.hi)
 			assert.True(t, !e.Bounded() || e.Confidence >= 0.95, "confidence %v", e.Confidence)
 		})
 	}
-	if e := Median(nil, 0.95); e.N != 0 || !math.IsNaN(e.Median) || e.Bounded() {
-		t.Errorf("empty sample: %+v", e)
-	}
+	e := Median(nil, 0.95)
+	assert.True(t, e.N == 0 && math.IsNaN(e.Median) && !e.Bounded(), "empty sample: %+v", e)
 	assert.Equal(t, (&Estimate{N: 2, Median: 10, Min: 9, Max: 11, Lo: -inf, Hi: inf}).Spread(), 0.1, "spread of two")
 }
 
@@ -202,9 +195,8 @@ func TestBest(t *testing.T) {
 		{"an empty one", [][]float64{nil, around(6, 120, 0.01)}, More, 1, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if best, sure := Best(tt.samples, tt.better, nil, Options{}); best != tt.best || sure != tt.sure {
-				t.Errorf("got %d (%v), want %d (%v)", best, sure, tt.best, tt.sure)
-			}
+			best, sure := Best(tt.samples, tt.better, nil, Options{})
+			assert.True(t, best == tt.best && sure == tt.sure, "got %d (%v), want %d (%v)", best, sure, tt.best, tt.sure)
 		})
 	}
 }
@@ -260,9 +252,8 @@ func TestTies(t *testing.T) {
 		}
 		c := Compare(a, b, More, Options{})
 		d := c.Difference
-		if c.P <= 0.05 && d.Lo < 0 && d.Hi > 0 || c.P > 0.05 && (d.Lo > 0 || d.Hi < 0) {
-			t.Fatalf("p %v and %+v of %v and %v", c.P, d, a, b)
-		}
+		assert.Must(t, !(c.P <= 0.05 && d.Lo < 0 && d.Hi > 0 || c.P > 0.05 && (d.Lo > 0 || d.Hi < 0)),
+			"p %v and %+v of %v and %v", c.P, d, a, b)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // name is a term's name, such as "A", "B:2" and "A*B".
@@ -54,48 +56,34 @@ func TestKnownEffects(t *testing.T) {
 		}
 		return v
 	})
-	f, err := d.Analyze(values, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := assert.Value(d.Analyze(values, 0))(t)
 	JudgeEffects(f)
-	if f.Noise > 1e-9 || f.Degrees != 11 {
-		t.Errorf("noise %g with %d degrees, want none with 11", f.Noise, f.Degrees)
-	}
+	assert.True(t, f.Noise <= 1e-9 && f.Degrees == 11, "noise %g with %d degrees, want none with 11", f.Noise, f.Degrees)
 	for name, want := range map[string]float64{"A": 0.69*1.1 - 1, "B": 0.2, "B:2": 2, "C": 0.1, "A*C": 0.21, "A*B": 0, "B:2*C": 0} {
 		e := effectNamed(t, d, f, name)
-		if math.Abs(e.Share-want) > 1e-9 || (e.Verdict == EffectFound) != (want != 0) {
-			t.Errorf("%s: %g, %s, want %g", name, e.Share, e.Verdict, want)
-		}
+		assert.True(t, math.Abs(e.Share-want) <= 1e-9 && (e.Verdict == EffectFound) == (want != 0),
+			"%s: %g, %s, want %g", name, e.Share, e.Verdict, want)
 	}
 	best, rivals := f.Best(More)
-	if want := []string{"A=1", "B=3", "C=1"}; !slices.Equal(d.Settings(best), want) {
-		t.Errorf("best %v, want %v", d.Settings(best), want)
-	}
-	if len(rivals) != 1 || !slices.Equal(d.Settings(rivals[0]), []string{"A=1", "B=3", "C=2"}) {
-		t.Errorf("rivals %v, want the same with C=2", rivals)
-	}
+	want := []string{"A=1", "B=3", "C=1"}
+	assert.True(t, slices.Equal(d.Settings(best), want), "best %v, want %v", d.Settings(best), want)
+	assert.True(t, len(rivals) == 1 && slices.Equal(d.Settings(rivals[0]), []string{"A=1", "B=3", "C=2"}),
+		"rivals %v, want the same with C=2", rivals)
 }
 
 // Where values are missing, drift is distinguished from the effects, and the noise stays that within
 // rounds. Rounds that share too few cells are not distinguished from noise.
 func TestDriftWithMissingValues(t *testing.T) {
 	d, _ := NewDesign(letters(2))
-	values := made(d, 4, func(c []int, round int) float64 {
-		return 100 * float64(1+c[0]) * math.Pow(2, -float64(round))
-	})
+	values := made(d, 4, func(c []int, round int) float64 { return 100 * float64(1+c[0]) * math.Pow(2, -float64(round)) })
 	values[0][3], values[1][0], values[3][0] = math.NaN(), math.NaN(), math.NaN()
 	f, err := d.Analyze(values, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f.Noise > 1e-9 || f.Degrees != 13-4-3 {
-		t.Errorf("noise %g with %d degrees, want none with 6", f.Noise, f.Degrees)
-	}
+	assert.OK(t, err)
+	assert.True(t, f.Noise <= 1e-9 && f.Degrees == 13-4-3,
+		"noise %g with %d degrees, want none with 6", f.Noise, f.Degrees)
 	for name, want := range map[string]float64{"A": 1, "B": 0, "A*B": 0} {
-		if e := effectNamed(t, d, f, name); math.Abs(e.Share-want) > 1e-9 {
-			t.Errorf("%s: %g, want %g", name, e.Share, want)
-		}
+		e := effectNamed(t, d, f, name)
+		assert.True(t, math.Abs(e.Share-want) <= 1e-9, "%s: %g, want %g", name, e.Share, want)
 	}
 	for i := range values {
 		values[i] = []float64{1 + float64(i), math.NaN(), 2, math.NaN()}
@@ -112,10 +100,7 @@ func TestDriftWithMissingValues(t *testing.T) {
 func TestLeastNoise(t *testing.T) {
 	d, _ := NewDesign(letters(2))
 	values := made(d, 3, func(c []int, _ int) float64 { return 100 * (1 + 0.02*float64(c[0])) })
-	f, err := d.Analyze(values, 0.03)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := assert.Value(d.Analyze(values, 0.03))(t)
 	JudgeEffects(f)
 	// 2 x 0.03/sqrt(12) x t(0.975, 6)
 	if e := effectNamed(t, d, f, "A"); f.Noise != 0.03 || e.Verdict != NoEffect || math.Abs(math.Log(e.Hi+1)-math.Log(1.02)-2*0.03/math.Sqrt(12)*2.4469) > 1e-4 {
@@ -131,22 +116,16 @@ func TestIncomplete(t *testing.T) {
 		values[cell][round] = v
 		return values
 	}
-	f, err := d.Analyze(with(1, 2, math.NaN()), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := assert.Value(d.Analyze(with(1, 2, math.NaN()), 0))(t)
 	if e := effectNamed(t, d, f, "A"); math.Abs(e.Share-1) > 0.02 || f.Degrees != 5 {
 		t.Errorf("A %g with %d degrees, want about 1 with 5", e.Share, f.Degrees)
 	}
-	if _, err := d.Analyze(with(1, 2, 0), 0); !errors.Is(err, ErrNotPositive) {
-		t.Errorf("with a zero: %v", err)
-	}
+	_, err := d.Analyze(with(1, 2, 0), 0)
+	assert.True(t, errors.Is(err, ErrNotPositive), "with a zero: %v", err)
 	empty := with(0, 0, 1)
 	empty[2] = []float64{math.NaN(), math.NaN(), math.NaN()}
-	if _, err := d.Analyze(empty, 0); !errors.Is(err, ErrEmptyCell) {
-		t.Errorf("without a cell: %v", err)
-	}
-	if _, err := d.Analyze(made(d, 1, func([]int, int) float64 { return 1 }), 0); !errors.Is(err, ErrNoNoise) {
-		t.Errorf("with one round: %v", err)
-	}
+	_, err = d.Analyze(empty, 0)
+	assert.True(t, errors.Is(err, ErrEmptyCell), "without a cell: %v", err)
+	_, err = d.Analyze(made(d, 1, func([]int, int) float64 { return 1 }), 0)
+	assert.True(t, errors.Is(err, ErrNoNoise), "with one round: %v", err)
 }

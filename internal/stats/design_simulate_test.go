@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // The noise of the simulated systems, the effect to find, and the repetitions.
@@ -36,10 +37,7 @@ func simulated(t *testing.T, d *Design, seed uint64, effects int) (found, wrong 
 			values[c][round] = math.Exp(log)
 		}
 	}
-	fit, err := d.Analyze(values, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fit := assert.Value(d.Analyze(values, 0))(t)
 	JudgeEffects(fit)
 	for _, e := range fit.Effects {
 		isReal := e.Term.Main() && e.Term.Of[0].Factor < effects
@@ -65,10 +63,7 @@ func TestFindsKnownEffects(t *testing.T) {
 	}{
 		{5, 0, 0}, {5, 1, 0.95}, {5, 3, 0.95}, {4, 1, 0.75},
 	} {
-		d, err := NewDesign(letters(tt.factors))
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := assert.Value(NewDesign(letters(tt.factors)))(t)
 		found, wrong := 0, 0
 		for seed := range uint64(n) {
 			f, w := simulated(t, d, seed, tt.effects)
@@ -80,9 +75,8 @@ func TestFindsKnownEffects(t *testing.T) {
 			}
 		}
 		t.Logf("%d settings with %d effects: found in %d of %d, a false one in %d", tt.factors, tt.effects, found, n, wrong)
-		if float64(found) < tt.least*n || float64(wrong) > 0.05*n {
-			t.Errorf("%d settings with %d effects: found in %d of %d, a false one in %d", tt.factors, tt.effects, found, n, wrong)
-		}
+		assert.True(t, float64(found) >= tt.least*n && float64(wrong) <= 0.05*n,
+			"%d settings with %d effects: found in %d of %d, a false one in %d", tt.factors, tt.effects, found, n, wrong)
 	}
 }
 
@@ -110,9 +104,7 @@ func TestBestCell(t *testing.T) {
 				}
 				return math.Exp(log)
 			}), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			best, rivals := f.Best(More)
 			if best != truly && !slices.Contains(rivals, truly) {
 				missed++
@@ -121,9 +113,8 @@ func TestBestCell(t *testing.T) {
 				kept++
 			}
 		}
-		if missed > n/20 || kept > n/20 {
-			t.Errorf("%g ahead: the best cell is left out in %d of %d, one that is far behind is named in %d", ahead, missed, n, kept)
-		}
+		assert.True(t, missed <= n/20 && kept <= n/20,
+			"%g ahead: the best cell is left out in %d of %d, one that is far behind is named in %d", ahead, missed, n, kept)
 	}
 }
 
@@ -140,15 +131,11 @@ func TestIntervalsInclude(t *testing.T) {
 		if seed%2 == 1 {
 			values[seed%8][seed/8%2] = math.NaN()
 		}
-		f, err := d.Analyze(values, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := assert.Value(d.Analyze(values, 0))(t)
 		if e := effectNamed(t, d, f, "B"); e.Lo > simEffect || e.Hi < simEffect {
 			missed++
 		}
 	}
-	if share := float64(missed) / n; share < 0.03 || share > 0.07 {
-		t.Errorf("intervals missed the effect in %.1f %%, want 5 %%", 100*share)
-	}
+	share := float64(missed) / n
+	assert.True(t, share >= 0.03 && share <= 0.07, "intervals missed the effect in %.1f %%, want 5 %%", 100*share)
 }

@@ -3,8 +3,9 @@ package stats
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // letters returns two-valued factors.
@@ -18,28 +19,20 @@ func letters(n int) []Factor {
 
 // A design has each combination once, and is refused when it is too large.
 func TestNewDesign(t *testing.T) {
-	d, err := NewDesign([]Factor{{"a", []string{"1", "2"}}, {"b", []string{"x", "y", "z"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := assert.Value(NewDesign([]Factor{{"a", []string{"1", "2"}}, {"b", []string{"x", "y", "z"}}}))(t)
 	var got []string
 	for i := range d.Cells {
 		got = append(got, fmt.Sprint(d.Settings(i)))
 	}
 	want := []string{"[a=1 b=x]", "[a=1 b=y]", "[a=1 b=z]", "[a=2 b=x]", "[a=2 b=y]", "[a=2 b=z]"}
-	if !slices.Equal(got, want) {
-		t.Errorf("cells %v, want %v", got, want)
-	}
-	if d.Rounds() != 3 {
-		t.Errorf("%d rounds, want 3", d.Rounds())
-	}
+	assert.True(t, slices.Equal(got, want), "cells %v, want %v", got, want)
+	assert.Equal(t, d.Rounds(), 3, "rounds")
 	if d, err := NewDesign(letters(5)); err != nil || len(d.Cells) != MaxCells || d.Rounds() != 2 {
 		t.Errorf("five factors: %v, want %d cells twice", err, MaxCells)
 	}
 	for n, want := range map[int]string{6: "2 x 2 x 2 x 2 x 2 x 2 values are 64 combinations, and at most 32 can run", 70: "are 1180591620717411303424 combinations"} {
-		if _, err := NewDesign(letters(n)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%d factors: %v, want %q", n, err, want)
-		}
+		_, err := NewDesign(letters(n))
+		assert.ErrorHas(t, err, want, "%d factors", n)
 	}
 }
 
@@ -49,14 +42,9 @@ func TestOrder(t *testing.T) {
 	order := d.Order(4, 7)
 	for i, round := range order {
 		sorted := slices.Sorted(slices.Values(round))
-		if !slices.Equal(sorted, []int{0, 1, 2, 3, 4, 5, 6, 7}) {
-			t.Errorf("round %d runs %v", i, round)
-		}
+		assert.True(t, slices.Equal(sorted, []int{0, 1, 2, 3, 4, 5, 6, 7}), "round %d runs %v", i, round)
 	}
-	if slices.Equal(order[0], order[1]) && slices.Equal(order[1], order[2]) {
-		t.Error("all rounds have one order")
-	}
-	if fmt.Sprint(d.Order(4, 7)) != fmt.Sprint(order) || fmt.Sprint(d.Order(4, 8)) == fmt.Sprint(order) {
-		t.Error("the seed does not decide the order")
-	}
+	assert.True(t, !slices.Equal(order[0], order[1]) || !slices.Equal(order[1], order[2]), "all rounds have one order")
+	assert.True(t, fmt.Sprint(d.Order(4, 7)) == fmt.Sprint(order) && fmt.Sprint(d.Order(4, 8)) != fmt.Sprint(order),
+		"the seed does not decide the order")
 }

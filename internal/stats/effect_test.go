@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // A base of 0 has no shares: the difference is an amount, and the test decides
@@ -38,10 +40,9 @@ func TestEffectOfZero(t *testing.T) {
 
 func TestChange(t *testing.T) {
 	for _, tt := range []struct {
-		name          string
-		before, after float64
-		want          float64
-		relative      bool
+		name                string
+		before, after, want float64
+		relative            bool
 	}{
 		{"a tenth more", 100, 110, 0.1, true},
 		{"half of it", 100, 50, -0.5, true},
@@ -64,9 +65,8 @@ func TestStepsBesideAnOutage(t *testing.T) {
 	series := slices.Concat(around(15, 100, 0.002), around(15, 101, 0.002), around(15, 150, 0.002))
 	series[7] = 0
 	steps := Steps(series, StepOptions{Alpha: 0.05, Effect: 0.03, Least: 3})
-	if len(steps) != 1 || steps[0].At != 30 || !steps[0].Relative || math.Abs(steps[0].Change-0.49) > 0.02 {
-		t.Errorf("got %+v, want one step of +50%% at 30", steps)
-	}
+	assert.True(t, len(steps) == 1 && steps[0].At == 30 && steps[0].Relative && math.Abs(steps[0].Change-0.49) <= 0.02,
+		"got %+v, want one step of +50%% at 30", steps)
 	up := slices.Concat(make([]float64, 10), around(10, 40, 0.01))
 	if steps = Steps(up, StepOptions{Alpha: 0.05, Effect: 0.03, Least: 3}); len(steps) != 1 || steps[0].Relative || math.Abs(steps[0].Change-40) > 1 {
 		t.Errorf("got %+v, want one step by 40", steps)

@@ -3,6 +3,8 @@ package stats
 import (
 	"math"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // Fisher's tea tasting: in four of eight cups the milk was poured first.
@@ -21,9 +23,8 @@ func TestMoreOften(t *testing.T) {
 		{"no candidate", 0, 3, 0, 0, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := MoreOften(tt.base, tt.baseTrials, tt.candidate, tt.among); math.Abs(got-tt.want) > 1e-12 {
-				t.Errorf("got %v, want %v", got, tt.want)
-			}
+			got := MoreOften(tt.base, tt.baseTrials, tt.candidate, tt.among)
+			assert.True(t, math.Abs(got-tt.want) <= 1e-12, "got %v, want %v", got, tt.want)
 		})
 	}
 }

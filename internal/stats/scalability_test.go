@@ -44,15 +44,13 @@ func TestFitScalabilityNoisy(t *testing.T) {
 			got, ok := FitScalability(n, x)
 			assert.Must(t, ok && got.Residual <= 0.05 && got.Sigma >= 0 && got.Kappa >= 0, "got %+v, want %+v", got, want)
 			for _, k := range n {
-				if off := got.At(k)/want.At(k) - 1; math.Abs(off) > 0.03 {
-					t.Errorf("at %v: got %v, want %v", k, got.At(k), want.At(k))
-				}
+				off := got.At(k)/want.At(k) - 1
+				assert.True(t, math.Abs(off) <= 0.03, "at %v: got %v, want %v", k, got.At(k), want.At(k))
 			}
 		}
 	}
-	if got, ok := FitScalability([]float64{1, 2, 4, 8, 16, 32}, []float64{10, 20, 40, 80, 30, 30}); !ok || got.Residual < 0.05 {
-		t.Errorf("got %+v for a cliff", got)
-	}
+	got, ok := FitScalability([]float64{1, 2, 4, 8, 16, 32}, []float64{10, 20, 40, 80, 30, 30})
+	assert.True(t, ok && got.Residual >= 0.05, "got %+v for a cliff", got)
 }
 
 func TestFitScalabilityOfTooLittle(t *testing.T) {
@@ -62,11 +60,9 @@ func TestFitScalabilityOfTooLittle(t *testing.T) {
 		{{1, 2, 4, 8}, {1, 2, 3, 0}},
 		{},
 	} {
-		if got, ok := FitScalability(tt[0], tt[1]); ok {
-			t.Errorf("%v: got %+v", tt, got)
-		}
+		got, ok := FitScalability(tt[0], tt[1])
+		assert.True(t, !ok, "%v: got %+v", tt, got)
 	}
-	if p := (&Scalability{Sigma: 0.36, Kappa: 0.01}).Peak(); math.Abs(p-8) > 1e-9 {
-		t.Errorf("got a peak at %v, want 8", p)
-	}
+	p := (&Scalability{Sigma: 0.36, Kappa: 0.01}).Peak()
+	assert.True(t, math.Abs(p-8) <= 1e-9, "got a peak at %v, want 8", p)
 }

@@ -152,9 +152,8 @@ func TestFewErrorRates(t *testing.T) {
 			}
 		}
 	}
-	if got := different("normal", 4, 4, 2, noises[0].draw); got < 0.95 {
-		t.Errorf("a factor of 2 was found in %.1f%% of trials, want at least 95%%", 100*got)
-	}
+	got := different("normal", 4, 4, 2, noises[0].draw)
+	assert.True(t, got >= 0.95, "a factor of 2 was found in %.1f%% of trials, want at least 95%%", 100*got)
 	// Shares of failures, which are usually 0 and so have no logarithm.
 	for _, n := range []int{3, 4, 5} {
 		rnd := rand.New(rand.NewPCG(5, uint64(n)))
@@ -212,9 +211,8 @@ func TestIntervalCoverage(t *testing.T) {
 					t.Fatalf("interval [%v, %v] and p %v contradict each other: %v, %v", d.Lo, d.Hi, c.P, base, candidate)
 				}
 			}
-			if got := float64(covered) / trials; got < 0.945 || got > 0.985 {
-				t.Errorf("covered in %.1f%% of trials, want 95%%", 100*got)
-			}
+			got := float64(covered) / trials
+			assert.True(t, got >= 0.945 && got <= 0.985, "covered in %.1f%% of trials, want 95%%", 100*got)
 		})
 	}
 }
@@ -227,13 +225,12 @@ func TestPredictionErrorRates(t *testing.T) {
 	const trials = 1500
 	anything := Options{Effect: 1e-9}
 	for _, tt := range []struct {
-		name        string
-		levels      int
-		before, now int // repetitions
-		between     float64
-		factor      float64
-		o           Options
-		most, least float64
+		name            string
+		levels          int
+		before, now     int // repetitions
+		between, factor float64
+		o               Options
+		most, least     float64
 	}{
 		{name: "equal, one run each", levels: 30, before: 1, now: 1, factor: 1, o: anything, most: 0.06},
 		{name: "equal, few levels", levels: Levels, before: 1, now: 1, factor: 1, o: anything, most: 0.06},

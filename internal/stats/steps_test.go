@@ -129,9 +129,8 @@ func TestSteps(t *testing.T) {
 				got = append(got, s.At)
 			}
 			assert.True(t, slices.Equal(got, tt.want), "got %v, want %v: %+v", got, tt.want, steps)
-			if again := Steps(tt.series, StepDefaults); !slices.Equal(again, steps) {
-				t.Errorf("second call: %+v", again)
-			}
+			again := Steps(tt.series, StepDefaults)
+			assert.True(t, slices.Equal(again, steps), "second call: %+v", again)
 		})
 	}
 	s := Steps(slices.Concat(flat(10, 100), flat(10, 90)), StepDefaults)[0]

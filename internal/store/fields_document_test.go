@@ -74,8 +74,7 @@ func independentTable() string {
 // TestDocument compares the document's tables with the code; with -update it
 // writes them.
 func TestDocument(t *testing.T) {
-	data, err := os.ReadFile(document)
-	assert.OK(t, err)
+	data := assert.Value(os.ReadFile(document))(t)
 	text := string(data)
 	for name, want := range map[string]string{"fields": fieldsTable(), "independent": independentTable()} {
 		begin, end := fmt.Sprintf("<!-- %s: made from the code -->\n", name), fmt.Sprintf("<!-- end of %s -->", name)

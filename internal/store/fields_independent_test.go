@@ -208,5 +208,5 @@ func TestIndependentSettings(t *testing.T) {
 		got["facts"] = append(got["facts"], name)
 	}
 	slices.Sort(got["facts"])
-	assert.Same(t, got, storedSettings, "the independent settings no longer match those of stored reports (-stored +now)")
+	assert.Same(t, got, storedSettings, "independent settings, and those of stored reports")
 }

@@ -94,17 +94,14 @@ func TestFilters(t *testing.T) {
 			continue
 		}
 		assert.Equal(t, fs.Match(&r), tt.want, "%s", tt.filter)
-		m := NewMatcher(fs)
-		assert.Equal(t, m.Match(&r), tt.want, "%s by a matcher", tt.filter)
+		assert.Equal(t, NewMatcher(fs).Match(&r), tt.want, "%s by a matcher", tt.filter)
 	}
 }
 
 func TestFiltersThatMakeNoSense(t *testing.T) {
 	r := RowOf(producedReport())
 	for _, tt := range []struct {
-		filter string
-		says   string
-		hint   string
+		filter, says, hint string
 	}{
 		{"branch", "contains no comparison", "FIELD=VALUE"},
 		{"=x", "names no field", "FIELD=VALUE"},
@@ -134,9 +131,8 @@ func TestFiltersThatMakeNoSense(t *testing.T) {
 			continue
 		}
 		assert.True(t, strings.Contains(err.Error(), tt.says), "%s: got %q, want it to say %q", tt.filter, err, tt.says)
-		if got := targettest.HintOf(err); !strings.Contains(got, tt.hint) {
-			t.Errorf("%s: the hint is %q, want it to contain %q", tt.filter, got, tt.hint)
-		}
+		got := targettest.HintOf(err)
+		assert.True(t, strings.Contains(got, tt.hint), "%s: the hint is %q, want it to contain %q", tt.filter, got, tt.hint)
 	}
 }
 
@@ -145,25 +141,22 @@ func TestFiltersThatMakeNoSense(t *testing.T) {
 func TestMatcherReportsUnknownFields(t *testing.T) {
 	a, b := RowOf(producedReport()), RowOf(consumedReport())
 	for _, tt := range []struct {
-		name   string
-		filter string
-		rows   []*Row
-		fails  bool
+		name, filter string
+		rows         []*Row
+		fails        bool
 	}{
 		{"in the second row", "until-end=true", []*Row{&a, &b}, false},
 		{"after a filter that no row meets", "until-end=true", []*Row{&a}, true},
 		{"known", "gc_pauses>1", []*Row{&b}, false},
 		{"no rows", "anything=1", nil, false},
 	} {
-		fs, err := ParseFilters([]string{"id=none", tt.filter}, now)
-		assert.OK(t, err)
+		fs := assert.Value(ParseFilters([]string{"id=none", tt.filter}, now))(t)
 		m := NewMatcher(fs)
 		for _, r := range tt.rows {
 			m.Match(r)
 		}
-		if err := m.Err(); (err != nil) != tt.fails {
-			t.Errorf("%s: got %v", tt.name, err)
-		}
+		err := m.Err()
+		assert.True(t, (err != nil) == tt.fails, "%s: got %v", tt.name, err)
 	}
 }
 
@@ -173,17 +166,15 @@ func TestMixedKinds(t *testing.T) {
 	number := Row{Fields: []Field{{"events", guess("10")}}}
 	span := Row{Fields: []Field{{"events", guess("10-20")}}}
 	for _, tt := range []struct {
-		filter string
-		number bool
-		span   bool
+		filter       string
+		number, span bool
 	}{
 		{"events=10", true, false},
 		{"events=10-20", false, true},
 		{"events!=10", false, true},
 		{"events<11", true, false},
 	} {
-		fs, err := ParseFilters([]string{tt.filter}, now)
-		assert.OK(t, err)
+		fs := assert.Value(ParseFilters([]string{tt.filter}, now))(t)
 		assert.Equal(t, fs.Match(&number), tt.number, "%s with 10", tt.filter)
 		assert.Equal(t, fs.Match(&span), tt.span, "%s with 10-20", tt.filter)
 	}
@@ -206,9 +197,8 @@ func TestParseLast(t *testing.T) {
 		got, err := ParseLast(tt.text)
 		assert.True(t, got == tt.want && (err == nil) == tt.ok, "%q: got %+v, %v", tt.text, got, err)
 	}
-	if got := (Last{Age: time.Hour}).Since(now); !got.Equal(now.Add(-time.Hour)) {
-		t.Errorf("since is %v", got)
-	}
+	got := (Last{Age: time.Hour}).Since(now)
+	assert.True(t, got.Equal(now.Add(-time.Hour)), "since is %v", got)
 	assert.True(t, (Last{N: 3}).Since(now).IsZero(), "a number has an age")
 }
 
@@ -226,9 +216,8 @@ func FuzzFilter(f *testing.F) {
 			return
 		}
 		m := NewMatcher(fs)
-		if got, want := m.Match(&r), fs.Match(&r); got != want {
-			t.Fatalf("%q: a matcher says %v, the filter %v", text, got, want)
-		}
+		got, want := m.Match(&r), fs.Match(&r)
+		assert.Must(t, got == want, "%q: a matcher says %v, the filter %v", text, got, want)
 		_ = m.Err()
 	})
 }

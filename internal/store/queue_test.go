@@ -63,7 +63,7 @@ func TestQueue(t *testing.T) {
 					<-time.After(3100 * time.Millisecond) // no pause ends at this moment
 				}
 				q.Close()
-				assert.Equal(t, fmt.Sprint(kept), "["+tt.want+"]", "", tt.want)
+				assert.Equal(t, fmt.Sprint(kept), "["+tt.want+"]")
 				assert.Equal(t, tries, tt.tries, "tried times")
 			})
 		})
@@ -105,8 +105,7 @@ func TestQueueClosesWhileAway(t *testing.T) {
 		<-time.After(5 * time.Second)
 		before := time.Now()
 		q.Close()
-		if took := time.Since(before); took > 0 || tries != 2 {
-			t.Errorf("closed after %v and %d tries, want at once and 2", took, tries)
-		}
+		took := time.Since(before)
+		assert.True(t, took <= 0 && tries == 2, "closed after %v and %d tries, want at once and 2", took, tries)
 	})
 }

@@ -17,8 +17,7 @@ import (
 // filled is a store with n reports, and the reports, oldest first.
 func filled(t *testing.T, n int) (store.Store, []*report.Document) {
 	t.Helper()
-	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "reports.db"))
-	assert.OK(t, err)
+	s := assert.Value(sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "reports.db")))(t)
 	t.Cleanup(func() { s.Close() })
 	ds := make([]*report.Document, n)
 	for i := range ds {
@@ -30,8 +29,7 @@ func filled(t *testing.T, n int) (store.Store, []*report.Document) {
 
 func TestResolve(t *testing.T) {
 	s, ds := filled(t, 40)
-	running, err := s.Begin(t.Context(), reporttest.Head(40))
-	assert.OK(t, err)
+	running := assert.Value(s.Begin(t.Context(), reporttest.Head(40)))(t)
 	defer func() { _ = running.Abandon(t.Context()) }()
 	shared := "" // the first letter of several reports
 	letters := make(map[string]int)
@@ -50,9 +48,8 @@ func TestResolve(t *testing.T) {
 	}, id)
 	misspelt = strings.ReplaceAll(misspelt, "-", "")
 	for _, tt := range []struct {
-		name, ref string
-		want      string
-		err, hint string // parts
+		name, ref, want string
+		err, hint       string // parts
 	}{
 		{"an id", id, id, "", ""},
 		{"in capitals", strings.ToUpper(id), id, "", ""},
@@ -79,9 +76,8 @@ func TestResolve(t *testing.T) {
 				return
 			}
 			var e *target.Error
-			if !errors.As(err, &e) || !strings.Contains(e.Error(), tt.err) || !strings.Contains(e.Hint, tt.hint) {
-				t.Errorf("%q: got %v, want %q with the hint %q", tt.ref, err, tt.err, tt.hint)
-			}
+			assert.True(t, errors.As(err, &e) && strings.Contains(e.Error(), tt.err) && strings.Contains(e.Hint, tt.hint),
+				"%q: got %v, want %q with the hint %q", tt.ref, err, tt.err, tt.hint)
 		})
 	}
 }
@@ -89,9 +85,8 @@ func TestResolve(t *testing.T) {
 func TestResolveInAnEmptyStore(t *testing.T) {
 	s, _ := filled(t, 0)
 	for _, ref := range []string{"last", "last~3", "abc"} {
-		if id, err := store.Resolve(t.Context(), s, ref); !errors.Is(err, store.ErrMissing) {
-			t.Errorf("%s: got %q and %v, want %v", ref, id, err, store.ErrMissing)
-		}
+		id, err := store.Resolve(t.Context(), s, ref)
+		assert.True(t, errors.Is(err, store.ErrMissing), "%s: got %q and %v, want %v", ref, id, err, store.ErrMissing)
 	}
 }
 
@@ -123,7 +118,7 @@ func TestChoose(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := store.Choose(t.Context(), s, tt.words, tt.query)
-			assert.Equal(t, strings.Join(got, " "), strings.Join(tt.want, " "), "got %v (%v), want %v", got, err, tt.want)
+			assert.Equal(t, strings.Join(got, " "), strings.Join(tt.want, " "), "%v", err)
 			assert.True(t, tt.err == "" || err != nil && strings.Contains(err.Error(), tt.err), "got %v, want %q", err, tt.err)
 		})
 	}
@@ -133,12 +128,10 @@ func FuzzResolve(f *testing.F) {
 	for _, ref := range []string{"last", "last~2", "3kab", "", "last~99999999999", "%", "\x00", "é"} {
 		f.Add(ref)
 	}
-	s, err := sqlite.Open(f.Context(), filepath.Join(f.TempDir(), "reports.db"))
-	assert.OK(f, err)
+	s := assert.Value(sqlite.Open(f.Context(), filepath.Join(f.TempDir(), "reports.db")))(f)
 	f.Cleanup(func() { s.Close() })
 	f.Fuzz(func(t *testing.T, ref string) {
-		if id, err := store.Resolve(t.Context(), s, ref); err == nil {
-			t.Errorf("%q: got %q from an empty store", ref, id)
-		}
+		id, err := store.Resolve(t.Context(), s, ref)
+		assert.True(t, err != nil, "%q: got %q from an empty store", ref, id)
 	})
 }

@@ -15,8 +15,7 @@ import (
 
 func encoded(t testing.TB, r Row) []byte {
 	t.Helper()
-	b, err := r.MarshalBinary()
-	assert.OK(t, err)
+	b := assert.Value(r.MarshalBinary())(t)
 	return b
 }
 
@@ -34,20 +33,15 @@ func TestCodec(t *testing.T) {
 	}}
 	for name, want := range map[string]Row{"produced": RowOf(producedReport()), "consumed": RowOf(consumedReport()), "odd": odd, "empty": {At: time.Unix(0, 0).UTC(), Fields: []Field{}}} {
 		b := encoded(t, want)
-		got, err := UnmarshalRow(b)
-		assert.OK(t, err, "%s", name)
+		got := assert.Value(UnmarshalRow(b))(t, "%s", name)
 		assert.Same(t, got, want, "%s", name)
-		if again := encoded(t, got); !slices.Equal(b, again) {
-			t.Errorf("%s: decoding and encoding changes it", name)
-		}
+		assert.True(t, slices.Equal(b, encoded(t, got)), "%s: decoding and encoding changes it", name)
 		for n := range b {
-			if _, err := UnmarshalRow(b[:n]); err == nil {
-				t.Fatalf("%s: cut to %d of %d bytes, it is read without an error", name, n, len(b))
-			}
+			_, err := UnmarshalRow(b[:n])
+			assert.Must(t, err != nil, "%s: cut to %d of %d bytes, it is read without an error", name, n, len(b))
 		}
-		if _, err := UnmarshalRow(append(slices.Clone(b), 0)); err == nil {
-			t.Errorf("%s: a byte too many is read without an error", name)
-		}
+		_, err := UnmarshalRow(append(slices.Clone(b), 0))
+		assert.True(t, err != nil, "%s: a byte too many is read without an error", name)
 	}
 }
 
@@ -56,8 +50,7 @@ func TestDecoderSelects(t *testing.T) {
 	names := func(fields ...string) (out []string) {
 		d := NewRowDecoder(fields)
 		for range 2 { // the second row has a known shape
-			r, err := d.Row(b)
-			assert.OK(t, err)
+			r := assert.Value(d.Row(b))(t)
 			out = nil
 			for _, f := range r.Fields {
 				out = append(out, f.Name)
@@ -66,9 +59,8 @@ func TestDecoderSelects(t *testing.T) {
 		return out
 	}
 	for _, tt := range []struct {
-		name string
-		ask  []string
-		want []string
+		name      string
+		ask, want []string
 	}{
 		{"an alias", []string{"duration"}, []string{"for"}},
 		{"a percentile with its point", []string{"response_p99.9"}, []string{"response_p999"}},
@@ -131,9 +123,8 @@ func TestRowsAreSmall(t *testing.T) {
 	before := heap()
 	for i := range rows {
 		var err error
-		if rows[i], err = d.Row(kept[i%len(kept)]); err != nil {
-			t.Fatal(err)
-		}
+		rows[i], err = d.Row(kept[i%len(kept)])
+		assert.OK(t, err)
 	}
 	used := heap() - before
 	t.Logf("%d rows of %d fields and %d bytes: %.1f MiB", n, len(rows[0].Fields), len(kept[0]), float64(used)/(1<<20))
@@ -148,9 +139,7 @@ func BenchmarkDecode(b *testing.B) {
 			d := NewRowDecoder(fields)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				if _, err := d.Row(kept[i%len(kept)]); err != nil {
-					b.Fatal(err)
-				}
+				assert.Value(d.Row(kept[i%len(kept)]))(b)
 			}
 		})
 	}
@@ -169,12 +158,9 @@ func FuzzUnmarshalRow(f *testing.F) {
 		}
 		assert.Must(t, len(r.Fields) <= len(data), "%d fields from %d bytes", len(r.Fields), len(data))
 		for i := 1; i < len(r.Fields); i++ {
-			if r.Fields[i-1].Name >= r.Fields[i].Name {
-				t.Fatalf("%q before %q", r.Fields[i-1].Name, r.Fields[i].Name)
-			}
+			assert.Must(t, r.Fields[i-1].Name < r.Fields[i].Name, "%q before %q", r.Fields[i-1].Name, r.Fields[i].Name)
 		}
-		again, err := UnmarshalRow(encoded(t, r))
-		assert.OK(t, err)
+		again := assert.Value(UnmarshalRow(encoded(t, r)))(t)
 		assert.Must(t, len(again.Fields) == len(r.Fields) && again.ID == r.ID, "encoding and decoding changes it")
 	})
 }

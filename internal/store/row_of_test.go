@@ -178,9 +178,8 @@ func TestRowOf(t *testing.T) {
 		assert.Equal(t, got.String(), tt.show, "%s is shown as %q", tt.name, got)
 	}
 	for _, absent := range []string{"label", "system-flag", "flag.ignored", "system.pid", "target.said", "consumed", "read", "target.said.a text with blanks"} {
-		if v, ok := r.Get(absent); ok {
-			t.Errorf("%s is %v, want it absent", absent, v)
-		}
+		v, ok := r.Get(absent)
+		assert.True(t, !ok, "%s is %v, want it absent", absent, v)
 	}
 }
 
@@ -188,17 +187,14 @@ func TestRowOf(t *testing.T) {
 func TestRowOfConsumer(t *testing.T) {
 	r := RowOf(consumedReport())
 	for name, want := range map[string]float64{"consumed": 500, "read": 500, "rebalance": 0.5, "fetch": 1.5, "missing": 2, "target.topic.partitions": 3, "target.brokers": 1} {
-		if got, ok := r.Num(name); !ok || got != want {
-			t.Errorf("%s is %v (%v), want %v", name, got, ok, want)
-		}
+		got, ok := r.Num(name)
+		assert.True(t, ok && got == want, "%s is %v (%v), want %v", name, got, ok, want)
 	}
-	if v, ok := r.Get("target.topic.settings.min.insync.replicas"); !ok || !v.Independent {
-		t.Errorf("a topic's setting is %+v, want an independent variable", v)
-	}
+	v, ok := r.Get("target.topic.settings.min.insync.replicas")
+	assert.True(t, ok && v.Independent, "a topic's setting is %+v, want an independent variable", v)
 	for _, absent := range []string{"acked", "sent", "pushed", "response_p50", "failure_share", "steady", "branch", "died", "freezes", "freeze_longest", "response_lower_p99"} {
-		if v, ok := r.Get(absent); ok {
-			t.Errorf("%s is %v, want it absent", absent, v)
-		}
+		v, ok := r.Get(absent)
+		assert.True(t, !ok, "%s is %v, want it absent", absent, v)
 	}
 	begun := consumedReport()
 	begun.Totals = report.Totals{}
@@ -214,9 +210,7 @@ func TestRowOfStoredReport(t *testing.T) {
 		want := RowOf(d)
 		var b bytes.Buffer
 		assert.OK(t, d.WriteJSON(&b))
-		kept, err := report.Read(&b)
-		assert.OK(t, err)
-		assert.Same(t, RowOf(kept), want, "%s (-made +read)", name)
+		assert.Same(t, RowOf(assert.Value(report.Read(&b))(t)), want, "%s, made and read", name)
 	}
 }
 
@@ -253,16 +247,13 @@ func TestCeiling(t *testing.T) {
 		if v.String() != tt.ceiling || v.AtLeast() != tt.atLeast || upper != tt.upper || r.Text("exit") != tt.exit {
 			t.Errorf("%s: got %+v, upper %v, exit %s", tt.name, v, upper, r.Text("exit"))
 		}
-		if n, _ := r.Num("ceiling"); tt.ceiling != "" && n != 948 {
-			t.Errorf("%s: %v", tt.name, n)
-		}
-		if slo, _ := r.Get("slo"); !slo.Independent {
-			t.Errorf("%s: ceilings of other limits would be compared", tt.name)
-		}
+		n, _ := r.Num("ceiling")
+		assert.True(t, tt.ceiling == "" || n == 948, "%s: %v", tt.name, n)
+		slo, _ := r.Get("slo")
+		assert.True(t, slo.Independent, "%s: ceilings of other limits would be compared", tt.name)
 		for _, name := range []string{"throughput", "offered", "elapsed"} {
-			if _, ok := r.Get(name); ok {
-				t.Errorf("%s: a search has %s", tt.name, name)
-			}
+			_, ok := r.Get(name)
+			assert.True(t, !ok, "%s: a search has %s", tt.name, name)
 		}
 	}
 }
@@ -272,9 +263,8 @@ func TestCeiling(t *testing.T) {
 func TestFieldsAreListed(t *testing.T) {
 	listed := map[string]ValueKind{}
 	for _, f := range Fields() {
-		if _, twice := listed[f.Name]; twice {
-			t.Errorf("%s is listed twice", f.Name)
-		}
+		_, twice := listed[f.Name]
+		assert.True(t, !twice, "%s is listed twice", f.Name)
 		listed[f.Name] = f.Kind
 	}
 	made := map[string]bool{}
@@ -337,8 +327,7 @@ func TestTargetIsShownAsTyped(t *testing.T) {
 		d.Target = typed
 		r := RowOf(d)
 		assert.Equal(t, r.Text("target"), want, "%s", typed)
-		f, err := ParseFilters([]string{"target=" + want}, began)
-		assert.OK(t, err)
+		f := assert.Value(ParseFilters([]string{"target=" + want}, began))(t)
 		assert.True(t, f.Match(&r), "%s does not meet target=%s", typed, want)
 	}
 }
@@ -365,16 +354,14 @@ func TestFactsBeyondTheLimitsHaveAChecksum(t *testing.T) {
 				sum := func(last string) Value {
 					r := RowOf(settings(tt.n, last))
 					v, ok := r.Get(object + RestName)
-					assert.Equal(t, ok, tt.want, "%s: got a checksum", object)
+					assert.Equal(t, ok, tt.want, "checksum of %s", object)
 					return v
 				}
 				a, again, b := sum("1"), sum("1"), sum("2")
-				if !a.Equal(again) || a.Equal(b) == tt.want {
-					t.Errorf("%s: got %q, %q of the same, and %q", object, a.Text, again.Text, b.Text)
-				}
-				if tt.want && a.Independent != isIndependentFact(object+"x") {
-					t.Errorf("%s: the checksum is independent: %v", object, a.Independent)
-				}
+				assert.True(t, a.Equal(again) && a.Equal(b) != tt.want,
+					"%s: got %q, %q of the same, and %q", object, a.Text, again.Text, b.Text)
+				assert.True(t, !tt.want || a.Independent == isIndependentFact(object+"x"),
+					"%s: the checksum is independent: %v", object, a.Independent)
 			}
 		})
 	}
@@ -401,15 +388,12 @@ func TestLongFactsAreDistinguished(t *testing.T) {
 		y, _ := b.Get(name)
 		assert.True(t, ok && !x.Equal(y) && len(x.Text) <= mostText, "%s: got %v %q and %q", name, ok, x.Text, y.Text)
 		same := RowOf(facts("1"))
-		if again, _ := same.Get(name); !again.Equal(x) {
-			t.Errorf("%s: got %q of the same", name, again.Text)
-		}
+		again, _ := same.Get(name)
+		assert.True(t, again.Equal(x), "%s: got %q of the same", name, again.Text)
 	}
-	if x, _ := a.Get("target.topic.settings.follower.replication.throttled.replicas"); !x.Independent {
-		t.Error("a long setting of a topic is not independent")
-	}
-	assert.Equal(t, len(a.Under("target.broker_settings.")), mostOwn+1, "settings of brokers", mostOwn)
-	if got := shortened(strings.Repeat("\u00e9", 200)); len(got) > mostText || !utf8.ValidString(got) {
-		t.Errorf("got %q", got)
-	}
+	x, _ := a.Get("target.topic.settings.follower.replication.throttled.replicas")
+	assert.True(t, x.Independent, "a long setting of a topic is not independent")
+	assert.Equal(t, len(a.Under("target.broker_settings.")), mostOwn+1, "settings of brokers")
+	got := shortened(strings.Repeat("\u00e9", 200))
+	assert.True(t, len(got) <= mostText && utf8.ValidString(got), "got %q", got)
 }

@@ -8,10 +8,9 @@ import (
 
 func TestValue(t *testing.T) {
 	for _, tt := range []struct {
-		v     Value
-		show  string
-		plain string
-		json  any
+		v           Value
+		show, plain string
+		json        any
 	}{
 		{Value{Kind: KindCount, Num: 1234567}, "1,234,567", "1234567", 1234567.0},
 		{Value{Kind: KindCount, Num: -5}, "-5", "-5", -5.0},
@@ -91,9 +90,8 @@ func TestSettingsOfOlderReports(t *testing.T) {
 		{"rate", "50k/s", KindRate, 50000},
 	} {
 		v := TypedValue(test.kind, test.text)
-		if v.Kind != test.want || v.Num != test.number || v.Text != test.text {
-			t.Errorf("%s %s: got %+v, want %v %v", test.kind, test.text, v, test.want, test.number)
-		}
+		assert.True(t, v.Kind == test.want && v.Num == test.number && v.Text == test.text,
+			"%s %s: got %+v, want %v %v", test.kind, test.text, v, test.want, test.number)
 	}
 }
 

@@ -116,18 +116,14 @@ func TestCausesBefore(t *testing.T) {
 	m.set("sys/fs/cgroup/cpu.stat", "throttled_usec 1140000\n")
 	m.at = 1300 * time.Millisecond
 	for range 2 {
-		if got, want := c.Why(100*time.Millisecond), "throttled by the container's processor limit for 60 ms"; got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.Equal(t, c.Why(100*time.Millisecond), "throttled by the container's processor limit for 60 ms")
 		m.at += time.Millisecond
 	}
 	for range 100 {
 		m.at += time.Second
 		c.Look()
 	}
-	if len(c.past) > maxPast {
-		t.Errorf("%d moments are kept", len(c.past))
-	}
+	assert.True(t, len(c.past) <= maxPast, "%d moments are kept", len(c.past))
 }
 
 // TestAttributable: on a machine that is always busy, the usual waiting is not
@@ -159,9 +155,8 @@ func TestAttributable(t *testing.T) {
 			}
 			m.at += 500 * ms
 			wait(tt.waited)
-			if got := c.Why(tt.length); (got != "") != tt.want {
-				t.Errorf("got %q", got)
-			}
+			got := c.Why(tt.length)
+			assert.True(t, (got != "") == tt.want, "got %q", got)
 		})
 	}
 }
@@ -170,9 +165,7 @@ func TestPaused(t *testing.T) {
 	h := metrics.Float64Histogram{Counts: []uint64{5, 3, 1}, Buckets: []float64{0, 1e-3, 20e-3, 1}}
 	before := evidence{pauses: []uint64{5, 2, 1}, edges: h.Buckets}
 	now := evidence{pauses: h.Counts, edges: h.Buckets}
-	if got, want := now.paused(&before), time.Millisecond; got != want {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	assert.Equal(t, now.paused(&before), time.Millisecond)
 	assert.Equal(t, now.paused(&now), 0, "without a pause")
 }
 
@@ -194,9 +187,7 @@ func TestCountsWaits(t *testing.T) {
 		{"built without", newCauses(now, silent.fs), false},
 		{"no such files", newCauses(now, nil), true},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.c.CountsWaits(), tt.want)
-		})
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.c.CountsWaits(), tt.want) })
 	}
 }
 
@@ -205,9 +196,8 @@ func TestCausesHere(t *testing.T) {
 	c := NewCauses()
 	defer c.Close()
 	c.Close() // twice is fine
-	if got := c.Why(time.Hour); got != "" && c.root == nil {
-		t.Errorf("got %q", got)
-	}
+	got := c.Why(time.Hour)
+	assert.True(t, got == "" || c.root != nil, "got %q", got)
 	assert.True(t, c.root == nil || len(c.past[0].waits) != 0 || text(c.root, "proc/self/schedstat") == "", "no thread's waiting was read")
 }
 

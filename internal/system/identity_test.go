@@ -37,15 +37,12 @@ func TestIdentityOfTheKilled(t *testing.T) {
 	}
 	id, ok := Identify(cmd.Process.Pid)
 	assert.True(t, ok, "a running process was not found")
-	if alive, known := id.Alive(); !alive || !known {
-		t.Errorf("got alive %v, known %v for a running process, want both", alive, known)
-	}
+	alive, known := id.Alive()
+	assert.True(t, alive && known, "got alive %v, known %v for a running process, want both", alive, known)
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	if alive, known := id.Alive(); alive || !known {
-		t.Errorf("got alive %v, known %v for a killed process, want false, true", alive, known)
-	}
-	if id, ok := Identify(cmd.Process.Pid); ok {
-		t.Errorf("got the identity %v of a process that has ended", id)
-	}
+	alive, known = id.Alive()
+	assert.True(t, !alive && known, "got alive %v, known %v for a killed process, want false, true", alive, known)
+	id, ok = Identify(cmd.Process.Pid)
+	assert.True(t, !ok, "got the identity %v of a process that has ended", id)
 }

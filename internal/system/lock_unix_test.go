@@ -17,8 +17,7 @@ import (
 func TestCloseLocked(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")
 	open := func() *os.File {
-		f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
-		assert.OK(t, err)
+		f := assert.Value(os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600))(t)
 		return f
 	}
 	first, second := open(), open()
@@ -26,14 +25,11 @@ func TestCloseLocked(t *testing.T) {
 	if ok, err := TryLock(first, false); !ok || err != nil {
 		t.Fatalf("locked %v: %v", ok, err)
 	}
-	child, err := unix.Dup(int(first.Fd()))
-	assert.OK(t, err)
+	child := assert.Value(unix.Dup(int(first.Fd())))(t)
 	defer unix.Close(child)
-	if ok, err := TryLock(second, false); ok || err != nil {
-		t.Fatalf("locked twice %v: %v", ok, err)
-	}
+	ok, err := TryLock(second, false)
+	assert.Must(t, !ok && err == nil, "locked twice %v: %v", ok, err)
 	assert.OK(t, CloseLocked(first))
-	if ok, err := TryLock(second, false); !ok || err != nil {
-		t.Errorf("locked again %v: %v", ok, err)
-	}
+	ok, err = TryLock(second, false)
+	assert.True(t, ok && err == nil, "locked again %v: %v", ok, err)
 }

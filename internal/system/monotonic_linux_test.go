@@ -27,11 +27,9 @@ func TestMonotonicOf(t *testing.T) {
 		add  int64
 	}{{"now", at, 0}, {"an hour before", at.Add(-time.Hour), -int64(time.Hour)}} {
 		got, ok := MonotonicOf(tt.at)
-		if !ok || got < before+tt.add-exact || got > after+tt.add+exact {
-			t.Errorf("%s: got %d, %v; want between %d and %d", tt.name, got, ok, before+tt.add, after+tt.add)
-		}
+		assert.True(t, ok && got >= before+tt.add-exact && got <= after+tt.add+exact,
+			"%s: got %d, %v; want between %d and %d", tt.name, got, ok, before+tt.add, after+tt.add)
 	}
-	if _, ok := MonotonicOf(at.Round(0)); ok {
-		t.Error("got one for a time without a monotonic reading")
-	}
+	_, ok := MonotonicOf(at.Round(0))
+	assert.True(t, !ok, "got one for a time without a monotonic reading")
 }

@@ -26,14 +26,12 @@ func TestListenOwn(t *testing.T) {
 	}
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	l.Close()
-	if l, err = ListenOwn(path); err != nil {
-		t.Fatalf("a socket that was left behind: %v", err)
-	}
+	l, err = ListenOwn(path)
+	assert.OK(t, err, "a socket that was left behind")
 	l.Close()
 	assert.OK(t, os.WriteFile(path, nil, 0o600))
-	if _, err := ListenOwn(path); err == nil {
-		t.Error("a file was replaced")
-	}
+	_, err = ListenOwn(path)
+	assert.True(t, err != nil, "a file was replaced")
 }
 
 // TestListenOwnAtOnce: sockets that are made at the same time leave the umask as it was.
@@ -55,6 +53,5 @@ func TestListenOwnAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	got := syscall.Umask(want)
-	assert.Equal(t, got, want, "the umask")
+	assert.Equal(t, syscall.Umask(want), want, "the umask")
 }

@@ -8,7 +8,7 @@ import (
 
 func TestParseStat(t *testing.T) {
 	const tail = " S 7 42 42 0 -1 4194560 100 200 6 0 11 22 33 44 20 0 5 0 987 1000000 321 18446744073709551615 1 1"
-	tests := []struct {
+	for _, test := range []struct {
 		name, line string
 		want       procStat
 		ok         bool
@@ -19,8 +19,7 @@ func TestParseStat(t *testing.T) {
 		{"no name", "42 srv S 7", procStat{}, false},
 		{"nothing", "", procStat{}, false},
 		{"ends in the name", "42 (srv)", procStat{}, false},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, ok := parseStat([]byte(test.line))
 			assert.True(t, ok == test.ok && (!ok || got == test.want), "got %+v, %v, want %+v, %v", got, ok, test.want, test.ok)

@@ -7,26 +7,25 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestReason(t *testing.T) {
 	missing := &fs.PathError{Op: "open", Path: "nothing", Err: syscall.ENOENT}
 	bare := errors.New("bare")
-	tests := []struct {
-		name string
-		err  error
-		want error
+	for _, test := range []struct {
+		name      string
+		err, want error
 	}{
 		{"a path's", missing, syscall.ENOENT},
 		{"a path's, wrapped", fmt.Errorf("read it: %w", missing), syscall.ENOENT},
 		{"a call's", os.NewSyscallError("pipe2", syscall.EMFILE), syscall.EMFILE},
 		{"neither", bare, bare},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := Reason(test.err); !errors.Is(got, test.want) || got.Error() != test.want.Error() {
-				t.Errorf("got %v, want %v", got, test.want)
-			}
+			got := Reason(test.err)
+			assert.True(t, errors.Is(got, test.want) && got.Error() == test.want.Error(), "got %v, want %v", got, test.want)
 		})
 	}
 }

@@ -17,10 +17,8 @@ func TestMakeFile(t *testing.T) {
 	for i, link := range []func(string, string) error{none, os.Link} {
 		assert.OK(t, makeFile(path, []byte{byte(i)}, link))
 	}
-	if got, err := os.ReadFile(path); err != nil || string(got) != "\x00" {
-		t.Errorf("the file has %q, %v", got, err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
-		t.Errorf("the folder has %v, %v", left, err)
-	}
+	got, err := os.ReadFile(path)
+	assert.True(t, err == nil && string(got) == "\x00", "the file has %q, %v", got, err)
+	left, err := os.ReadDir(dir)
+	assert.True(t, err == nil && len(left) == 1, "the folder has %v, %v", left, err)
 }

@@ -17,11 +17,10 @@ func TestResident(t *testing.T) {
 	for i := 0; i < len(b); i += os.Getpagesize() {
 		b[i] = 1
 	}
-	if after := Resident(os.Getpid()); before == 0 || after < before+48<<20 {
-		t.Errorf("got %d and then %d bytes", before, after)
-	}
+	after := Resident(os.Getpid())
+	assert.True(t, before > 0 && after >= before+48<<20, "got %d and then %d bytes", before, after)
 	assert.Equal(t, Resident(1<<30), 0, "bytes of a process that does not exist")
 	for CPUOf(os.Getpid()) == 0 {
 	}
-	assert.Equal(t, CPUOf(1<<30), 0, "a process that does not exist took")
+	assert.Equal(t, CPUOf(1<<30), 0, "processor time of a process that does not exist")
 }

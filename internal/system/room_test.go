@@ -1,6 +1,10 @@
 package system
 
-import "testing"
+import (
+	"testing"
+
+	"carronade/internal/testkit/assert"
+)
 
 // TestFreeMemory: of the machine and the groups, whatever has the least left counts.
 func TestFreeMemory(t *testing.T) {
@@ -30,10 +34,6 @@ func TestFreeMemory(t *testing.T) {
 		}, MemoryRoom{Bytes: 612 * mib}},
 		{"nothing is known", nil, MemoryRoom{}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := freeMemory(tree(tt.files)); got != tt.want {
-				t.Errorf("got %+v, want %+v", got, tt.want)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, freeMemory(tree(tt.files)), tt.want) })
 	}
 }

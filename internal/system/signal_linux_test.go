@@ -22,16 +22,13 @@ func TestSignalsReachOnlyTheMember(t *testing.T) {
 	other := exec.Command(os.Args[0])
 	other.Env = append(os.Environ(), roleEnv+"=wait")
 	other.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	in, err := other.StdinPipe()
-	assert.OK(t, err)
+	in := assert.Value(other.StdinPipe())(t)
 	assert.OK(t, other.Start())
 	tree.members[0].pid = other.Process.Pid // as if the number had been reused for it
 	tree.Signal(other.Process.Pid, true)
 	killGroup(other.Process, false) // as after the end of a leader of that number
 	in.Close()
-	if err := other.Wait(); err != nil {
-		t.Errorf("got %v, want no signal to the other process", err)
-	}
+	assert.OK(t, other.Wait(), "the other process gets no signal")
 }
 
 func TestTreeSignal(t *testing.T) {

@@ -47,13 +47,9 @@ func TestReadState(t *testing.T) {
 			"proc/sys/net/core/wmem_max": "many\n",
 		}, State{Read: true, Clocks: []string{}}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			assert.Same(t, readState(tree(tt.files)), tt.want, "state")
-		})
+		t.Run(tt.name, func(t *testing.T) { assert.Same(t, readState(tree(tt.files)), tt.want, "state") })
 	}
-	if got := readState(nil); got.Read {
-		t.Error("a system without such files is said to have them")
-	}
+	assert.True(t, !readState(nil).Read, "a system without such files is said to have them")
 }
 
 func TestParseLoad(t *testing.T) {
@@ -63,32 +59,27 @@ func TestParseLoad(t *testing.T) {
 	}{
 		"0.00 0.01 0.05 1/80 11206": {0, 1}, "1.5 1 1 -2/3 4": {1.5, 0}, "1.5 1 1 2 4": {1.5, 0}, "-1 1 1 2/3 4": {0, 0}, "": {0, 0}, "1 2 3": {0, 0},
 	} {
-		if minute, n := parseLoad(text); minute != want.minute || n != want.n {
-			t.Errorf("%q: got %v and %d, want %v", text, minute, n, want)
-		}
+		minute, n := parseLoad(text)
+		assert.True(t, minute == want.minute && n == want.n, "%q: got %v and %d, want %v", text, minute, n, want)
 	}
 }
 
 func TestRouteTo(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:9", "localhost:9"} {
-		if r, err := RouteTo(t.Context(), addr); err != nil || !r.Here || r.Interface != "" {
-			t.Errorf("%s: got %+v and %v", addr, r, err)
-		}
+		r, err := RouteTo(t.Context(), addr)
+		assert.True(t, err == nil && r.Here && r.Interface == "", "%s: got %+v and %v", addr, r, err)
 	}
-	own, err := net.InterfaceAddrs()
-	assert.OK(t, err)
+	own := assert.Value(net.InterfaceAddrs())(t)
 	for _, a := range own { // an address of this machine is reached without leaving it
 		n, ok := a.(*net.IPNet)
 		if !ok || n.IP.To4() == nil {
 			continue
 		}
-		if r, err := RouteTo(t.Context(), net.JoinHostPort(n.IP.String(), "9")); err != nil || !r.Here {
-			t.Errorf("%s: got %+v and %v", n.IP, r, err)
-		}
+		r, err := RouteTo(t.Context(), net.JoinHostPort(n.IP.String(), "9"))
+		assert.True(t, err == nil && r.Here, "%s: got %+v and %v", n.IP, r, err)
 	}
-	if _, err := RouteTo(t.Context(), "no port"); err == nil {
-		t.Error("an address without a port has a way")
-	}
+	_, err := RouteTo(t.Context(), "no port")
+	assert.True(t, err != nil, "an address without a port has a way")
 }
 
 func TestLoopbackSpeed(t *testing.T) {
@@ -96,7 +87,6 @@ func TestLoopbackSpeed(t *testing.T) {
 	assert.True(t, err == nil && got > 0, "got %v and %v", got, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := LoopbackSpeed(ctx, time.Hour); err == nil {
-		t.Error("an ended context is ignored")
-	}
+	_, err = LoopbackSpeed(ctx, time.Hour)
+	assert.True(t, err != nil, "an ended context is ignored")
 }

@@ -22,7 +22,7 @@ func tree(files map[string]string) fstest.MapFS {
 
 func TestDescribeFiles(t *testing.T) {
 	const cpuinfo = "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) CPU @ 2.80GHz\nflags\t\t: fpu hypervisor avx2\n"
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		files map[string]string
 		want  Host
@@ -102,8 +102,7 @@ func TestDescribeFiles(t *testing.T) {
 			},
 			Host{},
 		},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got Host
 			describeFiles(&got, tree(test.files))
@@ -113,7 +112,7 @@ func TestDescribeFiles(t *testing.T) {
 }
 
 func TestHostString(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		host Host
 		want string
@@ -134,11 +133,8 @@ func TestHostString(t *testing.T) {
 			Host{OS: "darwin", Kernel: "24.0.0", Arch: "arm64", CPU: "Apple M3", Cores: 8, Memory: 7800 << 20, Go: "go1.26.8"},
 			"8 x Apple M3, 7.6 GiB, macOS 24.0.0 (arm64), go1.26.8",
 		},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			assert.Equal(t, test.host.String(), test.want)
-		})
+	} {
+		t.Run(test.name, func(t *testing.T) { assert.Equal(t, test.host.String(), test.want) })
 	}
 }
 
@@ -148,25 +144,20 @@ func TestDescribe(t *testing.T) {
 	if runtime.GOOS == "linux" && (h.Kernel == "" || h.Memory == 0 || h.Limits.OpenFiles == 0 || h.Limits.LocalPorts == 0) {
 		t.Errorf("got %+v, want kernel, memory and limits", h)
 	}
-	b, err := json.Marshal(h)
-	assert.OK(t, err)
-	back, err := ParseHost(b)
-	assert.OK(t, err)
-	assert.Same(t, back, h, "JSON loses something")
+	b := assert.Value(json.Marshal(h))(t)
+	assert.Same(t, assert.Value(ParseHost(b))(t), h, "read from JSON")
 }
 
 func TestParseHostFails(t *testing.T) {
-	tests := []struct{ name, text, want string }{
+	for _, test := range []struct{ name, text, want string }{
 		{"nothing", "", "not what carronade host --json prints"},
 		{"another document", `{"name":"x"}`, "names no system"},
 		{"a list", `[]`, "not what carronade host --json prints"},
 		{"huge", strings.Repeat(" ", maxHostBytes+1), "larger than 1 MiB"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
-			if h, err := ParseHost([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %+v, %v, want %q", h, err, test.want)
-			}
+			h, err := ParseHost([]byte(test.text))
+			assert.ErrorHas(t, err, test.want, "got %+v", h)
 		})
 	}
 }
@@ -193,25 +184,22 @@ func TestSampler(t *testing.T) {
 	runtime.GC()
 	runtime.GC()
 	u, w := s.SampleAll()
-	if u.GCPauses < 2 || u.GCPauseMax <= 0 {
-		t.Errorf("got %d pauses of up to %v, want those of at least two collections", u.GCPauses, u.GCPauseMax)
-	}
+	assert.True(t, u.GCPauses >= 2 && u.GCPauseMax > 0,
+		"got %d pauses of up to %v, want those of at least two collections", u.GCPauses, u.GCPauseMax)
 	if runtime.GOOS == "linux" {
 		assert.True(t, u.RSS >= 32<<20, "got %d bytes resident, want more than the 32 MiB just written", u.RSS)
 		assert.True(t, u.MaxRSS >= u.RSS, "got a largest of %d below the %d resident", u.MaxRSS, u.RSS)
 	}
-	assert.True(t, w.Count <= 0 || w.Max > 0 && w.P99 <= w.Max, "got %+v, want P99 up to Max", w)
+	assert.True(t, w.Count == 0 || w.Max > 0 && w.P99 <= w.Max, "got %+v, want P99 up to Max", w)
 	runtime.KeepAlive(sink)
-	if u := s.Sample(); u.GCPauses > 50 {
-		t.Errorf("got %d pauses in the next sample, want only those since the last sample", u.GCPauses)
-	}
+	u = s.Sample()
+	assert.True(t, u.GCPauses <= 50, "got %d pauses in the next sample, want only those since the last sample", u.GCPauses)
 }
 
 func TestSamplerAllocates(t *testing.T) {
 	s := NewSampler()
-	if got := testing.AllocsPerRun(100, func() { s.Sample() }); got > 0 {
-		t.Errorf("a sample allocates %v times, want none", got)
-	}
+	got := testing.AllocsPerRun(100, func() { s.Sample() })
+	assert.True(t, got <= 0, "a sample allocates %v times, want none", got)
 }
 
 func BenchmarkSample(b *testing.B) {
@@ -230,7 +218,7 @@ func TestWatch(t *testing.T) {
 		"sys/fs/cgroup/cpu.stat":           "usage_usec 5\nthrottled_usec 1000\n",
 		"proc/stat":                        stat("100", "50"),
 	}
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		looks []clocks
 		after map[string]string
@@ -244,8 +232,7 @@ func TestWatch(t *testing.T) {
 		{"a little stolen", []clocks{{time.Second, time.Second}}, map[string]string{"proc/stat": stat("199", "51")}, nil},
 		{"throttled", []clocks{{time.Second, time.Second}}, map[string]string{"sys/fs/cgroup/cpu.stat": "throttled_usec 201000\n"}, []string{"slowed the generator for 200ms"}},
 		{"a little throttled", []clocks{{time.Second, time.Second}}, map[string]string{"sys/fs/cgroup/cpu.stat": "throttled_usec 2000\n"}, nil},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			at := clocks{}
 			root := tree(files)
@@ -259,9 +246,7 @@ func TestWatch(t *testing.T) {
 			got := append(w.Troubles(), w.Remarks()...)
 			assert.Must(t, len(got) == len(test.want), "got %d troubles, want %d: %q", len(got), len(test.want), got)
 			for i := range got {
-				if !strings.Contains(got[i], test.want[i]) {
-					t.Errorf("got %q, want it to contain %q", got[i], test.want[i])
-				}
+				assert.True(t, strings.Contains(got[i], test.want[i]), "got %q, want it to contain %q", got[i], test.want[i])
 			}
 		})
 	}
@@ -270,15 +255,12 @@ func TestWatch(t *testing.T) {
 func TestWatchHere(t *testing.T) {
 	w := NewWatch()
 	w.Look()
-	if n, by := w.Steps(); n != 0 {
-		t.Errorf("the clock was set %d times, by %v, within a moment", n, by)
-	}
-	if s := w.Stolen(); s < 0 || s > 1 {
-		t.Errorf("got a stolen share of %v", s)
-	}
-	if d := w.Throttled(); d < 0 {
-		t.Errorf("got %v throttled", d)
-	}
+	n, by := w.Steps()
+	assert.True(t, n == 0, "the clock was set %d times, by %v, within a moment", n, by)
+	s := w.Stolen()
+	assert.True(t, s >= 0 && s <= 1, "got a stolen share of %v", s)
+	d := w.Throttled()
+	assert.True(t, d >= 0, "got %v throttled", d)
 }
 
 func FuzzFiles(f *testing.F) {

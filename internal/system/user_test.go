@@ -6,14 +6,15 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestDataDir(t *testing.T) {
 	given := filepath.Join(t.TempDir(), "data")
 	t.Setenv("XDG_DATA_HOME", given)
-	if got, err := DataDir(); err != nil || got != given {
-		t.Errorf("got %s, %v; want %s, which is given", got, err, given)
-	}
+	got, err := DataDir()
+	assert.True(t, err == nil && got == given, "got %s, %v; want %s, which is given", got, err, given)
 	if runtime.GOOS != "linux" {
 		return
 	}
@@ -26,9 +27,8 @@ func TestDataDir(t *testing.T) {
 		}
 	}
 	t.Setenv("HOME", "")
-	if got, err := DataDir(); err == nil {
-		t.Errorf("got %s without a home, want an error", got)
-	}
+	got, err = DataDir()
+	assert.True(t, err != nil, "got %s without a home, want an error", got)
 }
 
 func TestShell(t *testing.T) {

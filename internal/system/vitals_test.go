@@ -36,19 +36,16 @@ func TestVitals(t *testing.T) {
 		"page faults 1/s": 3, "paged out bytes/s": float64(os.Getpagesize()), "throttled %": 25, "received bytes/s": 100, "sent bytes/s": 0, "loopback bytes/s": 400,
 	}
 	assert.Same(t, asMap(now.figures(&before, 2*time.Second)), want)
-	if got := now.figures(&before, 0); got != nil {
-		t.Errorf("got %v over no time, want nothing", got)
-	}
-	if got := (&hostCounters{}).figures(&before, time.Second); got != nil {
-		t.Errorf("got %v without counters, want nothing", got)
-	}
+	got := now.figures(&before, 0)
+	assert.True(t, got == nil, "got %v over no time, want nothing", got)
+	got = (&hostCounters{}).figures(&before, time.Second)
+	assert.True(t, got == nil, "got %v without counters, want nothing", got)
 }
 
 func TestPressure(t *testing.T) {
 	for _, bad := range []string{"", "full avg10=0 total=5", "some avg10=0", "some total="} {
-		if n, ok := pressure([]byte(bad)); ok {
-			t.Errorf("%q: got %d, want nothing", bad, n)
-		}
+		n, ok := pressure([]byte(bad))
+		assert.True(t, !ok, "%q: got %d, want nothing", bad, n)
 	}
 }
 
@@ -69,12 +66,10 @@ func TestVitalsHere(t *testing.T) {
 	}
 	f := asMap(got)
 	assert.True(t, f["memory available bytes"] > 0 && f["CPU cores"] <= float64(runtime.NumCPU())*2, "got %v", f)
-	if _, ok := f["loopback bytes/s"]; !ok {
-		t.Errorf("got %v, want the loopback, too", f)
-	}
-	if got, err := v.Figures(t.Context()); err != nil || len(got) > 0 {
-		t.Errorf("got %v, %v when closed, want nothing", got, err)
-	}
+	_, ok := f["loopback bytes/s"]
+	assert.True(t, ok, "got %v, want the loopback, too", f)
+	got, err = v.Figures(t.Context())
+	assert.True(t, err == nil && len(got) == 0, "got %v, %v when closed, want nothing", got, err)
 }
 
 func BenchmarkVitals(b *testing.B) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/parquettest"
 	"carronade/load"
 )
@@ -41,9 +42,8 @@ func TestEncodings(t *testing.T) {
 			}
 		}
 		encoded, least, most := appendDeltas(nil, ints)
-		if len(ints) > 0 && (least != slices.Min(ints) || most != slices.Max(ints)) {
-			t.Fatalf("from %d to %d, of %d", least, most, ints)
-		}
+		assert.Must(t, len(ints) == 0 || least == slices.Min(ints) && most == slices.Max(ints),
+			"from %d to %d, of %d", least, most, ints)
 		random.Write(encoded)
 		random.Write(indices(width, few...))
 		random.Write(levels(bits...))
@@ -63,19 +63,14 @@ func TestEncodings(t *testing.T) {
 		{"levels", levels(1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0), "0355100102010200"},
 		{"random ones", random.Sum(nil), "edc605ba334530d70ec4d8f60fd4185c39f8a9880188780ae2cc1976e1164f19"},
 	} {
-		if got := fmt.Sprintf("%x", tt.got); got != tt.want {
-			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
-		}
+		assert.Equal(t, fmt.Sprintf("%x", tt.got), tt.want, "%s", tt.name)
 	}
 }
 
 // TestAnyRow: whatever values rows have, over several pages and row groups, the file has them.
 func TestAnyRow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
-	out, err := openFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := assert.Value(openFile(path))(t)
 	o := Options{
 		Partition: func(stream int32) int32 { return stream - 1 },
 		Key:       func(dst []byte, s int32, k uint64) ([]byte, bool) { return fmt.Appendf(dst, "%d-%d", s, k), k%3 > 0 },
@@ -83,10 +78,7 @@ func TestAnyRow(t *testing.T) {
 	for i := range 300 {
 		o.Phases = append(o.Phases, fmt.Sprint("phase ", i))
 	}
-	tr, err := create(o, sizes{blocks: 4, page: 300, group: 1000}, out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := assert.Value(create(o, sizes{blocks: 4, page: 300, group: 1000}, out))(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	number := func() int64 { return int64(rng.Uint64()) >> rng.IntN(64) }
 	optional := func(v int64) *int64 {
@@ -127,12 +119,9 @@ func TestAnyRow(t *testing.T) {
 		want = append(want, l)
 	}
 	go tr.write()
-	if r := tr.Close(); r.Err != nil || r.Rows != uint64(len(want)) {
-		t.Fatalf("%+v", r)
-	}
-	if d := cmp.Diff(want, parquettest.Rows[line](parquettest.Open(t, path))); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
+	r := tr.Close()
+	assert.Must(t, r.Err == nil && r.Rows == uint64(len(want)), "%+v", r)
+	assert.NoDiff(t, cmp.Diff(want, parquettest.Rows[line](parquettest.Open(t, path))))
 }
 
 // TestRowsForAFunction: instead of a file, a function gets the rows.
@@ -142,23 +131,18 @@ func TestRowsForAFunction(t *testing.T) {
 	tr, err := Create(Options{Every: 1, Phases: []string{"measurement"}, Started: began, Key: func(dst []byte, _ int32, k uint64) ([]byte, bool) {
 		return append(dst, 'k'), k == 1
 	}, Rows: func(at time.Time, r *Row) {
-		if at != began {
-			t.Errorf("started at %v, want %v", at, began)
-		}
+		assert.True(t, at == began, "started at %v, want %v", at, began)
 		row := *r
 		row.Key = slices.Clone(r.Key)
 		got = append(got, row)
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	tr.Feed().Add([]load.Outcome{{Batch: load.Batch{Events: 2, Stream: 3, DueFirst: -1, DueLast: -1, Bytes: 7}, Sent: 4, Done: 9, Acked: 1, Unknown: 1, Class: load.Timeout, Place: 5}})
 	r := tr.Close()
 	want := []Row{
 		{Stream: 3, Phase: "measurement", Due: -1, Sent: 4, Done: 9, Requested: -1, Consumed: -1, Partition: -1, Offset: 5, Events: 1, Bytes: 3, Acked: 1},
 		{Stream: 3, Event: 1, Key: []byte("k"), Phase: "measurement", Due: -1, Sent: 4, Done: 9, Requested: -1, Consumed: -1, Partition: -1, Offset: 6, Events: 1, Bytes: 4, Class: load.Timeout},
 	}
-	if d := cmp.Diff(want, got); d != "" || r.Rows != 2 || r.Err != nil || r.Dropped > 0 {
-		t.Errorf("%+v, rows (-want, +got):\n%s", r, d)
-	}
+	d := cmp.Diff(want, got)
+	assert.True(t, d == "" && r.Rows == 2 && r.Err == nil && r.Dropped == 0, "%+v, rows (-want, +got):\n%s", r, d)
 }

@@ -16,14 +16,12 @@ func TestReadByOthers(t *testing.T) {
 	testkit.OnlyConformance(t, "needs Python, DuckDB and pandas, 300 MB: the tests of this package read files with package parquettest")
 	const rows = 30_000
 	path := filepath.Join(t.TempDir(), "t.parquet")
-	disk, err := openFile(path)
-	assert.OK(t, err)
+	disk := assert.Value(openFile(path))(t)
 	o := Options{
 		Phases: []string{"warm-up", "measurement"}, Started: time.Now(), Partition: func(s int32) int32 { return s % 3 },
 		Key: func(dst []byte, _ int32, k uint64) ([]byte, bool) { return append(dst, "key ü"...), k%2 == 0 },
 	}
-	tr, err := create(o, sizes{blocks: 16, page: 1000, group: 8000}, disk)
-	assert.OK(t, err)
+	tr := assert.Value(create(o, sizes{blocks: 16, page: 1000, group: 8000}, disk))(t)
 	go tr.write()
 	out := outcomes(rows)
 	want := testkit.ParquetFile{
@@ -102,11 +100,10 @@ func TestReadByOthers(t *testing.T) {
 		integer("retries", 0)
 	}
 	want.Nulls["key"] = rows - want.Values["key"]["key ü"]
-	if r := tr.Close(); r.Rows != rows || r.Dropped > 0 || r.Err != nil {
-		t.Fatalf("%+v", r)
-	}
+	r := tr.Close()
+	assert.Must(t, r.Rows == rows && r.Dropped == 0 && r.Err == nil, "%+v", r)
 	duckdb, pandas := testkit.ReadParquet(t, path)
 	for name, got := range map[string]testkit.ParquetFile{"DuckDB": duckdb, "pandas": pandas} {
-		assert.Same(t, got, want, "%s (-want, +got)", name)
+		assert.Same(t, got, want, "%s", name)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -57,9 +58,7 @@ func BenchmarkWrite(b *testing.B) {
 	}{{"batches", 0}, {"events", 10}} {
 		b.Run(bb.name, func(b *testing.B) {
 			t, err := Create(Options{Path: filepath.Join(b.TempDir(), "x.parquet"), Phases: []string{"measurement"}, Every: bb.every, Due: func(_ int32, k uint64) time.Duration { return time.Duration(k) * 100 }})
-			if err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, err)
 			b.ReportAllocs()
 			count := 0
 			for b.Loop() {
@@ -70,9 +69,7 @@ func BenchmarkWrite(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(count), "ns/row")
 			res := t.Close()
-			if res.Err != nil {
-				b.Fatal(res.Err)
-			}
+			assert.OK(b, res.Err)
 			b.ReportMetric(float64(res.Bytes)/float64(res.Rows), "B/row")
 		})
 	}

@@ -20,6 +20,7 @@ import (
 
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/parquettest"
 	"carronade/load"
 )
@@ -65,15 +66,10 @@ func written(t testing.TB, o Options, out []load.Outcome) ([]line, Result) {
 	if o.Phases == nil {
 		o.Phases = []string{"measurement"}
 	}
-	tr, err := Create(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := assert.Value(Create(o))(t)
 	tr.Feed().Add(out)
 	r := tr.Close()
-	if r.Err != nil || r.Dropped > 0 {
-		t.Fatalf("%+v", r)
-	}
+	assert.Must(t, r.Err == nil && r.Dropped == 0, "%+v", r)
 	return read(t, o.Path), r
 }
 
@@ -157,12 +153,8 @@ func TestRows(t *testing.T) {
 			}
 			tt.o.Phases = []string{"warm-up", "measurement"}
 			got, r := written(t, tt.o, []load.Outcome{o})
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("rows (-want, +got):\n%s", diff)
-			}
-			if r.Rows != uint64(len(tt.want)) {
-				t.Errorf("%d rows, but the result has %d", len(tt.want), r.Rows)
-			}
+			assert.Same(t, got, tt.want, "rows")
+			assert.Equal(t, r.Rows, uint64(len(tt.want)), "%d rows, but the result", len(tt.want))
 		})
 	}
 }
@@ -171,10 +163,7 @@ func TestRows(t *testing.T) {
 // left out.
 func TestConsumed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
-	tr, err := Create(Options{Path: path, Phases: []string{"measurement"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := assert.Value(Create(Options{Path: path, Phases: []string{"measurement"}}))(t)
 	m := tr.SharedFeed()
 	out := outcomes(100)
 	var all sync.WaitGroup
@@ -194,9 +183,8 @@ func TestConsumed(t *testing.T) {
 	all.Wait()
 	r := tr.Close()
 	m.Consumed(&out[0], time.Second)
-	if again := tr.Close(); again != r || r.Rows != 100 {
-		t.Errorf("%+v, and when closed again %+v", r, again)
-	}
+	again := tr.Close()
+	assert.True(t, again == r && r.Rows == 100, "%+v, and when closed again %+v", r, again)
 	for _, l := range read(t, path) {
 		type times struct{ Requested, Consumed *int64 }
 		want := times{nil, new(l.Done + l.Sequence)}
@@ -206,9 +194,7 @@ func TestConsumed(t *testing.T) {
 		case l.Sequence%2 == 1:
 			want.Requested = new(l.Done + 1)
 		}
-		if diff := cmp.Diff(want, times{l.Requested, l.Consumed}); diff != "" {
-			t.Errorf("batch %d: %s", l.Sequence, diff)
-		}
+		assert.NoDiff(t, cmp.Diff(want, times{l.Requested, l.Consumed}), "batch %d", l.Sequence)
 	}
 }
 
@@ -246,14 +232,9 @@ func TestManyRows(t *testing.T) {
 	testkit.Need(t, "a second")
 	const rows, feeds = 50_017, 3
 	path := filepath.Join(t.TempDir(), "t.parquet")
-	disk, err := openFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	disk := assert.Value(openFile(path))(t)
 	tr, err := create(Options{Phases: []string{"measurement"}}, sizes{blocks: 16, page: 1000, group: 20_000}, disk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	go tr.write()
 	out := outcomes(rows)
 	var all sync.WaitGroup
@@ -273,9 +254,7 @@ func TestManyRows(t *testing.T) {
 	}
 	all.Wait()
 	r := tr.Close()
-	if r.Rows != rows || r.Dropped != 0 || r.Err != nil {
-		t.Fatalf("%+v, want %d rows", r, rows)
-	}
+	assert.Must(t, r.Rows == rows && r.Dropped == 0 && r.Err == nil, "%+v, want %d rows", r, rows)
 	seen := make([]bool, rows)
 	for _, l := range read(t, path) {
 		want := &out[l.Sequence]
@@ -285,17 +264,10 @@ func TestManyRows(t *testing.T) {
 		seen[l.Sequence] = true
 	}
 	for i, s := range seen {
-		if !s {
-			t.Fatalf("batch %d is missing", i)
-		}
+		assert.Must(t, s, "batch %d is missing", i)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.Size() != r.Bytes {
-		t.Errorf("the file has %v bytes, but the result has %d", info.Size(), r.Bytes)
-	}
+	info := assert.Value(os.Stat(path))(t)
+	assert.True(t, info.Size() == r.Bytes, "the file has %v bytes, but the result has %d", info.Size(), r.Bytes)
 }
 
 // TestWriterTooSlow: if the writer cannot keep up, rows are dropped and counted,
@@ -305,16 +277,12 @@ func TestWriterTooSlow(t *testing.T) {
 		t.Run(fmt.Sprint("every ", every), func(t *testing.T) {
 			d := &memory{}
 			few := sizes{blocks: 4, page: 1000, group: 7000}
-			tr, err := create(Options{Phases: []string{"measurement"}, Every: every}, few, &file{f: d})
-			if err != nil {
-				t.Fatal(err)
-			}
+			tr := assert.Value(create(Options{Phases: []string{"measurement"}, Every: every}, few, &file{f: d}))(t)
 			f := tr.Feed()
 			out := outcomes(2 * 4 * blockRows) // the writer does not run yet
 			f.Add(out)
-			if n := tr.made.Load(); n != few.blocks {
-				t.Errorf("%d blocks were made, want %d", n, few.blocks)
-			}
+			n := tr.made.Load()
+			assert.True(t, n == few.blocks, "%d blocks were made, want %d", n, few.blocks)
 			go tr.write()
 			r := tr.Close()
 			all := uint64(0)
@@ -323,12 +291,10 @@ func TestWriterTooSlow(t *testing.T) {
 				w.set(&out[i], absent, absent)
 				all += tr.rowsOf(&w)
 			}
-			if r.Rows+r.Dropped != all || r.Dropped == 0 || r.Rows == 0 {
-				t.Errorf("%+v: want %d rows and dropped ones together", r, all)
-			}
-			if got := d.rows(t, len(d.b)); uint64(got) != r.Rows {
-				t.Errorf("the file has %d rows, but the result has %d", got, r.Rows)
-			}
+			assert.True(t, r.Rows+r.Dropped == all && r.Dropped > 0 && r.Rows > 0,
+				"%+v: want %d rows and dropped ones together", r, all)
+			got := d.rows(t, len(d.b))
+			assert.True(t, uint64(got) == r.Rows, "the file has %d rows, but the result has %d", got, r.Rows)
 		})
 	}
 }
@@ -338,17 +304,14 @@ func TestManyFeeds(t *testing.T) {
 	const feeds = 200
 	d := &memory{}
 	tr, err := create(Options{Phases: []string{"measurement"}}, sizes{blocks: 4, page: 1000, group: 7000}, &file{f: d})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	out := outcomes(1)
 	for range feeds {
 		tr.Feed().Add(out) // the writer does not run yet
 	}
 	go tr.write()
-	if r := tr.Close(); r.Dropped != 0 || r.Rows != feeds {
-		t.Errorf("%+v: want %d rows, none dropped", r, feeds)
-	}
+	r := tr.Close()
+	assert.True(t, r.Dropped == 0 && r.Rows == feeds, "%+v: want %d rows, none dropped", r, feeds)
 }
 
 // A memory is a disk in memory with a limited size.
@@ -390,10 +353,7 @@ func (m *memory) Close() error { return nil }
 // rows reads the first n bytes as a file.
 func (m *memory) rows(t testing.TB, n int) int64 {
 	t.Helper()
-	f, err := parquettest.Read(m.b[:n])
-	if err != nil {
-		t.Fatalf("the file cannot be read: %v", err)
-	}
+	f := assert.Value(parquettest.Read(m.b[:n]))(t, "the file cannot be read")
 	return int64(f.Rows)
 }
 
@@ -401,9 +361,7 @@ func (m *memory) rows(t testing.TB, n int) int64 {
 func grown(t testing.TB, d *memory, groups, each int) *Trace {
 	t.Helper()
 	tr, err := create(Options{Phases: []string{"measurement"}, About: map[string]string{"version": "1"}}, defaultSizes, &file{f: d})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	out := outcomes(groups * each)
 	for i := range out {
 		var r row
@@ -434,21 +392,17 @@ func TestKilled(t *testing.T) {
 			}
 			if len(half.b) == len(now.b) { // if it was overwritten: only the first half
 				copy(half.b[len(half.b)/2:], now.b[len(now.b)/2:])
-				if got := half.rows(t, len(half.b)); got != before {
-					t.Errorf("half of write %d: %d rows, want %d", i, got, before)
-				}
+				got := half.rows(t, len(half.b))
+				assert.True(t, got == before, "half of write %d: %d rows, want %d", i, got, before)
 			}
 		}
 		call(&now)
 		got := now.rows(t, len(now.b))
-		if got != before && got != before+300 && before >= 0 {
-			t.Errorf("after write %d: %d rows, before it %d", i, got, before)
-		}
+		assert.True(t, got == before || got == before+300 || before < 0,
+			"after write %d: %d rows, before it %d", i, got, before)
 		before = got
 	}
-	if before != 1500 || len(d.calls) < 5*(2+colCount) {
-		t.Errorf("%d rows after %d writes", before, len(d.calls))
-	}
+	assert.True(t, before == 1500 && len(d.calls) >= 5*(2+colCount), "%d rows after %d writes", before, len(d.calls))
 }
 
 // TestFullDisk: with any size of the disk, the trace stops, reports the error once,
@@ -462,9 +416,8 @@ func TestFullDisk(t *testing.T) {
 		tr := grown(t, d, 4, 300)
 		go tr.write()
 		r := tr.Close()
-		if r.Rows+r.Dropped != 1200 || r.Err == nil || !strings.Contains(r.Err.Error(), "no space left on device") {
-			t.Fatalf("room for %d bytes: %+v", room, r)
-		}
+		assert.Must(t, r.Rows+r.Dropped == 1200 && r.Err != nil && strings.Contains(r.Err.Error(), "no space left on device"),
+			"room for %d bytes: %+v", room, r)
 		seen[r.Rows] = true
 		if tr.file.footer == nil {
 			continue // not even room for an empty file
@@ -473,31 +426,25 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("room for %d bytes: the file has %d rows, but the result has %d", room, got, r.Rows)
 		}
 	}
-	if diff := cmp.Diff(map[uint64]bool{0: true, 300: true, 600: true, 900: true}, seen); diff != "" {
-		t.Errorf("not every number of row groups occurred: %s", diff)
-	}
+	assert.NoDiff(t, cmp.Diff(map[uint64]bool{0: true, 300: true, 600: true, 900: true}, seen),
+		"not every number of row groups occurred")
 }
 
 // TestDevices: paths that are not regular files.
 func TestDevices(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err == nil {
-		tr, err := Create(Options{Path: "/dev/full", Phases: []string{"measurement"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := assert.Value(Create(Options{Path: "/dev/full", Phases: []string{"measurement"}}))(t)
 		tr.Feed().Add(outcomes(10))
 		r := tr.Close()
-		if got, want := fmt.Sprint(r.Err), "write /dev/full: no space left on device"; got != want || r.Dropped != 10 {
-			t.Errorf("got %q and %+v, want %q", got, r, want)
-		}
+		got, want := fmt.Sprint(r.Err), "write /dev/full: no space left on device"
+		assert.True(t, got == want && r.Dropped == 10, "got %q and %+v, want %q", got, r, want)
 	}
 	for _, tt := range []struct{ name, path, want string }{
 		{"no folder", filepath.Join(t.TempDir(), "no", "file"), "no such file or directory"},
 		{"a folder", t.TempDir(), "is a directory"},
 	} {
-		if _, err := Create(Options{Path: tt.path}); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
-		}
+		_, err := Create(Options{Path: tt.path})
+		assert.ErrorHas(t, err, tt.want, "%s", tt.name)
 	}
 }
 
@@ -505,69 +452,50 @@ func TestDevices(t *testing.T) {
 func TestReadWhileItGrows(t *testing.T) {
 	d := &memory{}
 	tr := grown(t, d, 1, 10)
-	if got := d.rows(t, len(d.b)); got != 10 {
-		t.Errorf("%d rows", got)
-	}
+	assert.Equal(t, d.rows(t, len(d.b)), 10, "rows")
 	go tr.write()
 	f := tr.Feed()
 	out := outcomes(2)
 	out[1].Done = out[0].Done + time.Second
 	f.Add(out) // adding the second hands over both
-	if f.b != nil {
-		t.Error("the rows were not handed over")
-	}
-	if r := tr.Close(); r.Rows != 12 {
-		t.Errorf("%+v", r)
-	}
+	assert.True(t, f.b == nil, "the rows were not handed over")
+	r := tr.Close()
+	assert.True(t, r.Rows == 12, "%+v", r)
 }
 
 // TestBegan: the file contains the start of the run in the machine's monotonic
 // clock exactly once, with any number of row groups.
 func TestBegan(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
-	out, err := openFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr, err := create(Options{Path: path}, sizes{blocks: 4, page: 3, group: 6}, out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := assert.Value(openFile(path))(t)
+	tr := assert.Value(create(Options{Path: path}, sizes{blocks: 4, page: 3, group: 6}, out))(t)
 	at := time.Now().Add(-time.Minute)
 	tr.Began(at)
 	go tr.write()
 	f := tr.Feed()
 	f.Add(outcomes(90)) // 15 row groups: the first list with a long head
-	if r := tr.Close(); r.Err != nil || r.Rows != 90 {
-		t.Fatalf("%+v", r)
-	}
+	r := tr.Close()
+	assert.Must(t, r.Err == nil && r.Rows == 90, "%+v", r)
 	got, found := parquettest.Open(t, path).Meta[startedMonotonic]
 	want, ok := system.MonotonicOf(at)
-	if found != ok {
-		t.Fatalf("got %q, and the clock is available: %t", got, ok)
-	}
+	assert.Must(t, found == ok, "got %q, and the clock is available: %t", got, ok)
 	if !ok {
 		return
 	}
 	n, err := strconv.ParseInt(got, 10, 64)
-	if d := time.Duration(n - want); err != nil || d < -time.Millisecond || d > time.Millisecond {
-		t.Errorf("got %s and %v, want %d", got, err, want)
-	}
+	d := time.Duration(n - want)
+	assert.True(t, err == nil && d >= -time.Millisecond && d <= time.Millisecond, "got %s and %v, want %d", got, err, want)
 }
 
 // The memory between the threads and the writer is bounded as docs/trace.md says.
 func TestBufferBound(t *testing.T) {
 	for feeds, want := range map[int]float64{1: 64, 64: 64, 100: 100} {
-		tr, err := Create(Options{Path: filepath.Join(t.TempDir(), "t.parquet")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := assert.Value(Create(Options{Path: filepath.Join(t.TempDir(), "t.parquet")}))(t)
 		for range feeds {
 			tr.Feed()
 		}
-		if got := float64(tr.blockLimit.Load()) * float64(unsafe.Sizeof(block{})) / (1 << 20); got < want*0.9 || got > want*1.05 {
-			t.Errorf("%d feeds: %.1f MiB, want %v", feeds, got, want)
-		}
+		got := float64(tr.blockLimit.Load()) * float64(unsafe.Sizeof(block{})) / (1 << 20)
+		assert.True(t, got >= want*0.9 && got <= want*1.05, "%d feeds: %.1f MiB, want %v", feeds, got, want)
 		tr.Close()
 	}
 }

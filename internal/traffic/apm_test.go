@@ -15,8 +15,7 @@ import (
 // recorded are made requests, one after the other, a hundred a second.
 func recorded(t testing.TB, m apm.Makeup, requests int) []byte {
 	t.Helper()
-	mk, err := apm.NewMaker(m, 1)
-	assert.OK(t, err)
+	mk := assert.Value(apm.NewMaker(m, 1))(t)
 	var out []byte
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for n := range requests {
@@ -36,15 +35,14 @@ func readAPM(data []byte) (requests []APMRequest, err error) {
 }
 
 func TestAPMReadsRequests(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		m    apm.Makeup
 	}{
 		{"transactions", apm.Makeup{Events: apm.Range{Min: 10, Max: 10}, Spans: apm.Range{Min: 3, Max: 3}, Frames: apm.Range{Min: 2, Max: 2}}},
 		{"all kinds", apm.Makeup{Events: apm.Range{Min: 1, Max: 20}, Spans: apm.Range{Max: 5}, Mix: [apm.Kinds]int{4, 1, 1, 1, 1}}},
 		{"browsers", apm.Makeup{Protocol: apm.RUMV3, Events: apm.Range{Min: 2, Max: 2}, Spans: apm.Range{Min: 2, Max: 2}, Frames: apm.Range{Min: 4, Max: 4}}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			data := recorded(t, test.m, 50)
 			assert.Must(t, IsAPM(data), "the requests are not recognized")
@@ -55,19 +53,17 @@ func TestAPMReadsRequests(t *testing.T) {
 				var counts apm.Counts
 				for _, e := range r.Events {
 					counts[e.Kind]++
-					if e.Kind == apm.Transaction && (e.Duration <= 0 || e.Outcome == "") {
-						t.Fatalf("got a transaction of %v that ended as %q", e.Duration, e.Outcome)
-					}
+					assert.Must(t, e.Kind != apm.Transaction || e.Duration > 0 && e.Outcome != "",
+						"got a transaction of %v that ended as %q", e.Duration, e.Outcome)
 					if e.Framed && test.m.Frames.Max > 0 && e.Kind == apm.Span && test.m.Protocol == apm.IntakeV2 && e.Frames != test.m.Frames.Max {
 						t.Fatalf("got %d frames, want %d", e.Frames, test.m.Frames.Max)
 					}
 				}
-				if want := mk.Counts(uint64(n)); counts != want {
-					t.Fatalf("request %d: got %v events, want %v", n, counts, want)
-				}
-				if r.Service == "" || r.Agent == "" || r.Protocol != test.m.Protocol || r.Bytes == 0 {
-					t.Fatalf("got %+v without events, want a service and an agent", APMRequest{Service: r.Service, Agent: r.Agent, Protocol: r.Protocol})
-				}
+				want := mk.Counts(uint64(n))
+				assert.Must(t, counts == want, "request %d: got %v events, want %v", n, counts, want)
+				assert.Must(t, r.Service != "" && r.Agent != "" && r.Protocol == test.m.Protocol && r.Bytes != 0,
+					"got %+v without events, want a service and an agent",
+					APMRequest{Service: r.Service, Agent: r.Agent, Protocol: r.Protocol})
 			}
 		})
 	}
@@ -83,14 +79,13 @@ func TestAPMSpansAreBounded(t *testing.T) {
 }
 
 func TestAPMRefuses(t *testing.T) {
-	tests := []struct{ name, data, want string }{
+	for _, test := range []struct{ name, data, want string }{
 		{"an event before metadata", `{"transaction":{}}`, "line 1: it is not metadata"},
 		{"garbage", "{\"metadata\":{}}\nxyz", "line 2: it is neither"},
 		{"cut", "{\"metadata\":{}}\n{\"transaction\":{\"id\":\"1", "line 2: "},
 		{"wrong types", "{\"metadata\":{}}\n{\"span\":{\"id\":7}}", "line 2: the span is invalid"},
 		{"metadata of another type", `{"metadata":7}`, "line 1: its metadata is invalid"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := readAPM([]byte(test.data))
 			var at *Error
@@ -106,8 +101,7 @@ func FuzzAPM(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		IsAPM(data)
 		requests, err := readAPM(data)
-		if err == nil && len(requests) == 0 && len(bytes.TrimSpace(data)) > 0 {
-			t.Error("got no request and no error of a file that is not empty")
-		}
+		assert.True(t, err != nil || len(requests) > 0 || len(bytes.TrimSpace(data)) == 0,
+			"got no request and no error of a file that is not empty")
 	})
 }

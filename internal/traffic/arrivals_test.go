@@ -15,8 +15,7 @@ import (
 // arrivals are the times of the first n events of a shape, or of all.
 func arrivals(t *testing.T, shape string, n uint64) *Arrivals {
 	t.Helper()
-	s, err := load.ParseShape(shape)
-	assert.OK(t, err)
+	s := assert.Value(load.ParseShape(shape))(t)
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var a Arrivals
 	end := s.End()
@@ -31,7 +30,7 @@ func arrivals(t *testing.T, shape string, n uint64) *Arrivals {
 }
 
 func TestPaceFitRecoversParameters(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, shape string
 		n           uint64
 		family      string
@@ -43,14 +42,12 @@ func TestPaceFitRecoversParameters(t *testing.T) {
 		{"ramp", "ramp(1k/s,5k/s,10s)", 1e6, RampPace, []string{"1k/s", "5k/s", "10s"}},
 		{"burst", "burst(500,1s)", 10_000, BurstPace, []string{"500", "1s", "20s"}},
 		{"a long time", "constant(1/s)", 200_000, ConstantPace, []string{"1/s", "200000s"}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := arrivals(t, test.shape, test.n).Fit(1)
 			got := strings.FieldsFunc(f.Shape, func(r rune) bool { return strings.ContainsRune("(),:", r) })
-			if f.Family != test.family || len(got) != len(test.values)+1 {
-				t.Fatalf("got %s %s, want %s of %v", f.Family, f.Shape, test.family, test.values)
-			}
+			assert.Must(t, f.Family == test.family && len(got) == len(test.values)+1,
+				"got %s %s, want %s of %v", f.Family, f.Shape, test.family, test.values)
 			for i, want := range test.values {
 				g, w := number(t, got[i+1]), number(t, want)
 				if math.Abs(g-w) > 0.05*w {
@@ -71,18 +68,15 @@ func number(t *testing.T, text string) float64 {
 	if d, err := units.ParseDuration(text); err == nil {
 		return d.Seconds()
 	}
-	f, err := strconv.ParseFloat(text, 64)
-	assert.OK(t, err)
+	f := assert.Value(strconv.ParseFloat(text, 64))(t)
 	return f
 }
 
 func TestPaceOfSteps(t *testing.T) {
 	f := arrivals(t, "steps(1k/s:5s,4k/s:5s,500/s:5s)", 1e6).Fit(1)
-	if f.Family != StepsPace || f.Error > 0.02 {
-		t.Fatalf("got %s %s with a distance of %.3f, want steps within 0.02", f.Family, f.Shape, f.Error)
-	}
-	s, err := load.ParseShape(f.Shape)
-	assert.OK(t, err)
+	assert.Must(t, f.Family == StepsPace && f.Error <= 0.02,
+		"got %s %s with a distance of %.3f, want steps within 0.02", f.Family, f.Shape, f.Error)
+	s := assert.Value(load.ParseShape(f.Shape))(t)
 	for _, want := range []struct {
 		at   time.Duration
 		rate float64
@@ -93,15 +87,14 @@ func TestPaceOfSteps(t *testing.T) {
 }
 
 func TestDispersion(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		shape    string
 		from, to float64
 	}{
 		{"constant(10k/s)", 0, 0.05},
 		{"poisson(10k/s)", 0.7, 1.3},
 		{"burst(1000,100ms)", 100, 2000},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.shape, func(t *testing.T) {
 			d, ok := arrivals(t, test.shape, 100_000).Dispersion(100)
 			assert.True(t, ok && d.Index >= test.from && d.Index <= test.to, "got %+v, want an index from %v to %v", d, test.from, test.to)
@@ -122,7 +115,6 @@ func TestArrivalsOutOfOrder(t *testing.T) {
 		total += n
 	}
 	assert.Equal(t, total, 4, "events in bins")
-	if f := a.Fit(1); f.Family != NoPace {
-		t.Errorf("got %s of 4 events, want none", f.Family)
-	}
+	f := a.Fit(1)
+	assert.True(t, f.Family == NoPace, "got %s of 4 events, want none", f.Family)
 }

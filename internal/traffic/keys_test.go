@@ -14,8 +14,7 @@ import (
 // drawn counts the keys of n events of a specification.
 func drawn(t *testing.T, key string, seed uint64, n int) *Keys {
 	t.Helper()
-	g, err := payload.New(payload.Spec{Seed: seed, Key: key})
-	assert.OK(t, err)
+	g := assert.Value(payload.New(payload.Spec{Seed: seed, Key: key}))(t)
 	k := NewKeys()
 	var b []byte
 	for i := range n {
@@ -26,7 +25,7 @@ func drawn(t *testing.T, key string, seed uint64, n int) *Keys {
 }
 
 func TestKeyFitRecoversParameters(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name, key string
 		n         int
 		family    string
@@ -41,27 +40,22 @@ func TestKeyFitRecoversParameters(t *testing.T) {
 		{"zipf, many keys never", "zipf(100000,1.0)", 200_000, ZipfKeys, 100000, 1.0},
 		{"steep", "zipf(500,2)", 200_000, ZipfKeys, 500, 2},
 		{"unique", "seq", 10_000, UniqueKeys, 10000, 0},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.n > 100_000 && test.zipf != 2 {
 				testkit.Need(t, "a second")
 			}
 			k := drawn(t, test.key, 1, test.n)
 			f := k.Fit(true)
-			if f.Family != test.family || math.Abs(f.Zipf-test.zipf) > 0.02 {
-				t.Errorf("got %s with exponent %.4f, want %s with %.4f", f.Family, f.Zipf, test.family, test.zipf)
-			}
-			if math.Abs(float64(f.Keys)-test.keys) > 0.03*test.keys && test.zipf < 2 {
-				t.Errorf("got %d keys, want %.0f", f.Keys, test.keys)
-			}
+			assert.True(t, f.Family == test.family && math.Abs(f.Zipf-test.zipf) <= 0.02,
+				"got %s with exponent %.4f, want %s with %.4f", f.Family, f.Zipf, test.family, test.zipf)
+			assert.True(t, math.Abs(float64(f.Keys)-test.keys) <= 0.03*test.keys || test.zipf >= 2,
+				"got %d keys, want %.0f", f.Keys, test.keys)
 			assert.True(t, f.Error <= 0.02, "got a distance of %.4f, want at most 0.02", f.Error)
-			if !f.Exact || f.DistinctLow != f.Distinct || f.DistinctHigh != f.Distinct {
-				t.Errorf("got %d distinct keys in [%d, %d], exact %v: want them exact", f.Distinct, f.DistinctLow, f.DistinctHigh, f.Exact)
-			}
-			if test.zipf > 0 && (f.ZipfLow > test.zipf+0.005 || f.ZipfTop < test.zipf-0.005) {
-				t.Errorf("got an interval of %.4f to %.4f, want %.4f in it", f.ZipfLow, f.ZipfTop, test.zipf)
-			}
+			assert.True(t, f.Exact && f.DistinctLow == f.Distinct && f.DistinctHigh == f.Distinct,
+				"got %d distinct keys in [%d, %d], exact %v: want them exact", f.Distinct, f.DistinctLow, f.DistinctHigh, f.Exact)
+			assert.True(t, test.zipf <= 0 || f.ZipfLow <= test.zipf+0.005 && f.ZipfTop >= test.zipf-0.005,
+				"got an interval of %.4f to %.4f, want %.4f in it", f.ZipfLow, f.ZipfTop, test.zipf)
 		})
 	}
 }
@@ -92,9 +86,8 @@ func TestKeysBeyondTheTable(t *testing.T) {
 		k.Add(b[:], 0)
 	}
 	got, relative := k.Distinct()
-	if k.Exact() || math.Abs(got-distinct) > 4*relative*distinct || relative > 0.04 {
-		t.Errorf("got %.0f distinct keys with a relative error of %.3f, want %d within four of them", got, relative, distinct)
-	}
+	assert.True(t, !k.Exact() && math.Abs(got-distinct) <= 4*relative*distinct && relative <= 0.04,
+		"got %.0f distinct keys with a relative error of %.3f, want %d within four of them", got, relative, distinct)
 	assert.True(t, k.used <= k.most, "got %d entries, want at most %d", k.used, k.most)
 	if f := k.Fit(true); math.Abs(f.TopShare-0.25) > 0.01 || f.Exact {
 		t.Errorf("got a top share of %.3f, exact %v, want 0.25 of an estimate", f.TopShare, f.Exact)
@@ -104,19 +97,16 @@ func TestKeysBeyondTheTable(t *testing.T) {
 func TestSampleIsALowerBound(t *testing.T) {
 	k := drawn(t, "uniform(20000)", 1, 10_000)
 	f := k.Fit(false)
-	if f.Distinct >= f.DistinctLow || f.DistinctLow > 20000 || f.DistinctHigh < 20000 {
-		t.Errorf("got %d distinct keys and [%d, %d], want an interval above it with 20000", f.Distinct, f.DistinctLow, f.DistinctHigh)
-	}
+	assert.True(t, f.Distinct < f.DistinctLow && f.DistinctLow <= 20000 && f.DistinctHigh >= 20000,
+		"got %d distinct keys and [%d, %d], want an interval above it with 20000", f.Distinct, f.DistinctLow, f.DistinctHigh)
 }
 
 func TestKeyDistance(t *testing.T) {
 	a, b := drawn(t, "zipf(1000,1.1)", 1, 100_000), drawn(t, "zipf(1000,1.1)", 2, 100_000)
-	if d := a.Distance(b); d > 0.01 {
-		t.Errorf("got %.4f between two samples of one distribution, want less than 0.01", d)
-	}
-	if d := a.Distance(drawn(t, "uniform(1000)", 1, 100_000)); d < 0.3 {
-		t.Errorf("got %.4f between zipf and uniform, want more than 0.3", d)
-	}
+	d := a.Distance(b)
+	assert.True(t, d <= 0.01, "got %.4f between two samples of one distribution, want less than 0.01", d)
+	d = a.Distance(drawn(t, "uniform(1000)", 1, 100_000))
+	assert.True(t, d >= 0.3, "got %.4f between zipf and uniform, want more than 0.3", d)
 	assert.Equal(t, a.Distance(a), 0, "to itself")
 }
 

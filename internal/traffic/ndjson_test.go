@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // found is what a reader found.
@@ -32,7 +34,7 @@ func readNDJSON(data string, to Sink) error {
 
 func TestNDJSONReadsRecords(t *testing.T) {
 	long := strings.Repeat("x", 5000)
-	tests := []struct {
+	for _, test := range []struct {
 		name, line string
 		want       Record
 	}{
@@ -45,27 +47,23 @@ func TestNDJSONReadsRecords(t *testing.T) {
 		{"a line of a log", `{"@timestamp":"2026-01-02 03:04:05","level":"info"}`, Record{Log: -1, Time: 1767323045e9, Value: []byte(`{"@timestamp":"2026-01-02 03:04:05","level":"info"}`)}},
 		{"a long line", `{"value":"` + long + `"}`, Record{Log: -1, Value: []byte(long)}},
 		{"microseconds", `{"size":0,"ts":1767323045123456}`, Record{Log: -1, Time: 1767323045123456e3}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got found
-			if err := readNDJSON("\n"+test.line+"\r\n", &got); err != nil || len(got.records) != 1 {
-				t.Fatalf("got %d records and %v, want 1", len(got.records), err)
-			}
+			err := readNDJSON("\n"+test.line+"\r\n", &got)
+			assert.Must(t, err == nil && len(got.records) == 1, "got %d records and %v, want 1", len(got.records), err)
 			g, w := got.records[0], test.want
 			same := g.Log == w.Log && g.Time == w.Time && g.Keyed == w.Keyed && string(g.Key) == string(w.Key) && string(g.Value) == string(w.Value) && (g.Value == nil) == (w.Value == nil) && g.Size == w.Size && g.Null == w.Null && len(g.Headers) == len(w.Headers)
 			for i := range w.Headers {
 				same = same && string(g.Headers[i].Name) == string(w.Headers[i].Name) && string(g.Headers[i].Value) == string(w.Headers[i].Value)
 			}
-			if !same {
-				t.Errorf("got %+v, want %+v", g, w)
-			}
+			assert.True(t, same, "got %+v, want %+v", g, w)
 		})
 	}
 }
 
 func TestNDJSONRefuses(t *testing.T) {
-	tests := []struct{ name, data, want string }{
+	for _, test := range []struct{ name, data, want string }{
 		{"not an object", "{\"value\":1}\n[1]", "line 2: it is not an object"},
 		{"cut", "{\"value\":1}\n{\"val", "line 2: it is not a record as JSON"},
 		{"a partition of another type", `{"partition":"x"}`, "line 1: it is not a record as JSON"},
@@ -73,14 +71,11 @@ func TestNDJSONRefuses(t *testing.T) {
 		{"half a header", `{"value":1,"headers":["a"]}`, "a name without a value"},
 		{"a size below 0", `{"size":-1}`, "a size of -1"},
 		{"too long", `{"value":"` + strings.Repeat("x", maxLine) + `"}`, "longer than"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := readNDJSON(test.data, &found{})
 			var at *Error
-			if !errors.As(err, &at) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
+			assert.True(t, errors.As(err, &at) && strings.Contains(err.Error(), test.want), "got %v, want %q", err, test.want)
 		})
 	}
 }
@@ -92,13 +87,10 @@ func FuzzNDJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data string) {
 		var got found
 		err := readNDJSON(data, &got)
-		if at := (*Error)(nil); err != nil && !errors.As(err, &at) {
-			t.Errorf("got %v, want an error that says where", err)
-		}
+		var at *Error
+		assert.True(t, err == nil || errors.As(err, &at), "got %v, want an error that says where", err)
 		for _, r := range got.records {
-			if r.Time < 0 || r.Size < 0 || r.Log < -1 {
-				t.Errorf("got %+v", r)
-			}
+			assert.True(t, r.Time >= 0 && r.Size >= 0 && r.Log >= -1, "got %+v", r)
 		}
 	})
 }

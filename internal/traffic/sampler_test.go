@@ -13,8 +13,7 @@ import (
 // events are records of a specification, one a millisecond, in batches of ten.
 func events(t testing.TB, spec payload.Spec, n int) []Record {
 	t.Helper()
-	g, err := payload.New(spec)
-	assert.OK(t, err)
+	g := assert.Value(payload.New(spec))(t)
 	out := make([]Record, n)
 	for i := range out {
 		r := Record{Log: int32(i / 10 % 3), Time: 1767323045e9 + int64(i)*1e6, Value: g.AppendValue([]byte{}, uint64(i)), Keyed: g.HasKey(), Key: g.AppendKey(nil, uint64(i))}
@@ -37,16 +36,14 @@ func TestProfileOfASample(t *testing.T) {
 		}
 	}
 	p := s.Profile(true, 4)
-	if p.Sizes.Family != Lognormal || math.Abs(p.Sizes.Median-200) > 4 || math.Abs(p.Sizes.Sigma-0.4) > 0.02 {
-		t.Errorf("got sizes %+v, want lognormal(200,0.4)", p.Sizes)
-	}
-	if p.Keys.Family != ZipfKeys || math.Abs(p.Keys.Zipf-1.2) > 0.03 || p.Keys.Share != 1 {
-		t.Errorf("got keys %+v, want zipf of exponent 1.2", p.Keys)
-	}
+	assert.True(t, p.Sizes.Family == Lognormal && math.Abs(p.Sizes.Median-200) <= 4 && math.Abs(p.Sizes.Sigma-0.4) <= 0.02,
+		"got sizes %+v, want lognormal(200,0.4)", p.Sizes)
+	assert.True(t, p.Keys.Family == ZipfKeys && math.Abs(p.Keys.Zipf-1.2) <= 0.03 && p.Keys.Share == 1,
+		"got keys %+v, want zipf of exponent 1.2", p.Keys)
 	if len(p.Headers) != 2 || p.Headers[0].Name != "a" || p.Headers[0].Distinct != 1 || p.Headers[1].Distinct != 50 || p.Headers[1].Share != 1 {
 		t.Errorf("got headers %+v, want a with one value and n with 50", p.Headers)
 	}
-	assert.Equal(t, p.Content, (Content{Codec: "lz4", Ratio: 0.25, Of: "batches", Bytes: 8e6}), "got content")
+	assert.Equal(t, p.Content, (Content{Codec: "lz4", Ratio: 0.25, Of: "batches", Bytes: 8e6}), "content")
 	assert.True(t, p.Pace.Family == ConstantPace && math.Abs(p.Pace.Rate-1000) <= 1, "got %+v, want 1000/s", p.Pace)
 	if l := p.Partitions; l.Partitions != 4 || l.Used != 3 || l.Smallest != 0 || math.Abs(l.Skew-4./3) > 0.01 {
 		t.Errorf("got partitions %+v, want 3 of 4 used", l)
@@ -60,9 +57,8 @@ func TestContentOfValues(t *testing.T) {
 		s.Record(&Record{Log: -1, Value: make([]byte, 20_000)})
 		s.Batch(Batch{Codec: "none", Events: 1, Plain: 20_000, Wire: 20_000})
 	}
-	if c := s.Content(); c.Codec != "half" || c.Ratio != 0.5 || c.Of != "values" {
-		t.Errorf("got %+v, want half of values", c)
-	}
+	c := s.Content()
+	assert.True(t, c.Codec == "half" && c.Ratio == 0.5 && c.Of == "values", "got %+v, want half of values", c)
 }
 
 func TestHeaderNamesAreBounded(t *testing.T) {

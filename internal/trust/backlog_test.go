@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 func TestBacklog(t *testing.T) {
@@ -29,9 +31,8 @@ func TestBacklog(t *testing.T) {
 			b.Add(time.Duration(i+1)*time.Second, time.Second, x, 1000)
 		}
 		known, ok, text := b.KeepsUp()
-		if known != c.known || ok != c.ok || !strings.Contains(text, c.text) {
-			t.Errorf("%s: known %v, ok %v, %q; want %v, %v, %q", c.name, known, ok, text, c.known, c.ok, c.text)
-		}
+		assert.True(t, known == c.known && ok == c.ok && strings.Contains(text, c.text),
+			"%s: known %v, ok %v, %q; want %v, %v, %q", c.name, known, ok, text, c.known, c.ok, c.text)
 	}
 }
 

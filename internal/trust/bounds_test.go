@@ -45,21 +45,18 @@ func TestLevels(t *testing.T) {
 				r := calm(c.mode)
 				c.set(&r.Measurement, times(w.lower, 1000), times(w.upper, 1000))
 				got := Judge(Input{Result: r})
-				if got.Level != w.want || got.OK != (w.want != measure.NotTrusted) {
-					t.Errorf("got %q, ok %v; want %q", got.Level, got.OK, w.want)
-				}
+				assert.True(t, got.Level == w.want && got.OK == (w.want != measure.NotTrusted),
+					"got %q, ok %v; want %q", got.Level, got.OK, w.want)
 				if w.want == measure.Trusted {
-					assert.True(t, len(got.Bounds) <= 0, "got bounds %v", got.Bounds)
+					assert.True(t, len(got.Bounds) == 0, "got bounds %v", got.Bounds)
 					return
 				}
 				want := measure.Bound{Time: c.name, P: 99, Upper: measure.Micros(w.upper), Lower: measure.Micros(w.lower), Level: w.want}
-				if b := find(got.Bounds, c.name, "", 99); b == nil || *b != want {
-					t.Errorf("got %+v, want %+v among them", got.Bounds, want)
-				}
+				b := find(got.Bounds, c.name, "", 99)
+				assert.True(t, b != nil && *b == want, "got %+v, want %+v among them", got.Bounds, want)
 				texts := append(got.Reasons, got.Doubts...)
-				if len(texts) != 1 || !strings.HasPrefix(texts[0], strings.ReplaceAll(c.name, "_", " ")+" p") {
-					t.Errorf("got %q, want one sentence on %s", texts, c.name)
-				}
+				assert.True(t, len(texts) == 1 && strings.HasPrefix(texts[0], strings.ReplaceAll(c.name, "_", " ")+" p"),
+					"got %q, want one sentence on %s", texts, c.name)
 			})
 		}
 	}
@@ -97,16 +94,15 @@ func TestBoundsOfSteps(t *testing.T) {
 	}
 	// A single step is the complete measurement.
 	r.Steps = []measure.Tally{bad}
-	if got := Judge(Input{Result: r}); !got.OK {
-		t.Errorf("a measurement of one step is not trusted: got %q", got.Reasons)
-	}
+	got = Judge(Input{Result: r})
+	assert.True(t, got.OK, "a measurement of one step is not trusted: got %q", got.Reasons)
 }
 
 // Which percentiles count: those up to p99 decide, larger ones are marked, and the
 // largest value is never a percentile.
 func TestWhichPercentiles(t *testing.T) {
 	slow, less := 50*time.Millisecond, 10*time.Millisecond
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		n, late int // events, and how many of them the generator delayed
 		extra   []float64
@@ -125,8 +121,7 @@ func TestWhichPercentiles(t *testing.T) {
 		{name: "asked for, and below p99", n: 1000, late: 16, extra: []float64{98.5}, level: measure.NotTrusted, marked: []float64{98.5, 99, 99.9}, said: "response p99 "},
 		{name: "asked for, and beyond p99", n: 10_000, late: 60, extra: []float64{99.5}, level: measure.Trusted, marked: []float64{99.5, 99.9, 99.99}},
 		{name: "the largest, asked for", n: 10_000, late: 1, extra: []float64{100}, level: measure.Trusted},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := calm(load.OpenLoop)
 			h := &r.Measurement
@@ -150,9 +145,8 @@ func TestWhichPercentiles(t *testing.T) {
 func TestLowerIsNoMore(t *testing.T) {
 	r := calm(load.OpenLoop)
 	r.Measurement.Lower.Response = times(20*time.Millisecond, 10)
-	if got := Judge(Input{Result: r}); got.Level != measure.Trusted || len(got.Bounds) > 0 {
-		t.Errorf("got %+v", got)
-	}
+	got := Judge(Input{Result: r})
+	assert.True(t, got.Level == measure.Trusted && len(got.Bounds) == 0, "got %+v", got)
 }
 
 // A percentile at a step of the distribution falls on either side of it because of a

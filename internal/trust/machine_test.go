@@ -184,9 +184,8 @@ func TestGoodMachine(t *testing.T) {
 	// what was measured.
 	other := MachineFacts{Host: system.Host{OS: "windows", Cores: 4}, Window: &MachineWindow{Busy: -1}}
 	for _, c := range MachineFindings(&other) {
-		if c.Level != target.LevelUnknown && !slices.Contains([]string{"processors", "calibration"}, c.Check) {
-			t.Errorf("got %+v of a system about which nothing is known", c)
-		}
+		assert.True(t, c.Level == target.LevelUnknown || slices.Contains([]string{"processors", "calibration"}, c.Check),
+			"got %+v of a system about which nothing is known", c)
 	}
 }
 
@@ -215,9 +214,7 @@ func TestMachineRemarks(t *testing.T) {
 			got := MachineRemarks(&host, &before, &after, 10*time.Second, tt.send, 0)
 			assert.Must(t, len(got) == len(tt.want), "got %q, want %q", got, tt.want)
 			for i := range got {
-				if !strings.HasPrefix(got[i], tt.want[i]) {
-					t.Errorf("got %q, want %q", got[i], tt.want[i])
-				}
+				assert.True(t, strings.HasPrefix(got[i], tt.want[i]), "got %q, want %q", got[i], tt.want[i])
 			}
 		})
 	}
@@ -243,9 +240,8 @@ func TestExaminationText(t *testing.T) {
 		assert.OK(t, r.Text(&b, layout.Style{}, 0, full))
 		text := b.String()
 		for l := range strings.Lines(text) {
-			if layout.Width(strings.TrimRight(l, "\n")) > layout.Columns {
-				t.Errorf("a line of more than %d columns: %s", layout.Columns, l)
-			}
+			assert.True(t, layout.Width(strings.TrimRight(l, "\n")) <= layout.Columns,
+				"a line of more than %d columns: %s", layout.Columns, l)
 		}
 		assert.True(t, !strings.Contains(text, "\x1b"), "a control character of a system is printed")
 		if full != strings.Contains(text, "a long text") || !strings.HasPrefix(text, "1 error, 1 warning, 1 note on this machine and kafka://a:9092/t\n") {
@@ -270,16 +266,13 @@ func TestExaminationText(t *testing.T) {
 }
 
 func TestExaminationJSON(t *testing.T) {
-	b, err := json.Marshal(report())
-	assert.OK(t, err)
+	b := assert.Value(json.Marshal(report()))(t)
 	var back Examination
 	if err := json.Unmarshal(b, &back); err != nil || back.Worst != target.LevelError || len(back.Findings) != len(report().Findings) {
 		t.Errorf("got %+v and %v", back, err)
 	}
 	assert.True(t, strings.Contains(string(b), `{"about":"target","check":"topic","level":"error","found":"the topic t`), "got %s", b)
-	if err := json.Unmarshal([]byte(`{"worst": "terrible"}`), &back); err == nil {
-		t.Error("an unknown level is accepted")
-	}
+	assert.True(t, json.Unmarshal([]byte(`{"worst": "terrible"}`), &back) != nil, "an unknown level is accepted")
 }
 
 // ReadMachine ends within its time, and finds out what this system shows.

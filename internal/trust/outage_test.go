@@ -64,7 +64,7 @@ func frozenFrom(seconds ...int) func(*load.Result) {
 
 func TestOutage(t *testing.T) {
 	const open, closed, full = load.OpenLoop, load.ClosedLoop, load.FullSpeed
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		mode    load.Mode
 		letters string
@@ -124,9 +124,7 @@ func TestOutage(t *testing.T) {
 			name: "nothing is acknowledged, and nothing listens", mode: open, letters: ".....sssss", silent: 0.4, want: "nothing could be sent from second 6 to second 10",
 			alter: func(r *load.Result) { r.Unanswered = true },
 		},
-		{
-			name: "consuming", mode: load.Consuming, letters: "ssssssssss", ok: true, want: "no upward trend",
-		},
+		{name: "consuming", mode: load.Consuming, letters: "ssssssssss", ok: true, want: "no upward trend"},
 		{
 			name: "answers to the warm-up", mode: open, letters: "sss.......", ok: true, want: "no upward trend",
 			alter: func(r *load.Result) {
@@ -181,27 +179,24 @@ func TestOutage(t *testing.T) {
 			want: "nothing was answered in 2 stretches of 6 s together, the longest from second 2 to second 5", alter: frozenFrom(5, 6),
 		},
 		{name: "all is refused, and nothing is due in between", mode: open, letters: "...rr_rr__.", silent: 4. / 11, want: "no event was accepted from second 3 to second 8"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := seconds(tt.mode, tt.letters)
 			if tt.alter != nil {
 				tt.alter(r)
 			}
 			got := Steady(r)
-			if got.OK != tt.ok || !got.OK && !got.Known || math.Abs(got.Silent-tt.silent) > 1e-9 {
-				t.Errorf("got ok %v, known %v, silent %v; want %v, silent %v", got.OK, got.Known, got.Silent, tt.ok, tt.silent)
-			}
+			assert.True(t, got.OK == tt.ok && (got.OK || got.Known) && math.Abs(got.Silent-tt.silent) <= 1e-9,
+				"got ok %v, known %v, silent %v; want %v, silent %v", got.OK, got.Known, got.Silent, tt.ok, tt.silent)
 			assert.True(t, strings.Contains(got.Text, tt.want), "got %q, want something with %q", got.Text, tt.want)
-			if (tt.ok || tt.stall) != (got.Outage == "") || !strings.HasPrefix(got.Text, got.Outage) {
-				t.Errorf("got the outage %q within the text %q", got.Outage, got.Text)
-			}
+			assert.True(t, (tt.ok || tt.stall) == (got.Outage == "") && strings.HasPrefix(got.Text, got.Outage),
+				"got the outage %q within the text %q", got.Outage, got.Text)
 		})
 	}
 }
 
 func TestDead(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name       string
 		mode       load.Mode
 		unanswered bool
@@ -226,8 +221,7 @@ func TestDead(t *testing.T) {
 		{name: "consumes", mode: load.Consuming, counts: measure.Counts{Offered: 10}},
 		{name: "nothing is acknowledged", unanswered: true, counts: measure.Counts{Offered: 10, Sent: 10, Unknown: 10}},
 		{name: "nothing is acknowledged, all fails", unanswered: true, counts: measure.Counts{Offered: 10, Sent: 10, Failed: 10}, want: "accepted no event: 10 failed"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &load.Result{Mode: tt.mode, Stopped: tt.stopped, Stall: measure.Stall{Share: tt.stalled}, Unanswered: tt.unanswered, Measurement: measure.Tally{Counts: tt.counts, Arrived: tt.arrived}}
 			if tt.frozen {
@@ -235,9 +229,8 @@ func TestDead(t *testing.T) {
 				frozenFrom(1, 10)(r)
 			}
 			got, dead := Dead(r)
-			if dead != (tt.want != "") || !strings.Contains(got, tt.want) {
-				t.Errorf("got %v, %q; want something with %q", dead, got, tt.want)
-			}
+			assert.True(t, dead == (tt.want != "") && strings.Contains(got, tt.want),
+				"got %v, %q; want something with %q", dead, got, tt.want)
 		})
 	}
 }
@@ -318,7 +311,7 @@ func (s simulated) run(rnd *rand.Rand) *load.Result {
 // the numbers.
 func TestOutageSimulated(t *testing.T) {
 	testkit.Need(t, "some seconds")
-	tests := []struct {
+	for _, tt := range []struct {
 		name        string
 		s           simulated
 		least, most float64 // share of runs reported to have an outage
@@ -333,8 +326,7 @@ func TestOutageSimulated(t *testing.T) {
 		{"an outage of three seconds in ten", simulated{rate: 200, servers: 4, mean: 0.01, shape: "exponential", span: 10, outage: 3}, 1, 1},
 		{"an outage of three seconds in ten, closed loop", simulated{servers: 4, mean: 0.01, shape: "constant", span: 10, outage: 3}, 1, 1},
 		{"an outage of seven seconds in five minutes", simulated{rate: 50, servers: 4, mean: 0.01, shape: "exponential", span: 300, outage: 7}, 1, 1},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			rnd := rand.New(rand.NewPCG(1, 2))
@@ -349,9 +341,8 @@ func TestOutageSimulated(t *testing.T) {
 			}
 			got := float64(found) / float64(runs)
 			t.Logf("found in %.1f%%", 100*got)
-			if got < tt.least || got > tt.most {
-				t.Errorf("an outage in %.1f%% of runs, want %.0f%% to %.0f%%", 100*got, 100*tt.least, 100*tt.most)
-			}
+			assert.True(t, got >= tt.least && got <= tt.most,
+				"an outage in %.1f%% of runs, want %.0f%% to %.0f%%", 100*got, 100*tt.least, 100*tt.most)
 		})
 	}
 }

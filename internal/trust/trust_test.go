@@ -51,7 +51,7 @@ func froze(total time.Duration) measure.Freezes {
 }
 
 func TestJudge(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		mode  load.Mode
 		alter func(*Input)
@@ -197,10 +197,7 @@ func TestJudge(t *testing.T) {
 			alter: func(in *Input) { in.Result.Busy = 0.97 },
 			notes: []string{"a sending thread was busy for 97% of the measurement"},
 		},
-		{
-			name: "a busy sending loop at full speed", mode: load.FullSpeed,
-			alter: func(in *Input) { in.Result.Busy = 0.97 },
-		},
+		{name: "a busy sending loop at full speed", mode: load.FullSpeed, alter: func(in *Input) { in.Result.Busy = 0.97 }},
 		{
 			name: "all processors busy", mode: load.OpenLoop,
 			alter: func(in *Input) { in.Result.Usage.CPU = 39 * time.Second },
@@ -295,8 +292,7 @@ func TestJudge(t *testing.T) {
 			alter: func(in *Input) { in.Result.Threads, in.Result.MostThreads, in.Result.Clients = 2, 2, 3 },
 		},
 		{name: "an empty measurement", mode: load.FullSpeed, alter: func(in *Input) { in.Result.Measurement = measure.Tally{}; in.Result.Full = 0 }},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in := Input{Result: calm(tt.mode), Processors: 4}
 			if tt.alter != nil {
@@ -310,9 +306,8 @@ func TestJudge(t *testing.T) {
 			case len(tt.doubts) > 0:
 				level = measure.Noisy
 			}
-			if got.OK != (level != measure.NotTrusted) || got.Level != level {
-				t.Errorf("got ok %v, %q with reasons %q and doubts %q; want %q", got.OK, got.Level, got.Reasons, got.Doubts, level)
-			}
+			assert.True(t, got.OK == (level != measure.NotTrusted) && got.Level == level,
+				"got ok %v, %q with reasons %q and doubts %q; want %q", got.OK, got.Level, got.Reasons, got.Doubts, level)
 			for _, side := range []struct {
 				name      string
 				got, want []string
@@ -322,9 +317,8 @@ func TestJudge(t *testing.T) {
 					continue
 				}
 				for i, want := range side.want {
-					if !strings.Contains(side.got[i], want) {
-						t.Errorf("%s: got %q, want something with %q", side.name, side.got[i], want)
-					}
+					assert.True(t, strings.Contains(side.got[i], want),
+						"%s: got %q, want something with %q", side.name, side.got[i], want)
 				}
 			}
 		})
@@ -344,7 +338,7 @@ func unacknowledged(late time.Duration) func(in *Input) {
 
 // TestWaysOut: the advice in a reason is possible and would help.
 func TestWaysOut(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name                              string
 		clients, threads, most, processor int
 		late, busy, full                  string // the ends of two reasons and a note
@@ -379,8 +373,7 @@ func TestWaysOut(t *testing.T) {
 			busy: "; lower the rate",
 			full: "; lower --max-in-flight, or use a faster machine",
 		},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := calm(load.OpenLoop)
 			r.Clients, r.Threads, r.MostThreads = tt.clients, tt.threads, tt.most
@@ -414,15 +407,14 @@ func intervals(n int, f func(i int, iv *measure.Interval)) []measure.Interval {
 func TestSteady(t *testing.T) {
 	ms := func(x float64) *measure.Histogram { return times(time.Duration(x*float64(time.Millisecond)), 100) }
 	wave := []float64{0, 2, -1, 1, -2, 2, 0, -1, 1, -2}
-	tests := []struct {
-		name   string
-		n      int
-		steps  []measure.Tally
-		f      func(i int, iv *measure.Interval)
-		ok     bool
-		known  bool
-		want   string
-		flight float64 // slope
+	for _, tt := range []struct {
+		name      string
+		n         int
+		steps     []measure.Tally
+		f         func(i int, iv *measure.Interval)
+		ok, known bool
+		want      string
+		flight    float64 // slope
 	}{
 		{name: "flat", n: 10, f: func(int, *measure.Interval) {}, ok: true, known: true, want: "no upward trend"},
 		{name: "too short", n: 4, f: func(int, *measure.Interval) {}, ok: true, want: "too short to tell (4 whole intervals"},
@@ -452,20 +444,17 @@ func TestSteady(t *testing.T) {
 				}
 			}, known: true, flight: 50, want: "(step 2: 2 k/s)",
 		},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &load.Result{
 				Mode: load.OpenLoop, Intervals: intervals(tt.n, tt.f), Steps: tt.steps,
 				Measurement: measure.Tally{End: time.Duration(tt.n) * time.Second, Counts: measure.Counts{Sent: 10000, Batches: 1000}},
 			}
 			got := Steady(r)
-			if got.OK != tt.ok || got.Known != tt.known || !strings.Contains(got.Text, tt.want) {
-				t.Errorf("got ok %v, known %v, %q; want %v, %v, %q", got.OK, got.Known, got.Text, tt.ok, tt.known, tt.want)
-			}
-			if d := got.InFlightSlope - tt.flight; d > 0.05 || d < -0.05 {
-				t.Errorf("slope of in flight: got %v, want %v", got.InFlightSlope, tt.flight)
-			}
+			assert.True(t, got.OK == tt.ok && got.Known == tt.known && strings.Contains(got.Text, tt.want),
+				"got ok %v, known %v, %q; want %v, %v, %q", got.OK, got.Known, got.Text, tt.ok, tt.known, tt.want)
+			d := got.InFlightSlope - tt.flight
+			assert.True(t, d <= 0.05 && d >= -0.05, "slope of in flight: got %v, want %v", got.InFlightSlope, tt.flight)
 		})
 	}
 }
@@ -480,13 +469,11 @@ func TestSteadyIgnoresIncompleteIntervals(t *testing.T) {
 	in = slices.Insert(in, 3, late)
 	got := rows(in, 0, time.Minute)
 	assert.Same(t, len(got), 4)
-	if got[3].Acked != 1007 || got[3].Offered != 1000 {
-		t.Errorf("two rows of an interval: got %+v", got[3].Counts)
-	}
+	assert.True(t, got[3].Acked == 1007 && got[3].Offered == 1000, "two rows of an interval: got %+v", got[3].Counts)
 }
 
 func TestClocksThatDiffer(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name            string
 		wall, monotonic time.Duration
 		want            string
@@ -495,8 +482,7 @@ func TestClocksThatDiffer(t *testing.T) {
 		{"slewed by the time daemon", time.Hour, time.Hour - 2*time.Second, ""},
 		{"slept", 70 * time.Second, 11 * time.Second, "differ by 59 s"},
 		{"set back", -time.Hour, 11 * time.Second, "differ by 1h00m"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := clockDifference(tt.wall, tt.monotonic)
 			assert.True(t, (tt.want != "" || got == "") && strings.Contains(got, tt.want), "got %q, want something with %q", got, tt.want)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/testkit/assert"
 	"carronade/target"
 )
 
@@ -39,9 +40,8 @@ func TestUnknownScheme(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, _, err := ParseTarget(all, tt.typed)
 			e, ok := err.(*Error) //nolint:errorlint // as it is returned
-			if !ok || e.Hint != tt.hint || !strings.Contains(e.Error(), "unknown scheme") {
-				t.Errorf("got %v with %+v, want the hint %q", err, e, tt.hint)
-			}
+			assert.True(t, ok && e.Hint == tt.hint && strings.Contains(e.Error(), "unknown scheme"),
+				"got %v with %+v, want the hint %q", err, e, tt.hint)
 		})
 	}
 }

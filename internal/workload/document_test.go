@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"carronade/internal/testkit/assert"
 )
 
 func TestParseDocument(t *testing.T) {
@@ -44,17 +44,12 @@ func TestParseDocument(t *testing.T) {
 		{"marks of a document", "%YAML 1.1\n---\na: 1\n...\n---\n", map[string][]string{"a": {"1"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			doc, err := ParseDocument("f.yaml", []byte(tt.in))
-			if err != nil {
-				t.Fatal(err)
-			}
+			doc := assert.Value(ParseDocument("f.yaml", []byte(tt.in)))(t)
 			got := map[string][]string{}
 			for _, e := range doc.Entries {
 				got[e.Name] = e.Values
 			}
-			if d := cmp.Diff(tt.want, got); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
+			assert.Same(t, got, tt.want)
 		})
 	}
 }
@@ -88,9 +83,7 @@ func TestParseDocumentFaults(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := ParseDocument("f.yaml", []byte(tt.in))
-			if err == nil {
-				t.Fatal("got no error")
-			}
+			assert.Must(t, err != nil, "got no error")
 			if got := err.Error(); !strings.HasPrefix(got, "f.yaml") || !strings.Contains(got, tt.want) {
 				t.Errorf("got %q, want f.yaml and %q in it", got, tt.want)
 			}
@@ -107,9 +100,8 @@ func TestParseDocumentTab(t *testing.T) {
 		{"a tab elsewhere", "rate: 5\nfor:\t@5s\n", quoteHint},
 	} {
 		_, err := ParseDocument("f.yaml", []byte(tt.in))
-		if e, ok := errors.AsType[*Error](err); !ok || e.Hint != tt.want {
-			t.Errorf("%s: got %+v, want the hint %q", tt.name, e, tt.want)
-		}
+		e, ok := errors.AsType[*Error](err)
+		assert.True(t, ok && e.Hint == tt.want, "%s: got %+v, want the hint %q", tt.name, e, tt.want)
 	}
 }
 
@@ -162,21 +154,16 @@ func TestParseDocuments(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			docs, err := ParseDocuments("f.yaml", []byte(tt.in))
 			if tt.fault != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.fault) {
-					t.Fatalf("got %v, want an error with %q", err, tt.fault)
-				}
+				assert.Must(t, err != nil && strings.Contains(err.Error(), tt.fault),
+					"got %v, want an error with %q", err, tt.fault)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, err)
 			var got []string
 			for _, d := range docs {
 				got = append(got, d.Entries[0].Where)
 			}
-			if d := cmp.Diff(tt.want, got); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
+			assert.Same(t, got, tt.want)
 		})
 	}
 }
@@ -190,15 +177,12 @@ func FuzzParseDocument(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		doc, err := ParseDocument("f", data)
-		if (doc == nil) == (err == nil) {
-			t.Fatalf("got %v and %v, want either a document or an error", doc, err)
-		}
+		assert.Must(t, (doc == nil) != (err == nil), "got %v and %v, want either a document or an error", doc, err)
 		if err == nil {
 			_, _ = Resolve(kinds, nil, doc)
 		}
-		if docs, err := ParseDocuments("f", data); (len(docs) == 0) == (err == nil) {
-			t.Fatalf("got %d workloads and %v", len(docs), err)
-		}
+		docs, err := ParseDocuments("f", data)
+		assert.Must(t, (len(docs) == 0) != (err == nil), "got %d workloads and %v", len(docs), err)
 	})
 }
 
@@ -216,8 +200,6 @@ func TestNearest(t *testing.T) {
 		{"fro", "for"},
 		{"four", "for"},
 	} {
-		if got := Nearest(tt.text, among); got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.text, got, tt.want)
-		}
+		assert.Equal(t, Nearest(tt.text, among), tt.want, "%s", tt.text)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/testkit/assert"
 	"carronade/load"
 )
 
@@ -26,9 +27,8 @@ func TestExtent(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			events, length := extent(&tt.plan)
-			if events != tt.events || length != tt.length {
-				t.Errorf("got %d events in %v, want %d in %v", events, length, tt.events, tt.length)
-			}
+			assert.True(t, events == tt.events && length == tt.length,
+				"got %d events in %v, want %d in %v", events, length, tt.events, tt.length)
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"carronade/internal/testkit/assert"
 )
 
 // hostile are texts of n bytes for which a parser may need much time or memory.
@@ -81,16 +83,12 @@ var hostile = []struct {
 // columnOne returns a function that makes a block of text whose lines begin in column 1, and empty
 // lines.
 func columnOne(begin string) func(n int) string {
-	return func(n int) string {
-		return begin + strings.Repeat("b", n/2) + "\nb: c\n" + strings.Repeat("\n", n/2)
-	}
+	return func(n int) string { return begin + strings.Repeat("b", n/2) + "\nb: c\n" + strings.Repeat("\n", n/2) }
 }
 
 // longKey returns a function that makes a mapping below a long key.
 func longKey(form string) func(n int) string {
-	return func(n int) string {
-		return fmt.Sprintf(form, strings.Repeat("k", n/2)) + numbered("  a%d: 1\n")(n/2)
-	}
+	return func(n int) string { return fmt.Sprintf(form, strings.Repeat("k", n/2)) + numbered("  a%d: 1\n")(n/2) }
 }
 
 // numbered returns a function that repeats a text with numbers.
@@ -122,12 +120,9 @@ func TestHostile(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			_, err := ParseDocuments("f.yaml", text)
 			runtime.ReadMemStats(&after)
-			if each := (after.TotalAlloc - before.TotalAlloc) / uint64(len(text)); each > most {
-				t.Errorf("it took %d bytes of memory for each of the text, want at most %d", each, most)
-			}
-			if tt.want == "" && err != nil {
-				t.Error(err)
-			}
+			each := (after.TotalAlloc - before.TotalAlloc) / uint64(len(text))
+			assert.True(t, each <= most, "it took %d bytes of memory for each of the text, want at most %d", each, most)
+			assert.True(t, tt.want != "" || err == nil, "%v", err)
 			if tt.want != "" && (err == nil || !strings.HasPrefix(err.Error(), "f.yaml") || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("got %v, want f.yaml and %q in an error", err, tt.want)
 			}
@@ -152,10 +147,6 @@ func TestLargeDocuments(t *testing.T) {
 		{"parts", "target: null://\nparts:\n" + strings.Repeat("  - weight: 1\n    header: [a=1]\n    label: {b: c}\n", 100)},
 		{"as deep as can be", "- target: null://\n  parts:\n    - label:\n        - a=1\n"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if _, err := ParseDocuments("f.yaml", []byte(tt.text)); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { assert.Value(ParseDocuments("f.yaml", []byte(tt.text)))(t) })
 	}
 }

@@ -30,10 +30,9 @@ func (h herd) Presets(*url.URL, target.Values, map[string]bool) (map[string]stri
 func TestInFlightOfTheRun(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name   string
-		preset string
-		flags  *Document
-		want   int
+		name, preset string
+		flags        *Document
+		want         int
 	}{
 		{"one client", "", flags("target=gun://h:1"), 5},
 		{"few clients", "", flags("target=gun://h:1", "clients=200"), 5},
@@ -50,18 +49,12 @@ func TestInFlightOfTheRun(t *testing.T) {
 			kinds := []target.Kind{herd{preset: tt.preset}}
 			w, err := Resolve(kinds, tt.flags, nil)
 			assert.OK(t, err)
-			p, err := w.Plan()
-			assert.OK(t, err)
+			p := assert.Value(w.Plan())(t)
 			assert.Equal(t, p.MaxInFlight, tt.want, "batches in flight on a connection")
-			spec, err := w.Spec()
-			assert.OK(t, err)
-			assert.Equal(t, spec.MaxInFlight, tt.want, "as the kind gets it")
-			text, err := w.MarshalJSON()
-			assert.OK(t, err)
-			file, err := ParseDocument("report.json", text)
-			assert.OK(t, err)
-			again, err := Resolve(kinds, nil, file)
-			assert.OK(t, err)
+			assert.Equal(t, assert.Value(w.Spec())(t).MaxInFlight, tt.want, "as the kind gets it")
+			text := assert.Value(w.MarshalJSON())(t)
+			file := assert.Value(ParseDocument("report.json", text))(t)
+			again := assert.Value(Resolve(kinds, nil, file))(t)
 			p, err = again.Plan()
 			assert.OK(t, err)
 			assert.Equal(t, p.MaxInFlight, tt.want, "batches in flight of the replay")

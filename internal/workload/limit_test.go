@@ -11,10 +11,9 @@ import (
 
 func TestParseLimit(t *testing.T) {
 	for _, c := range []struct {
-		text, name, shown string
-		time              string
-		kind              LimitKind
-		value             float64
+		text, name, shown, time string
+		kind                    LimitKind
+		value                   float64
 	}{
 		{"p99<20ms", "p99", "p99 < 20 ms", "", DurationKind, 0.02},
 		{" p99.9 <= 1s ", "p99.9", "p99.9 <= 1 s", "", DurationKind, 1},
@@ -79,9 +78,8 @@ func TestParseLimitErrors(t *testing.T) {
 	} {
 		_, err := ParseLimit(c.text)
 		var e *Error
-		if !errors.As(err, &e) || !strings.Contains(e.Error(), c.fault) || !strings.Contains(e.Hint, c.hint) {
-			t.Errorf("%q: got %v (%+v), want %q, with hint %q", c.text, err, e, c.fault, c.hint)
-		}
+		assert.True(t, errors.As(err, &e) && strings.Contains(e.Error(), c.fault) && strings.Contains(e.Hint, c.hint),
+			"%q: got %v (%+v), want %q, with hint %q", c.text, err, e, c.fault, c.hint)
 	}
 }
 
@@ -115,12 +113,10 @@ func FuzzParseLimit(f *testing.F) {
 
 // TestDocumented: docs/workload.md has a row for each result.
 func TestDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/workload.md")
-	assert.OK(t, err)
+	page := assert.Value(os.ReadFile("../../docs/workload.md"))(t)
 	kinds := map[LimitKind]string{RateKind: "rate", ShareKind: "share", CountKind: "count", DurationKind: "time", SizeKind: "size"}
 	for _, r := range LimitResults() {
-		if row := "| `" + r.Name + "` | " + kinds[r.Kind] + " | " + r.Help + " |\n"; !strings.Contains(string(page), row) {
-			t.Errorf("docs/workload.md lacks the row %q", row)
-		}
+		row := "| `" + r.Name + "` | " + kinds[r.Kind] + " | " + r.Help + " |\n"
+		assert.True(t, strings.Contains(string(page), row), "docs/workload.md lacks the row %q", row)
 	}
 }

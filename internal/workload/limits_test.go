@@ -20,8 +20,7 @@ func TestLimitsOfFiles(t *testing.T) {
 		{"slo: p99.5<1s\nabort-on-fail: 30s\n", []string{"p99.5 < 1 s"}, 30 * time.Second, false},
 		{"slo: [lost=0]\n", []string{"lost = 0"}, 0, true},
 	} {
-		file, err := ParseDocument("load.yaml", []byte("target: cannon://a:1/t\nrate: 10k/s\n"+c.file))
-		assert.OK(t, err)
+		file := assert.Value(ParseDocument("load.yaml", []byte("target: cannon://a:1/t\nrate: 10k/s\n"+c.file)))(t)
 		w, err := Resolve(kinds, nil, file)
 		if err != nil {
 			t.Errorf("%q: %v", c.file, err)

@@ -39,13 +39,11 @@ func mixOf(t *testing.T, text string, given ...string) (*Workload, error) {
 }
 
 func TestResolveParts(t *testing.T) {
-	w, err := mixOf(t, mixText, "for=5s", "clients=3")
-	assert.OK(t, err)
+	w := assert.Value(mixOf(t, mixText, "for=5s", "clients=3"))(t)
 	type part struct {
-		Name, Target, Op           string
-		Weight                     float64
-		Acks, Calibre, Header, For string
-		Clients                    string
+		Name, Target, Op                    string
+		Weight                              float64
+		Acks, Calibre, Header, For, Clients string
 	}
 	var got []part
 	for _, p := range w.Parts() {
@@ -68,14 +66,10 @@ func TestResolveParts(t *testing.T) {
 
 // TestPartsAgain: the JSON of a workload with parts is a file with the same parts.
 func TestPartsAgain(t *testing.T) {
-	w, err := mixOf(t, mixText)
-	assert.OK(t, err)
-	data, err := json.Marshal(w)
-	assert.OK(t, err)
-	again, err := mixOf(t, string(data))
-	assert.OK(t, err, "%s", data)
-	second, err := json.Marshal(again)
-	assert.OK(t, err)
+	w := assert.Value(mixOf(t, mixText))(t)
+	data := assert.Value(json.Marshal(w))(t)
+	again := assert.Value(mixOf(t, string(data)))(t, "%s", data)
+	second := assert.Value(json.Marshal(again))(t)
 	assert.Equal(t, string(second), string(data), "%s\nbecame\n%s", data, second)
 	i := slices.IndexFunc(w.Settings(), func(r Resolved) bool { return r.Name == "parts" })
 	if i < 0 || !w.Settings()[i].Independent || !strings.Contains(w.Settings()[i].Text(), "heavy: weight 3.5, produce gun://b:2 calibre=36") {
@@ -88,24 +82,19 @@ func TestPartsAgain(t *testing.T) {
 func TestPartsWithRates(t *testing.T) {
 	w, err := mixOf(t, "target: gun://a\nfor: 10s\nwarmup: 2s\nparts: [{name: steady, rate: 500/s}, {name: bursts, shape: 'burst(600,2s)', target: gun://b}]\n")
 	assert.OK(t, err)
-	p, err := w.Plan()
-	assert.OK(t, err)
+	p := assert.Value(w.Plan())(t)
 	if got := p.Schedule.Count(12 * time.Second); got != 500*12+600*5+600 { // the burst begins after the warm-up at its mean rate
 		t.Errorf("%d events in 12 s", got)
 	}
-	if a, b := w.Parts()[0].Share(w.Parts()), w.Parts()[1].Share(w.Parts()); a != 0.625 || b != 0.375 {
-		t.Errorf("shares %v and %v", a, b)
-	}
+	a, b := w.Parts()[0].Share(w.Parts()), w.Parts()[1].Share(w.Parts())
+	assert.True(t, a == 0.625 && b == 0.375, "shares %v and %v", a, b)
 	counted, err := mixOf(t, "target: gun://a\ncount: 250\nparts: [{rate: 1000/s}, {shape: 'burst(100,200ms)'}]\n")
 	assert.OK(t, err)
-	if a, b := counted.Parts()[0].Weight, counted.Parts()[1].Weight; a != 150 || b != 100 {
-		t.Errorf("of 250 events the parts have %v and %v", a, b)
-	}
+	a, b = counted.Parts()[0].Weight, counted.Parts()[1].Weight
+	assert.True(t, a == 150 && b == 100, "of 250 events the parts have %v and %v", a, b)
 	assert.True(t, !w.Has("rate") && !w.Has("shape"), "the whole has a rate or a shape")
-	data, err := json.Marshal(w)
-	assert.OK(t, err)
-	again, err := mixOf(t, string(data))
-	assert.OK(t, err, "%s", data)
+	data := assert.Value(json.Marshal(w))(t)
+	again := assert.Value(mixOf(t, string(data)))(t, "%s", data)
 	second, err := json.Marshal(again)
 	if err != nil || string(second) != string(data) || !strings.Contains(string(data), `"shape":"burst(600,2s)"`) {
 		t.Errorf("%v\n%s\nbecame\n%s", err, data, second)
@@ -139,9 +128,8 @@ func TestPartsFaults(t *testing.T) {
 		{"too many", "target: gun://a\nparts: [" + strings.Repeat("{weight: 1},", 33) + "]\n", "at most 32"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := mixOf(t, tt.in); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want an error with %q", err, tt.want)
-			}
+			_, err := mixOf(t, tt.in)
+			assert.ErrorHas(t, err, tt.want)
 		})
 	}
 }
@@ -190,12 +178,9 @@ func TestOpenParts(t *testing.T) {
 	closed := 0
 	kinds := []target.Kind{opening{closed: &closed}}
 	open := func(text string) (target.Session, error) {
-		doc, err := ParseDocument("mix.yaml", []byte(text))
-		assert.OK(t, err)
-		w, err := Resolve(kinds, nil, doc)
-		assert.OK(t, err)
-		spec, err := w.Spec()
-		assert.OK(t, err)
+		doc := assert.Value(ParseDocument("mix.yaml", []byte(text)))(t)
+		w := assert.Value(Resolve(kinds, nil, doc))(t)
+		spec := assert.Value(w.Spec())(t)
 		return w.Kind.Open(t.Context(), spec)
 	}
 	s, err := open("count: 100\nparts: [{name: a, weight: 1, target: opening://a}, {name: b, weight: 3, target: opening://b}]\n")
@@ -203,12 +188,10 @@ func TestOpenParts(t *testing.T) {
 	want := map[string]any{"parts": map[string]any{"a": map[string]any{"host": "a", "count": uint64(25)}, "b": map[string]any{"host": "b", "count": uint64(75)}}}
 	assert.Same(t, s.Facts(), want, "facts")
 	assert.Same(t, s.Warnings(), []string{"a: careful", "b: careful"})
-	if err := s.Close(); err != nil || closed != 2 {
-		t.Errorf("%d sessions were closed, want 2: %v", closed, err)
-	}
+	err = s.Close()
+	assert.True(t, err == nil && closed == 2, "%d sessions were closed, want 2: %v", closed, err)
 	closed = 0
-	if _, err := open("parts: [{name: a, target: opening://a}, {name: b, target: opening://no}]\n"); err == nil || !strings.Contains(err.Error(), "part b: not today") {
-		t.Errorf("a part that cannot be opened: %v", err)
-	}
-	assert.Equal(t, closed, 1, "sessions were closed after a part could not be opened")
+	_, err = open("parts: [{name: a, target: opening://a}, {name: b, target: opening://no}]\n")
+	assert.ErrorHas(t, err, "part b: not today", "a part that cannot be opened")
+	assert.Equal(t, closed, 1, "sessions closed after a part could not be opened")
 }

@@ -87,16 +87,12 @@ func TestSystemIsMasked(t *testing.T) {
 				name, v, _ := strings.Cut(p, "=")
 				d.Add(name, "--"+name, v)
 			}
-			w, err := Resolve(kinds, &d, nil)
-			assert.OK(t, err)
-			text, err := w.MarshalJSON()
-			assert.OK(t, err)
-			if strings.Contains(string(text), canary) || !strings.Contains(string(text), tt.want) {
-				t.Errorf("the workload shows %s, want %s in it", text, tt.want)
-			}
-			again, err := Read("report.json", strings.NewReader(string(text)))
-			assert.OK(t, err)
-			_, err = Resolve(kinds, &Document{}, again[0])
+			w := assert.Value(Resolve(kinds, &d, nil))(t)
+			text := assert.Value(w.MarshalJSON())(t)
+			assert.True(t, !strings.Contains(string(text), canary) && strings.Contains(string(text), tt.want),
+				"the workload shows %s, want %s in it", text, tt.want)
+			again := assert.Value(Read("report.json", strings.NewReader(string(text))))(t)
+			_, err := Resolve(kinds, &Document{}, again[0])
 			assert.Equal(t, err == nil, tt.filled, "as a workload again: %v", err)
 			assert.True(t, err == nil || strings.Contains(err.Error(), "the placeholder of a secret"), "got %v, want the reason", err)
 		})

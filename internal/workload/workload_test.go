@@ -74,8 +74,7 @@ func flags(pairs ...string) *Document {
 func TestResolvePriorities(t *testing.T) {
 	file, err := ParseDocument("load.yaml", []byte("target: cannon://a:1/t\nrate: 10k/s\nfor: 20s\nlinger: 1ms\nheader: {a: 1}\n"))
 	assert.OK(t, err)
-	w, err := Resolve(kinds, flags("rate=20k/s", "header=b=2", "header=c=3"), file)
-	assert.OK(t, err)
+	w := assert.Value(Resolve(kinds, flags("rate=20k/s", "header=b=2", "header=c=3"), file))(t)
 	type row struct {
 		Text string
 		From Origin
@@ -92,8 +91,7 @@ func TestResolvePriorities(t *testing.T) {
 		"acks": {"1", FromDefault}, "header": {"b=2 c=3", FromFlag}, "clients": {"1", FromDefault},
 	}
 	assert.Same(t, got, want, "settings")
-	spec, err := w.Spec()
-	assert.OK(t, err)
+	spec := assert.Value(w.Spec())(t)
 	assert.True(t, spec.Given["header"] && !spec.Given["acks"], "given: got %v, want header and not acks", spec.Given)
 }
 
@@ -116,34 +114,29 @@ func TestResolveInFlightWithoutEffect(t *testing.T) {
 		{"only the limit", flags(to, "max-in-flight=5"), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w, err := Resolve(kinds, tt.flags, nil)
-			assert.OK(t, err)
+			w := assert.Value(Resolve(kinds, tt.flags, nil))(t)
 			limiting, err := Resolve([]target.Kind{limiter{}}, tt.flags, nil)
-			if err != nil || len(limiting.Warnings) > 0 {
-				t.Errorf("of a kind with its own limit: warnings %q, %v", limiting.Warnings, err)
-			}
+			assert.True(t, err == nil && len(limiting.Warnings) == 0,
+				"of a kind with its own limit: warnings %q, %v", limiting.Warnings, err)
 			// The workload of a report is a file with all defaults.
 			if replayed, err := Resolve(kinds, nil, tt.flags); err != nil || len(replayed.Warnings) > 0 {
 				t.Errorf("from a file, the default: warnings %q, %v", replayed.Warnings, err)
 			}
-			if got := strings.Contains(strings.Join(w.Warnings, "\n"), "--max-in-flight 5 has no effect: --concurrency 500 is the limit"); got != tt.warns {
-				t.Errorf("warnings %q, want one of the limit: %v", w.Warnings, tt.warns)
-			}
+			assert.True(t, strings.Contains(strings.Join(w.Warnings, "\n"), "--max-in-flight 5 has no effect: --concurrency 500 is the limit") == tt.warns,
+				"warnings %q, want one of the limit: %v", w.Warnings, tt.warns)
 		})
 	}
 }
 
 func TestResolvePriorityOfPresets(t *testing.T) {
-	w, err := Resolve(kinds, flags("target=cannon://h:1", "password=env:JAVA", "acks=0"), nil)
-	assert.OK(t, err)
+	w := assert.Value(Resolve(kinds, flags("target=cannon://h:1", "password=env:JAVA", "acks=0"), nil))(t)
 	if got := w.Duration("linger"); got != time.Millisecond || w.values["linger"].from != FromPreset {
 		t.Errorf("linger: got %v, want the preset 1ms", got)
 	}
 	assert.Equal(t, w.String("acks"), "0", "acks")
 	assert.True(t, !w.Has("group"), "got a preset that does not apply to the operation")
 	assert.Same(t, w.Warnings, []string{"a warning"}, "warnings")
-	spec, err := w.Spec()
-	assert.OK(t, err)
+	spec := assert.Value(w.Spec())(t)
 	assert.True(t, !spec.Given["linger"] && spec.Given["acks"], "given: got %v, want acks and not linger", spec.Given)
 }
 
@@ -222,21 +215,18 @@ func TestResolveFaults(t *testing.T) {
 			var file *Document
 			if tt.file != "" {
 				var err error
-				if file, err = ParseDocument("load.yaml", []byte(tt.file)); err != nil {
-					t.Fatal(err)
-				}
+				file, err = ParseDocument("load.yaml", []byte(tt.file))
+				assert.OK(t, err)
 			}
 			_, err := Resolve(kinds, tt.flags, file)
 			assert.Must(t, err != nil, "got no error")
-			if got := err.Error(); !strings.Contains(got, tt.want) {
-				t.Errorf("error: got %q, want %q in it", got, tt.want)
-			}
+			got := err.Error()
+			assert.True(t, strings.Contains(got, tt.want), "error: got %q, want %q in it", got, tt.want)
 			assert.True(t, !strings.Contains(err.Error(), "canary"), "the error repeats a secret: %q", err)
 			var e *Error
 			assert.Must(t, errors.As(err, &e), "got a %T, want an *Error", err)
-			if !strings.Contains(e.Hint, tt.hint) || strings.Contains(e.Hint, "canary") {
-				t.Errorf("hint: got %q, want %q in it", e.Hint, tt.hint)
-			}
+			assert.True(t, strings.Contains(e.Hint, tt.hint) && !strings.Contains(e.Hint, "canary"),
+				"hint: got %q, want %q in it", e.Hint, tt.hint)
 		})
 	}
 }
@@ -244,9 +234,7 @@ func TestResolveFaults(t *testing.T) {
 func TestResolveJoinsFaults(t *testing.T) {
 	_, err := Resolve(kinds, flags("target=cannon://h:1", "rate=0", "count=0"), nil)
 	assert.Must(t, err != nil, "got no error")
-	for _, want := range []string{"--rate", "--count"} {
-		assert.True(t, strings.Contains(err.Error(), want), "got %q, want %s in it", err, want)
-	}
+	assert.Has(t, err.Error(), "--rate", "--count")
 }
 
 func TestParseTargetHosts(t *testing.T) {
@@ -291,9 +279,8 @@ func TestPlan(t *testing.T) {
 			}
 		}},
 		{"a warm-up by events, with a rate", flags(to, "rate=1k/s", "warmup=500"), func(t *testing.T, p load.Plan) {
-			if p.WarmupTime != 500*time.Millisecond || p.WarmupEvents != 0 || p.Schedule.Count(p.WarmupTime) != 500 {
-				t.Errorf("got %v and %d", p.WarmupTime, p.WarmupEvents)
-			}
+			assert.True(t, p.WarmupTime == 500*time.Millisecond && p.WarmupEvents == 0 && p.Schedule.Count(p.WarmupTime) == 500,
+				"got %v and %d", p.WarmupTime, p.WarmupEvents)
 		}},
 		{"a warm-up by events, without", flags(to, "warmup=500"), func(t *testing.T, p load.Plan) {
 			assert.True(t, p.WarmupTime == 0 && p.WarmupEvents == 500, "got %v and %d", p.WarmupTime, p.WarmupEvents)
@@ -313,10 +300,8 @@ func TestPlan(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w, err := Resolve(kinds, tt.flags, nil)
-			assert.OK(t, err)
-			p, err := w.Plan()
-			assert.OK(t, err)
+			w := assert.Value(Resolve(kinds, tt.flags, nil))(t)
+			p := assert.Value(w.Plan())(t)
 			tt.check(t, p)
 		})
 	}
@@ -326,39 +311,29 @@ func TestPlan(t *testing.T) {
 func TestMarshalJSONIsAWorkloadFile(t *testing.T) {
 	w, err := Resolve(kinds, flags("target=cannon://a:1,b:2/t", "rate=5k/s", "header=k=v", "header=x=y", "password=env:P", "idempotent=true"), nil)
 	assert.OK(t, err)
-	first, err := json.Marshal(w)
-	assert.OK(t, err)
-	file, err := ParseDocument("report.json", first)
-	assert.OK(t, err)
-	again, err := Resolve(kinds, nil, file)
-	assert.OK(t, err)
-	second, err := json.Marshal(again)
-	assert.OK(t, err)
-	assert.Same(t, string(second), string(first), "(-first +second)")
+	first := assert.Value(json.Marshal(w))(t)
+	file := assert.Value(ParseDocument("report.json", first))(t)
+	again := assert.Value(Resolve(kinds, nil, file))(t)
+	assert.Same(t, string(assert.Value(json.Marshal(again))(t)), string(first), "first and second")
 }
 
 // A value may contain a secret that only its option knows.
 func TestSettingsAreShownByTheirOption(t *testing.T) {
-	w, err := Resolve(kinds, flags("target=cannon://a:1", "property=a=hidden", "property=b=hidden"), nil)
-	assert.OK(t, err)
-	document, err := json.Marshal(w)
-	assert.OK(t, err)
+	w := assert.Value(Resolve(kinds, flags("target=cannon://a:1", "property=a=hidden", "property=b=hidden"), nil))(t)
+	document := assert.Value(json.Marshal(w))(t)
 	texts := string(document)
 	for _, r := range w.Settings() {
 		texts += r.Text()
 	}
-	if strings.Contains(texts, "hidden") || !strings.Contains(texts, `["a...","b..."]`) {
-		t.Errorf("got %s, want a... and b... instead of the hidden parts", texts)
-	}
-	spec, err := w.Spec()
-	assert.OK(t, err)
+	assert.True(t, !strings.Contains(texts, "hidden") && strings.Contains(texts, `["a...","b..."]`),
+		"got %s, want a... and b... instead of the hidden parts", texts)
+	spec := assert.Value(w.Spec())(t)
 	assert.Same(t, spec.Options.List("property"), []string{"a=hidden", "b=hidden"}, "for the target")
 }
 
 // A limit that unknown events reached says so.
 func TestChecksCountUnknownEvents(t *testing.T) {
-	w, err := Resolve(kinds, flags("target=cannon://h:1/t", "failure-rate=1%", "failures=20"), nil)
-	assert.OK(t, err)
+	w := assert.Value(Resolve(kinds, flags("target=cannon://h:1/t", "failure-rate=1%", "failures=20"), nil))(t)
 	for _, tt := range []struct {
 		stopped load.Reason
 		want    []string
@@ -395,8 +370,7 @@ func TestChecksOnlyLimitsThatWereSet(t *testing.T) {
 		{"share beyond", flags(to, "failure-rate=9%"), []verdict{{"failure-rate", false}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w, err := Resolve(kinds, tt.flags, nil)
-			assert.OK(t, err)
+			w := assert.Value(Resolve(kinds, tt.flags, nil))(t)
 			var got []verdict
 			for _, c := range w.Checks(bad) {
 				got = append(got, verdict{c.Name, c.OK})
@@ -415,9 +389,7 @@ func TestTableIsConsistent(t *testing.T) {
 			seen[s.Name] = true
 			assert.True(t, s.Kind != "" || s.Help != "", "%s has no help", s.Name)
 			if s.Default != "" {
-				if err := s.Check(s.Default); err != nil {
-					t.Errorf("%s: its default: %v", s.Name, err)
-				}
+				assert.OK(t, s.Check(s.Default), "%s: its default", s.Name)
 			}
 		}
 	}
@@ -433,9 +405,8 @@ func TestSchemaIsJSON(t *testing.T) {
 		} `json:"$defs"`
 	}
 	assert.OK(t, json.Unmarshal(Schema(kinds), &schema))
-	if len(schema.AnyOf) != 2 || schema.AnyOf[1]["type"] != "array" {
-		t.Errorf("the schema accepts %v, want a workload and a list of them", schema.AnyOf)
-	}
+	assert.True(t, len(schema.AnyOf) == 2 && schema.AnyOf[1]["type"] == "array",
+		"the schema accepts %v, want a workload and a list of them", schema.AnyOf)
 	v := schema.Defs.Workload
 	for _, name := range []string{"target", "rate", "acks", "calibre"} {
 		assert.True(t, v.Properties[name] != nil, "the schema lacks %s", name)
@@ -444,8 +415,7 @@ func TestSchemaIsJSON(t *testing.T) {
 }
 
 func TestMinorSettings(t *testing.T) {
-	w, err := Resolve(kinds, flags("target=cannon://h:1", "label=a=b", "retry=0", "rate=1/s"), nil)
-	assert.OK(t, err)
+	w := assert.Value(Resolve(kinds, flags("target=cannon://h:1", "label=a=b", "retry=0", "rate=1/s"), nil))(t)
 	got := map[string]bool{}
 	for _, r := range w.Settings() {
 		got[r.Name] = !r.Minor
@@ -469,9 +439,8 @@ func FuzzParseTarget(f *testing.F) {
 			return
 		}
 		for _, scheme := range []string{"", "cannon://", "canon://"} {
-			if _, _, err := ParseTarget(kinds, scheme+"u:s3cr3t@"+text); err == nil || strings.Contains(err.Error(), "s3cr3t") {
-				t.Fatalf("%su:...@%s: got %v", scheme, text, err)
-			}
+			_, _, err := ParseTarget(kinds, scheme+"u:s3cr3t@"+text)
+			assert.Must(t, err != nil && !strings.Contains(err.Error(), "s3cr3t"), "%su:...@%s: got %v", scheme, text, err)
 		}
 	})
 }

@@ -5,33 +5,21 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // BenchmarkRoundTrip is a message of 100 bytes to an agent and back, one at a time, all on this machine.
 func BenchmarkRoundTrip(b *testing.B) {
 	dir := b.TempDir()
-	s, err := Serve(ServerConfig{Listen: "127.0.0.1:0", Dir: dir})
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := assert.Value(Serve(ServerConfig{Listen: "127.0.0.1:0", Dir: dir}))(b)
 	defer s.Close()
-	o, err := ConnectOperator(b.Context(), filepath.Join(dir, OperatorFile))
-	if err != nil {
-		b.Fatal(err)
-	}
+	o := assert.Value(ConnectOperator(b.Context(), filepath.Join(dir, OperatorFile)))(b)
 	defer o.Close()
-	j, err := o.Token(b.Context(), "a", 0)
-	if err != nil {
-		b.Fatal(err)
-	}
+	j := assert.Value(o.Token(b.Context(), "a", 0))(b)
 	path := filepath.Join(b.TempDir(), "join.json")
-	if err := j.Write(path); err != nil {
-		b.Fatal(err)
-	}
-	a, err := ConnectAgent(b.Context(), AgentConfig{Join: path, Dir: b.TempDir()})
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.OK(b, j.Write(path))
+	a := assert.Value(ConnectAgent(b.Context(), AgentConfig{Join: path, Dir: b.TempDir()}))(b)
 	defer a.Close()
 	a.Receive(func(message []byte, _ time.Time) { a.Send(message) })
 	back := make(chan time.Time, 1)
@@ -41,9 +29,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	var times, stamped []time.Duration
 	for b.Loop() {
 		begin := time.Now()
-		if err := o.Send("a", message); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, o.Send("a", message))
 		at := <-back
 		times, stamped = append(times, time.Since(begin)), append(stamped, at.Sub(begin))
 	}

@@ -84,20 +84,14 @@ func start(t *testing.T) *testBus {
 // serve starts the server, again on the same port.
 func (b *testBus) serve() {
 	b.t.Helper()
-	s, err := Serve(b.cfg)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	s := assert.Value(Serve(b.cfg))(b.t)
 	b.t.Cleanup(func() { s.Close() })
 	b.Server, b.cfg.Listen = s, s.Addr()
 }
 
 func (b *testBus) connectOperator() *Operator {
 	b.t.Helper()
-	o, err := ConnectOperator(b.t.Context(), filepath.Join(b.cfg.Dir, OperatorFile))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	o := assert.Value(ConnectOperator(b.t.Context(), filepath.Join(b.cfg.Dir, OperatorFile)))(b.t)
 	b.t.Cleanup(func() { o.Close() })
 	return o
 }
@@ -105,14 +99,9 @@ func (b *testBus) connectOperator() *Operator {
 // join makes a join file.
 func (b *testBus) join(name string) string {
 	b.t.Helper()
-	j, err := b.operator.Token(b.t.Context(), name, 0)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	j := assert.Value(b.operator.Token(b.t.Context(), name, 0))(b.t)
 	path := filepath.Join(b.t.TempDir(), "join.json")
-	if err := j.Write(path); err != nil {
-		b.t.Fatal(err)
-	}
+	assert.OK(b.t, j.Write(path))
 	return path
 }
 
@@ -127,10 +116,7 @@ func (b *testBus) connect(cfg AgentConfig) *Agent {
 	if cfg.Logf == nil {
 		cfg.Logf = b.log.logf
 	}
-	a, err := ConnectAgent(b.t.Context(), cfg)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	a := assert.Value(ConnectAgent(b.t.Context(), cfg))(b.t)
 	b.t.Cleanup(func() { a.Close() })
 	return a
 }
@@ -144,9 +130,7 @@ func (b *testBus) refused(cfg AgentConfig, want error) *Error {
 		b.t.Fatalf("the agent was let in, want %v", want)
 	}
 	e, ok := errors.AsType[*Error](err)
-	if !errors.Is(err, want) || !ok || e.Hint == "" {
-		b.t.Fatalf("%T %v, want %v with a hint", err, err, want)
-	}
+	assert.Must(b.t, errors.Is(err, want) && ok && e.Hint != "", "%T %v, want %v with a hint", err, err, want)
 	return e
 }
 
@@ -203,7 +187,7 @@ func TestMessages(t *testing.T) {
 	must(t, b.operator.Send("one", []byte("to one")))
 	must(t, b.operator.Send("two", []byte("to two")))
 	l := m1.next()
-	assert.Equal(t, string(l.data), "to one", "one got %q", l.data)
+	assert.Equal(t, string(l.data), "to one", "%q for one", l.data)
 	if after := time.Now(); l.at.Before(before) || l.at.After(after) || !strings.Contains(l.at.String(), " m=") {
 		t.Errorf("it arrived at %v, want between %v and %v with a monotonic reading", l.at, before, after)
 	}
@@ -219,20 +203,18 @@ func TestMessages(t *testing.T) {
 	all, err := b.operator.Agents(t.Context())
 	must(t, err)
 	for i := range all {
-		if all[i].Key == "" || all[i].Since.IsZero() || all[i].Address == "" {
-			t.Errorf("%+v has no key, time or address", all[i])
-		}
+		assert.True(t, all[i].Key != "" && !all[i].Since.IsZero() && all[i].Address != "",
+			"%+v has no key, time or address", all[i])
 		all[i] = Registered{Name: all[i].Name, Connected: all[i].Connected}
 	}
-	assert.Same(t, []Registered{{Name: "one", Connected: true}, {Name: "two", Connected: true}}, all, "agents (-got +want)")
+	assert.Same(t, []Registered{{Name: "one", Connected: true}, {Name: "two", Connected: true}}, all, "agents")
 	must(t, two.Close())
 	testkit.Until(t, "two is disconnected", func() bool {
 		all, err := b.operator.Agents(t.Context())
 		return err == nil && len(all) == 2 && !all[1].Connected
 	})
-	if err := two.Send(nil); !errors.Is(err, ErrClosed) {
-		t.Errorf("send after close: %v", err)
-	}
+	err = two.Send(nil)
+	assert.True(t, errors.Is(err, ErrClosed), "send after close: %v", err)
 }
 
 // What the operator sends after ConnectAgent and before Receive is not lost, and what an agent sends
@@ -307,18 +289,16 @@ func TestManyInOrder(t *testing.T) {
 	for _, a := range agents {
 		all.Go(func() {
 			for i := range each {
-				if err := a.Send(fmt.Append(nil, i)); err != nil {
-					t.Error(err)
-				}
+				err := a.Send(fmt.Append(nil, i))
+				assert.True(t, err == nil, "%v", err)
 			}
 		})
 	}
 	next := map[string]int{}
 	for range MaxAgents * each {
 		l := o.next()
-		if got, want := string(l.data), fmt.Sprint(next[l.agent]); got != want {
-			t.Fatalf("agent %s: got %s, want %s", l.agent, got, want)
-		}
+		got, want := string(l.data), fmt.Sprint(next[l.agent])
+		assert.Must(t, got == want, "agent %s: got %s, want %s", l.agent, got, want)
 		next[l.agent]++
 	}
 	all.Wait()
@@ -347,9 +327,8 @@ func TestManyInOrder(t *testing.T) {
 	for i, a := range agents {
 		testkit.Until(t, "it knows", a.Connected)
 		must(t, a.Send(nil))
-		if l := o.next(); l.agent != a.Name() {
-			t.Fatalf("agent %d is %s, want %s", i, l.agent, a.Name())
-		}
+		l := o.next()
+		assert.Must(t, l.agent == a.Name(), "agent %d is %s, want %s", i, l.agent, a.Name())
 	}
 }
 
@@ -363,12 +342,10 @@ func TestRestart(t *testing.T) {
 	later := b.join("later")
 	must(t, b.Close())
 	testkit.Until(t, "both know", func() bool { return !a.Connected() && !b.operator.Connected() })
-	if err := a.Send(nil); !errors.Is(err, ErrDown) {
-		t.Errorf("send while the server is down: %v", err)
-	}
-	if err := b.operator.Send("a", nil); !errors.Is(err, ErrDown) {
-		t.Errorf("send of the operator while the server is down: %v", err)
-	}
+	err := a.Send(nil)
+	assert.True(t, errors.Is(err, ErrDown), "send while the server is down: %v", err)
+	err = b.operator.Send("a", nil)
+	assert.True(t, errors.Is(err, ErrDown), "send of the operator while the server is down: %v", err)
 	b.refused(AgentConfig{Join: later, Dir: t.TempDir()}, syscall.ECONNREFUSED)
 
 	b.serve()
@@ -378,9 +355,7 @@ func TestRestart(t *testing.T) {
 	must(t, b.operator.Send("a", []byte("and back")))
 	m.want("", "and back")
 	b.connect(AgentConfig{Join: later, Dir: t.TempDir()})
-	if a.Err() != nil {
-		t.Errorf("the agent gave up: %v", a.Err())
-	}
+	assert.OK(t, a.Err(), "the agent gave up")
 }
 
 // An agent comes back without its join file, with the key in its folder.
@@ -400,9 +375,7 @@ func TestWithoutJoinFile(t *testing.T) {
 	b.refused(AgentConfig{Join: join, Dir: t.TempDir()}, os.ErrNotExist)
 	info, err := os.Stat(filepath.Join(dir, AgentFile))
 	must(t, err)
-	if info.Mode().Perm()&0o077 != 0 {
-		t.Errorf("others may read the key: %v", info.Mode())
-	}
+	assert.True(t, info.Mode().Perm()&0o077 == 0, "others may read the key: %v", info.Mode())
 }
 
 // connected lists the names of agents that are connected.
@@ -425,26 +398,21 @@ func TestSeal(t *testing.T) {
 	sealed, err := b.operator.Seal("one", secret)
 	must(t, err)
 	assert.True(t, !strings.Contains(string(sealed), "password"), "the secret is readable")
-	if got, err := one.Open(sealed); err != nil || string(got) != string(secret) {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if got, err := two.Open(sealed); err == nil {
-		t.Errorf("another agent opened it: %q", got)
-	}
+	got, err := one.Open(sealed)
+	assert.True(t, err == nil && string(got) == string(secret), "got %q, %v", got, err)
+	got, err = two.Open(sealed)
+	assert.True(t, err != nil, "another agent opened it: %q", got)
 	// Sealed with another key, for the right agent.
 	forged, err := two.keys.sealFor(secret, one.keys.publicSeal)
 	must(t, err)
-	if got, err := one.Open(forged); err == nil {
-		t.Errorf("the agent opened what another one sealed: %q", got)
-	}
+	got, err = one.Open(forged)
+	assert.True(t, err != nil, "the agent opened what another one sealed: %q", got)
 	for n := range sealed {
-		if _, err := one.Open(sealed[:n]); err == nil {
-			t.Errorf("opened when cut at %d", n)
-		}
+		_, err := one.Open(sealed[:n])
+		assert.True(t, err != nil, "opened when cut at %d", n)
 	}
-	if _, err := b.operator.Seal("three", secret); !errors.Is(err, ErrNoAgent) {
-		t.Errorf("for an agent that is not there: %v", err)
-	}
+	_, err = b.operator.Seal("three", secret)
+	assert.True(t, errors.Is(err, ErrNoAgent), "for an agent that is not there: %v", err)
 }
 
 // A caller that has lost its patience gets its own error, and soon.
@@ -453,13 +421,10 @@ func TestContext(t *testing.T) {
 	b := start(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := ConnectOperator(ctx, filepath.Join(b.cfg.Dir, OperatorFile)); err == nil {
-		t.Error("connected")
-	}
-	if _, err := ConnectAgent(ctx, AgentConfig{Join: b.join(""), Dir: t.TempDir()}); err == nil {
-		t.Error("connected")
-	}
-	if _, err := b.operator.Agents(ctx); err == nil {
-		t.Error("got an answer")
-	}
+	_, err := ConnectOperator(ctx, filepath.Join(b.cfg.Dir, OperatorFile))
+	assert.True(t, err != nil, "connected")
+	_, err = ConnectAgent(ctx, AgentConfig{Join: b.join(""), Dir: t.TempDir()})
+	assert.True(t, err != nil, "connected")
+	_, err = b.operator.Agents(ctx)
+	assert.True(t, err != nil, "got an answer")
 }

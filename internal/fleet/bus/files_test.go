@@ -21,16 +21,15 @@ func TestJoinFile(t *testing.T) {
 	must(t, want.Write(path))
 	got, err := ReadJoin(path)
 	must(t, err)
-	assert.Same(t, got, want, "-got +")
+	assert.Same(t, got, want)
 	info, err := os.Stat(path)
 	must(t, err)
 	if runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, want 0600", info.Mode())
 	}
 	assert.ErrorHas(t, want.Write(path), "the file exists", "written over")
-	if err := want.Write(filepath.Join(t.TempDir(), "no", "join.json")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("in a folder that is missing: %v", err)
-	}
+	err = want.Write(filepath.Join(t.TempDir(), "no", "join.json"))
+	assert.True(t, errors.Is(err, os.ErrNotExist), "in a folder that is missing: %v", err)
 	good := string(text(want))
 	for _, bad := range []string{
 		"", "{", "[]", `"x"`, "{}",
@@ -51,13 +50,11 @@ func TestJoinFile(t *testing.T) {
 		assert.True(t, err != nil, "read %s", bad)
 		assert.True(t, !strings.Contains(err.Error(), "secret"), "the error has the token: %v", err)
 	}
-	if _, err := ReadJoin(t.TempDir()); err == nil {
-		t.Error("read a folder")
-	}
+	_, err = ReadJoin(t.TempDir())
+	assert.True(t, err != nil, "read a folder")
 	must(t, os.WriteFile(path, bytes.Repeat([]byte(" "), mostFile+1), 0o600))
-	if _, err := ReadJoin(path); err == nil {
-		t.Error("read a file of 64 KiB")
-	}
+	_, err = ReadJoin(path)
+	assert.True(t, err != nil, "read a file of 64 KiB")
 }
 
 func TestNames(t *testing.T) {
@@ -66,9 +63,8 @@ func TestNames(t *testing.T) {
 		"load-1": "load-1", "load-1.example.org": "load-1", "Bü ro": "B--ro", "-x": "x", "": "", "...": "", "_": "",
 		strings.Repeat("x", 100): strings.Repeat("x", 63),
 	} {
-		if got := nameOf(host); got != want || got != "" && !ValidName(got) {
-			t.Errorf("%q becomes %q, want %q", host, got, want)
-		}
+		got := nameOf(host)
+		assert.True(t, got == want && (got == "" || ValidName(got)), "%q becomes %q, want %q", host, got, want)
 	}
 	for _, bad := range []string{"", "a.b", "a b", "*", ">", "-a", "a\n", strings.Repeat("x", 64), "ä", "$SYS"} {
 		assert.True(t, !ValidName(bad), "%q is a name", bad)
@@ -146,9 +142,7 @@ func TestAdvertise(t *testing.T) {
 		must(t, err)
 		_, port, err := net.SplitHostPort(s.Addr())
 		must(t, err)
-		if want := strings.Replace(tt.want, "PORT", port, 1); j.Address != want {
-			t.Errorf("%+v: the join file has %s, want %s", tt, j.Address, want)
-		}
+		assert.Equal(t, j.Address, strings.Replace(tt.want, "PORT", port, 1), "%+v: the join file", tt)
 		o.Close()
 		s.Close()
 	}
@@ -182,9 +176,8 @@ func TestOperatorFails(t *testing.T) {
 	case <-time.After(longEnough):
 		t.Fatal("the operator does not give up")
 	}
-	if !errors.Is(b.operator.Err(), ErrNoToken) || !errors.Is(b.operator.Send("a", nil), ErrNoToken) {
-		t.Errorf("the operator gave up with %v", b.operator.Err())
-	}
+	assert.True(t, errors.Is(b.operator.Err(), ErrNoToken) && errors.Is(b.operator.Send("a", nil), ErrNoToken),
+		"the operator gave up with %v", b.operator.Err())
 }
 
 func TestWaitingIsBounded(t *testing.T) {
@@ -227,9 +220,7 @@ func FuzzOperatorFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		of, err := parseOperatorFile(data)
 		if err == nil {
-			if _, err := of.keys(); err != nil {
-				t.Error(err)
-			}
+			assert.Value(of.keys())(t)
 		}
 	})
 }
@@ -258,9 +249,8 @@ func FuzzMessage(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(message) > MaxMessage || agent != "" && !ValidName(agent) {
-			t.Errorf("%d bytes for %q", len(message), agent)
-		}
+		assert.True(t, len(message) <= MaxMessage && (agent == "" || ValidName(agent)),
+			"%d bytes for %q", len(message), agent)
 		read := data[:len(data)-r.Len()]
 		if frame := messageFrame(agent, message); !bytes.HasSuffix(read, frame) || len(bytes.Trim(read[:len(read)-len(frame)], "\x00")) > 0 {
 			t.Errorf("%q for %q was read of %q", message, agent, read)
@@ -287,15 +277,12 @@ func FuzzFrame(f *testing.F) {
 func FuzzOpen(f *testing.F) {
 	seed, seal, err := newSeeds()
 	assert.OK(f, err)
-	own, err := keysOf(seed, seal)
-	assert.OK(f, err)
-	sealed, err := own.sealFor([]byte("x"), own.publicSeal)
-	assert.OK(f, err)
+	own := assert.Value(keysOf(seed, seal))(f)
+	sealed := assert.Value(own.sealFor([]byte("x"), own.publicSeal))(f)
 	f.Add(sealed)
 	f.Add([]byte(own.publicSeal))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if secret, err := own.open(data, ""); err == nil && string(secret) != "x" {
-			t.Errorf("%q opened as %q", data, secret)
-		}
+		secret, err := own.open(data, "")
+		assert.True(t, err != nil || string(secret) == "x", "%q opened as %q", data, secret)
 	})
 }

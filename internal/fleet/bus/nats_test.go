@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // existing starts a NATS server as its administrator would, with TLS, and returns what an operator and the
@@ -51,9 +52,8 @@ func TestExistingNATS(t *testing.T) {
 	defer o.Close()
 	in := &mail{t, make(chan letter, 100)}
 	o.Receive(func(agent string, message []byte, at time.Time) { in.came <- letter{agent, message, at} })
-	if _, err := o.Seal("a", nil); !errors.Is(err, ErrNoAgent) {
-		t.Errorf("seal for an agent that has sent nothing: %v", err)
-	}
+	_, err = o.Seal("a", nil)
+	assert.True(t, errors.Is(err, ErrNoAgent), "seal for an agent that has sent nothing: %v", err)
 	cfg := AgentConfig{NATS: &forAgent, Name: "a", Dir: t.TempDir(), Logf: log.logf}
 	a, err := ConnectAgent(t.Context(), cfg)
 	must(t, err)
@@ -63,34 +63,27 @@ func TestExistingNATS(t *testing.T) {
 	in.want("a", "up")
 	before := time.Now()
 	must(t, o.Send("a", []byte("down")))
-	if l := down.next(); string(l.data) != "down" || l.at.Before(before) {
-		t.Errorf("got %q at %v, sent at %v", l.data, l.at, before)
-	}
+	l := down.next()
+	assert.True(t, string(l.data) == "down" && !l.at.Before(before), "got %q at %v, sent at %v", l.data, l.at, before)
 	must(t, a.Send(make([]byte, MaxMessage)))
-	if l := in.next(); len(l.data) != MaxMessage {
-		t.Errorf("got %d bytes", len(l.data))
-	}
+	assert.Equal(t, len(in.next().data), MaxMessage, "bytes")
 	sealed, err := o.Seal("a", []byte("secret"))
 	must(t, err)
-	if got, err := a.Open(sealed); err != nil || string(got) != "secret" {
-		t.Errorf("opened %q, %v", got, err)
-	}
+	got, err := a.Open(sealed)
+	assert.True(t, err == nil && string(got) == "secret", "opened %q, %v", got, err)
 	for _, err := range []error{
 		func() error { _, err := o.Token(t.Context(), "", 0); return err }(),
 		func() error { _, err := o.Agents(t.Context()); return err }(),
 		o.Revoke(t.Context(), "a"),
 	} {
-		if !errors.Is(err, ErrExternal) {
-			t.Errorf("got %v, want %v", err, ErrExternal)
-		}
+		assert.True(t, errors.Is(err, ErrExternal), "got %v, want %v", err, ErrExternal)
 	}
 
 	// Credentials for another name.
 	cfg.Name = "b"
 	_, err = ConnectAgent(t.Context(), cfg)
-	if e, ok := errors.AsType[*Error](err); !ok || !strings.Contains(e.Hint, "f.b.down") {
-		t.Errorf("with the permissions of another agent: %v", err)
-	}
+	e, ok := errors.AsType[*Error](err)
+	assert.True(t, ok && strings.Contains(e.Hint, "f.b.down"), "with the permissions of another agent: %v", err)
 	must(t, a.link.line.(*natsLine).conn.Publish("f.b.up", []byte("forged")))
 	testkit.Until(t, "the log says what is denied", func() bool { return strings.Contains(log.text(), `"f.b.up"`) })
 
@@ -154,9 +147,7 @@ func TestExistingNATSFails(t *testing.T) {
 		{"small messages", NATS{URL: talkNATS(t, `,"max_payload":1000`, "PONG")}, "1000 bytes only"},
 		{"no TLS", NATS{URL: strings.Replace(talkNATS(t, `,"max_payload":1048576`, "PONG"), "nats", "tls", 1)}, "the server has no TLS"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			failsNATS(t, tt.n, tt.want)
-		})
+		t.Run(tt.name, func(t *testing.T) { failsNATS(t, tt.n, tt.want) })
 	}
 	o, err := ConnectOperatorNATS(t.Context(), NATS{URL: talkNATS(t, `,"max_payload":1048576`, "PONG")}) // loopback
 	must(t, err)
@@ -172,8 +163,7 @@ func TestExistingNATSFails(t *testing.T) {
 		{NATS{URL: "nats://localhost:1,nats://[::1]:1"}, false},
 		{NATS{URL: "nats://localhost", CA: "x"}, true},
 	} {
-		if got, err := tt.n.secure(); err != nil || got != tt.want {
-			t.Errorf("%+v: TLS %v, %v, want %v", tt.n, got, err, tt.want)
-		}
+		got, err := tt.n.secure()
+		assert.True(t, err == nil && got == tt.want, "%+v: TLS %v, %v, want %v", tt.n, got, err, tt.want)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"carronade/internal/testkit/assert"
 )
 
 // pair returns the two ends of a connection after its TLS handshake, in the bubble of the test. What one
@@ -48,21 +50,14 @@ func TestIdleAndGoodbye(t *testing.T) {
 		endB, gotB := runs(b)
 		time.Sleep(time.Hour)
 		for _, text := range []string{"first", "", "last"} {
-			if !a.put(messageFrame("x", []byte(text))) {
-				t.Fatal("the connection has ended")
-			}
+			assert.Must(t, a.put(messageFrame("x", []byte(text))), "the connection has ended")
 		}
 		a.finish()
-		if a.put(messageFrame("x", nil)) {
-			t.Error("a message after the goodbye")
-		}
-		if why := <-endB; !errors.Is(why, io.EOF) {
-			t.Errorf("the end is %v", why)
-		}
+		assert.True(t, !a.put(messageFrame("x", nil)), "a message after the goodbye")
+		why := <-endB
+		assert.True(t, errors.Is(why, io.EOF), "the end is %v", why)
 		for _, want := range []string{"x:first", "x:", "x:last"} {
-			if got := <-gotB; got != want {
-				t.Errorf("got %q, want %q", got, want)
-			}
+			assert.Equal(t, <-gotB, want)
 		}
 		if why := <-endA; !errors.Is(why, io.EOF) { // the answer to the goodbye
 			t.Errorf("the end is %v", why)
@@ -89,12 +84,10 @@ func TestDeadPeer(t *testing.T) {
 				began := time.Now()
 				go tt.other(b)
 				end, _ := runs(a)
-				if why := <-end; !errors.Is(why, tt.want) {
-					t.Errorf("the end is %v, want %v", why, tt.want)
-				}
-				if after := time.Since(began); after != tt.after {
-					t.Errorf("after %v, want %v", after, tt.after)
-				}
+				why := <-end
+				assert.True(t, errors.Is(why, tt.want), "the end is %v, want %v", why, tt.want)
+				after := time.Since(began)
+				assert.True(t, after == tt.after, "after %v, want %v", after, tt.after)
 				b.end(nil)
 			})
 		})
@@ -109,20 +102,17 @@ func TestQueueIsBounded(t *testing.T) {
 		defer b.end(nil)
 		frame := messageFrame("", make([]byte, size))
 		for range 2 * mostQueued / len(frame) { // what is taken does not wait any more
-			if _, last := a.next(); last || !a.put(frame) {
-				t.Fatal("the connection has ended")
-			}
+			_, last := a.next()
+			assert.Must(t, !last && a.put(frame), "the connection has ended")
 		}
 		a.next()
 		n := 0
 		for a.put(frame) {
 			n++
 		}
-		if want := mostQueued / (len(frame) + ofFrame); n != want {
-			t.Errorf("%d messages of %d bytes wait, want %d", n, size, want)
-		}
-		if why := a.run(nil); !errors.Is(why, errSlow) {
-			t.Errorf("the end is %v", why)
-		}
+		want := mostQueued / (len(frame) + ofFrame)
+		assert.True(t, n == want, "%d messages of %d bytes wait, want %d", n, size, want)
+		why := a.run(nil)
+		assert.True(t, errors.Is(why, errSlow), "the end is %v", why)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 )
 
 // An agent cannot send as another one or to another one, and an operator not as an agent: a connection that
@@ -40,9 +41,8 @@ func TestForeignAddress(t *testing.T) {
 		_, err := tt.conn.Write(append(messageFrame(tt.to, []byte("forged")), messageFrame("", []byte("after it"))...))
 		must(t, err)
 		tt.conn.SetReadDeadline(time.Now().Add(longEnough))
-		if _, err := io.Copy(io.Discard, tt.conn); errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("%s: the connection is still there", tt.name)
-		}
+		_, err = io.Copy(io.Discard, tt.conn)
+		assert.True(t, !errors.Is(err, os.ErrDeadlineExceeded), "%s: the connection is still there", tt.name)
 	}
 	testkit.Until(t, "the log says why, of each", func() bool { return strings.Count(b.log.text(), "wrong kind of address") == 3 })
 	must(t, b.operator.Send("two", []byte("for two")))
@@ -63,23 +63,17 @@ func TestSlowReceiver(t *testing.T) {
 		must(t, b.route(operator, "slow", big))
 		return strings.Contains(b.log.text(), "agent slow disconnected: the other side does not read")
 	})
-	if got := b.connected(); got != "other" || !other.Connected() {
-		t.Errorf("connected: %q", got)
-	}
+	got := b.connected()
+	assert.True(t, got == "other" && other.Connected(), "connected: %q", got)
 }
 
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	join := b.join("")
-	a := b.connect(AgentConfig{Join: join, Dir: t.TempDir(), Name: "a"})
-	if a.Name() != "a" {
-		t.Errorf("the name is %q", a.Name())
-	}
+	assert.Equal(t, b.connect(AgentConfig{Join: join, Dir: t.TempDir(), Name: "a"}).Name(), "a", "the name")
 	e := b.refused(AgentConfig{Join: join, Dir: t.TempDir(), Name: "b"}, ErrUsedToken)
-	if !strings.Contains(e.Hint, "fleet token") {
-		t.Errorf("the hint is %q", e.Hint)
-	}
+	assert.True(t, strings.Contains(e.Hint, "fleet token"), "the hint is %q", e.Hint)
 	b.refused(AgentConfig{Join: b.join(""), Dir: t.TempDir(), Name: "a"}, ErrNameTaken)
 	b.refused(AgentConfig{Join: b.join("c"), Dir: t.TempDir(), Name: "b"}, ErrWrongName)
 	b.refused(AgentConfig{Join: b.join("c"), Dir: t.TempDir(), Name: "b.c"}, ErrName)
@@ -90,27 +84,23 @@ func TestTokens(t *testing.T) {
 	late = b.join("later")
 	b.clock.advance(DefaultValid + time.Second)
 	e = b.refused(AgentConfig{Join: late, Dir: t.TempDir()}, ErrExpiredToken)
-	if !strings.Contains(e.Error(), "valid until 20") {
-		t.Errorf("%v does not say until when", e)
-	}
+	assert.True(t, strings.Contains(e.Error(), "valid until 20"), "%v does not say until when", e)
 	// It stays known as expired for a day.
 	b.clock.advance(keepTokens + time.Second)
 	b.join("other") // a change that forgets it
 	b.refused(AgentConfig{Join: late, Dir: t.TempDir()}, ErrWrongToken)
 
 	for _, valid := range []time.Duration{-time.Second, time.Millisecond, longestValid + time.Second} {
-		if _, err := b.operator.Token(t.Context(), "", valid); err == nil {
-			t.Errorf("a token that is valid for %v", valid)
-		}
+		_, err := b.operator.Token(t.Context(), "", valid)
+		assert.True(t, err != nil, "a token that is valid for %v", valid)
 	}
 	if _, err := b.operator.Token(t.Context(), "a.b", 0); !errors.Is(err, ErrName) {
 		t.Errorf("a token for a name with a dot: %v", err)
 	}
 	j, err := b.operator.Token(t.Context(), "x", time.Hour)
 	must(t, err)
-	if left := j.Expires.Sub(b.clock.now()); left < 59*time.Minute || left > time.Hour {
-		t.Errorf("valid for %v, want 1h", left)
-	}
+	left := j.Expires.Sub(b.clock.now())
+	assert.True(t, left >= 59*time.Minute && left <= time.Hour, "valid for %v, want 1h", left)
 
 	// Nothing that is secret is stored or logged.
 	used, err := ReadJoin(join)
@@ -120,12 +110,8 @@ func TestTokens(t *testing.T) {
 	f, err := readFile(filepath.Join(b.cfg.Dir, OperatorFile), parseOperatorFile)
 	must(t, err)
 	for _, secret := range []string{used.Token, j.Token, f.Seed, f.Seal} {
-		if strings.Contains(string(stored), secret) {
-			t.Error("agents.json has a secret")
-		}
-		if strings.Contains(b.log.text(), secret) {
-			t.Error("the log has a secret")
-		}
+		assert.True(t, !strings.Contains(string(stored), secret), "agents.json has a secret")
+		assert.True(t, !strings.Contains(b.log.text(), secret), "the log has a secret")
 	}
 }
 
@@ -141,12 +127,9 @@ func TestTokenReplaces(t *testing.T) {
 	case <-time.After(longEnough):
 		t.Fatal("the old one got no message")
 	}
-	if !errors.Is(old.Err(), ErrRevoked) {
-		t.Errorf("the old one gave up with %v", old.Err())
-	}
-	if all, err := b.operator.Agents(t.Context()); err != nil || len(all) != 1 {
-		t.Errorf("%v, %v: want one agent", all, err)
-	}
+	assert.True(t, errors.Is(old.Err(), ErrRevoked), "the old one gave up with %v", old.Err())
+	all, err := b.operator.Agents(t.Context())
+	assert.True(t, err == nil && len(all) == 1, "%v, %v: want one agent", all, err)
 }
 
 // After three wrong tokens an address waits; machines with keys do not.
@@ -186,24 +169,16 @@ func TestLimiter(t *testing.T) {
 		if i >= freeTries-1 {
 			want = min(longestWait, firstWait<<(i-freeTries+1))
 		}
-		if got := l.wait("a", now); got != want {
-			t.Errorf("after %d: wait %v, want %v", i+1, got, want)
-		}
+		assert.Equal(t, l.wait("a", now), want, "after %d: wait", i+1)
 	}
-	if l.wait("b", now) != 0 {
-		t.Error("another address waits")
-	}
+	assert.True(t, l.wait("b", now) == 0, "another address waits")
 	now = now.Add(longestWait + forgetTries + time.Second)
 	l.failed("a", now)
-	if got := l.wait("a", now); got != 0 {
-		t.Errorf("long after: wait %v", got)
-	}
+	assert.Equal(t, l.wait("a", now), 0, "long after: wait")
 	for i := range 3 * mostTries {
 		l.failed(fmt.Sprint(i), now)
 	}
-	if len(l.tries) > mostTries {
-		t.Errorf("%d addresses are remembered", len(l.tries))
-	}
+	assert.True(t, len(l.tries) <= mostTries, "%d addresses are remembered", len(l.tries))
 }
 
 func TestPin(t *testing.T) {
@@ -236,9 +211,7 @@ func TestSecondIncarnation(t *testing.T) {
 	first := b.connect(AgentConfig{Join: b.join("a"), Dir: dir})
 	must(t, os.CopyFS(copied, os.DirFS(dir)))
 	e := b.refused(AgentConfig{Dir: copied}, ErrSecond)
-	if !strings.Contains(e.Error(), "from 127.0.0.1:") {
-		t.Errorf("%v does not say where the first is", e)
-	}
+	assert.True(t, strings.Contains(e.Error(), "from 127.0.0.1:"), "%v does not say where the first is", e)
 	must(t, first.Send([]byte("still here")))
 	o.want("a", "still here")
 	must(t, first.Close())
@@ -268,12 +241,9 @@ func TestSameIncarnation(t *testing.T) {
 	must(t, err)
 	defer again.Close()
 	old.SetReadDeadline(time.Now().Add(longEnough))
-	if _, err := io.Copy(io.Discard, old); errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Error("the old connection is still there")
-	}
-	if got := b.connected(); got != "a" {
-		t.Errorf("connected: %q", got)
-	}
+	_, err = io.Copy(io.Discard, old)
+	assert.True(t, !errors.Is(err, os.ErrDeadlineExceeded), "the old connection is still there")
+	assert.Equal(t, b.connected(), "a", "connected")
 }
 
 // The machine of an agent is lost without a goodbye: its connection ends, and its key is free again.
@@ -282,9 +252,8 @@ func TestLostMachine(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	conn := b.raw("a") // sends nothing
-	if got := b.connected(); got != "a" {
-		t.Fatalf("connected: %q", got)
-	}
+	got := b.connected()
+	assert.Must(t, got == "a", "connected: %q", got)
 	testkit.Until(t, "the agent is gone", func() bool { return b.connected() == "" })
 	conn.SetReadDeadline(time.Now().Add(longEnough))
 	if said, err := io.ReadAll(conn); errors.Is(err, os.ErrDeadlineExceeded) || strings.Trim(string(said), "\x00") != "" {
@@ -311,17 +280,13 @@ func TestRevoke(t *testing.T) {
 	if !errors.Is(a.Err(), ErrRevoked) || a.Connected() {
 		t.Errorf("the agent ended with %v, connected %v", a.Err(), a.Connected())
 	}
-	if err := a.Send(nil); !errors.Is(err, ErrRevoked) {
-		t.Errorf("send: %v", err)
-	}
+	err := a.Send(nil)
+	assert.True(t, errors.Is(err, ErrRevoked), "send: %v", err)
 	b.refused(AgentConfig{Dir: dir}, ErrNoToken)
 	b.refused(AgentConfig{Join: unused, Dir: dir}, ErrWrongToken)
-	if err := b.operator.Revoke(t.Context(), "a"); !errors.Is(err, ErrNoAgent) {
-		t.Errorf("again: %v", err)
-	}
-	if !other.Connected() {
-		t.Error("another agent was disconnected")
-	}
+	err = b.operator.Revoke(t.Context(), "a")
+	assert.True(t, errors.Is(err, ErrNoAgent), "again: %v", err)
+	assert.True(t, other.Connected(), "another agent was disconnected")
 	b.connect(AgentConfig{Join: b.join("a"), Dir: dir})
 	// It holds after a restart too.
 	must(t, b.operator.Revoke(t.Context(), "a"))
@@ -341,17 +306,13 @@ func TestRegistrationOnDisk(t *testing.T) {
 		_, err := ConnectAgent(t.Context(), AgentConfig{Join: join, Dir: dir})
 		return err
 	}())
-	if !ok || !errors.Is(e, errDisk) {
-		t.Fatalf("got %v, want that the disk cannot be written", e)
-	}
+	assert.Must(t, ok && errors.Is(e, errDisk), "got %v, want that the disk cannot be written", e)
 	b.registry.path = path
 	b.connect(AgentConfig{Join: join, Dir: dir})
 	f, err := os.ReadFile(path)
 	must(t, err)
 	content, err := parseRegistry(f)
-	if err != nil || len(content.Agents) != 1 || !content.Tokens[0].Used {
-		t.Errorf("stored: %+v, %v", content, err)
-	}
+	assert.True(t, err == nil && len(content.Agents) == 1 && content.Tokens[0].Used, "stored: %+v, %v", content, err)
 }
 
 func TestOversize(t *testing.T) {
@@ -362,20 +323,16 @@ func TestOversize(t *testing.T) {
 	m := agentMail(t, a)
 	big := bytes.Repeat([]byte("x"), MaxMessage)
 	must(t, a.Send(big))
-	if l := o.next(); !bytes.Equal(l.data, big) {
-		t.Errorf("got %d bytes", len(l.data))
-	}
+	l := o.next()
+	assert.True(t, bytes.Equal(l.data, big), "got %d bytes", len(l.data))
 	must(t, b.operator.Send("a", big))
-	if l := m.next(); !bytes.Equal(l.data, big) {
-		t.Errorf("got %d bytes", len(l.data))
-	}
+	l = m.next()
+	assert.True(t, bytes.Equal(l.data, big), "got %d bytes", len(l.data))
 	big = append(big, 'x')
-	if err := a.Send(big); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("agent: %v", err)
-	}
-	if err := b.operator.Send("a", big); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("operator: %v", err)
-	}
+	err := a.Send(big)
+	assert.True(t, errors.Is(err, ErrTooLarge), "agent: %v", err)
+	err = b.operator.Send("a", big)
+	assert.True(t, errors.Is(err, ErrTooLarge), "operator: %v", err)
 	// A client that does not ask us is cut off.
 	for frame, want := range map[string]string{
 		string(messageFrame("", big)):                                       "a message has at most 1 MiB",
@@ -387,9 +344,8 @@ func TestOversize(t *testing.T) {
 		conn := b.raw("raw")
 		go io.WriteString(conn, frame)
 		conn.SetReadDeadline(time.Now().Add(longEnough))
-		if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("%s: the connection is still there", want)
-		}
+		_, err := io.Copy(io.Discard, conn)
+		assert.True(t, !errors.Is(err, os.ErrDeadlineExceeded), "%s: the connection is still there", want)
 		testkit.Until(t, "the log says "+want, func() bool { return strings.Contains(b.log.text(), "agent raw disconnected: "+want) })
 	}
 	must(t, a.Send([]byte("still here")))
@@ -430,12 +386,10 @@ func TestStrangers(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	o := b.operatorMail()
-	long := func(n uint32, data string) string {
-		return string(binary.BigEndian.AppendUint32(nil, n)) + data
-	}
+	long := func(n uint32, data string) string { return string(binary.BigEndian.AppendUint32(nil, n)) + data }
 	frame := func(data string) string { return long(uint32(len(data)), data) }
 	inTLS := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}}
-	tests := []struct {
+	for _, tt := range []struct {
 		name, send string
 		tls        *tls.Config
 		log        string
@@ -455,8 +409,7 @@ func TestStrangers(t *testing.T) {
 		{"no key", frame("{}") + frame("x"), inTLS, "not a user's public nkey"},
 		{"no signature", frame(`{"role":"operator","key":"`+b.operator.keys.publicSign+`"}`) + frame(""), inTLS, "the signature is not by the key"},
 		{"a wrong signature", frame(`{"role":"operator","key":"`+b.operator.keys.publicSign+`"}`) + frame(strings.Repeat("x", 64)), inTLS, "the signature is not by the key"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			from := len(b.log.text())
 			var conn net.Conn
@@ -471,12 +424,8 @@ func TestStrangers(t *testing.T) {
 			raw.(*net.TCPConn).CloseWrite()
 			conn.SetReadDeadline(time.Now().Add(longEnough))
 			said, err := io.ReadAll(conn)
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Error("the server keeps the connection")
-			}
-			if tt.tls != nil && len(said) > 0 || bytes.Contains(said, []byte("{")) {
-				t.Errorf("the server said %q", said)
-			}
+			assert.True(t, !errors.Is(err, os.ErrDeadlineExceeded), "the server keeps the connection")
+			assert.True(t, (tt.tls == nil || len(said) == 0) && !bytes.Contains(said, []byte("{")), "the server said %q", said)
 			testkit.Until(t, "the log says "+tt.log, func() bool { return strings.Contains(b.log.text()[from:], tt.log) })
 		})
 	}
@@ -515,9 +464,8 @@ func TestSignature(t *testing.T) {
 	} {
 		must(t, writeFrame(tt.conn, tt.data))
 		must(t, writeFrame(tt.conn, signature))
-		if _, err := readFrame(tt.conn, mostAnswer); (err == nil) != tt.good {
-			t.Errorf("%s: %v", tt.name, err)
-		}
+		_, err := readFrame(tt.conn, mostAnswer)
+		assert.True(t, (err == nil) == tt.good, "%s: %v", tt.name, err)
 	}
 }
 
@@ -539,17 +487,15 @@ func TestOnlyTheOperator(t *testing.T) {
 		}
 	}
 	for _, r := range []request{{Do: "other"}, {}, {Do: "token", Seconds: -1}, {Do: "token", Seconds: 1 << 62}} {
-		if _, err := b.operator.control(t.Context(), r); !errors.Is(err, errBroken) {
-			t.Errorf("%+v: %v", r, err)
-		}
+		_, err := b.operator.control(t.Context(), r)
+		assert.True(t, errors.Is(err, errBroken), "%+v: %v", r, err)
 	}
 	var more []*Operator
 	for range MaxOperators - 1 {
 		more = append(more, b.connectOperator())
 	}
-	if _, err := ConnectOperator(t.Context(), filepath.Join(b.cfg.Dir, OperatorFile)); !errors.Is(err, ErrFull) {
-		t.Errorf("one operator too many: %v", err)
-	}
+	_, err := ConnectOperator(t.Context(), filepath.Join(b.cfg.Dir, OperatorFile))
+	assert.True(t, errors.Is(err, ErrFull), "one operator too many: %v", err)
 	must(t, more[0].Close())
 }
 
@@ -587,12 +533,8 @@ func TestOtherServers(t *testing.T) {
 				io.CopyN(io.Discard, conn, 1)
 			})
 			_, _, err := connect(t.Context(), addr, pinOf(pair.Certificate[0]), hello{Role: roleAgent}, own, &stamp{})
-			if err == nil || tt.want != nil && !errors.Is(err, tt.want) {
-				t.Errorf("got %v, want %v", err, tt.want)
-			}
-			if strings.ContainsRune(fmt.Sprint(err), '\x1b') {
-				t.Errorf("%q has a control character", err)
-			}
+			assert.True(t, err != nil && (tt.want == nil || errors.Is(err, tt.want)), "got %v, want %v", err, tt.want)
+			assert.True(t, !strings.ContainsRune(fmt.Sprint(err), '\x1b'), "%q has a control character", err)
 		})
 	}
 }

@@ -42,10 +42,8 @@ func TestFirstExchange(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			own, err := certificate(dir)
-			assert.OK(t, err)
-			r, err := openRegistry(filepath.Join(dir, "agents.json"), time.Now)
-			assert.OK(t, err)
+			own := assert.Value(certificate(dir))(t)
+			r := assert.Value(openRegistry(filepath.Join(dir, "agents.json"), time.Now))(t)
 			synctest.Test(t, func(t *testing.T) {
 				s := &Server{cfg: ServerConfig{Logf: t.Logf, now: time.Now}, door: door.New(door.Places), registry: r, tls: serverTLS(own)}
 				mine, theirs := net.Pipe()
@@ -77,8 +75,7 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 	one := b.agent("one")
 	var crowd []net.Conn
 	for range 10 * door.FromOne {
-		conn, err := net.Dial("tcp", b.Addr())
-		assert.OK(t, err)
+		conn := assert.Value(net.Dial("tcp", b.Addr()))(t)
 		defer conn.Close()
 		crowd = append(crowd, conn)
 	}
@@ -101,8 +98,7 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 func TestMadeRoom(t *testing.T) {
 	t.Parallel()
 	b := start(t)
-	join, err := ReadJoin(b.join("a"))
-	assert.OK(t, err)
+	join := assert.Value(ReadJoin(b.join("a")))(t)
 	var closed atomic.Int64
 	join.Address = testkit.Listen(t, func(c *net.TCPConn) {
 		if closed.Add(1) < mostDials {
@@ -116,6 +112,5 @@ func TestMadeRoom(t *testing.T) {
 		go func() { _, _ = io.Copy(to, c) }()
 		_, _ = io.Copy(c, to)
 	})
-	a := b.connect(AgentConfig{Given: &join, Dir: t.TempDir()})
-	assert.Equal(t, a.Name(), "a")
+	assert.Equal(t, b.connect(AgentConfig{Given: &join, Dir: t.TempDir()}).Name(), "a")
 }

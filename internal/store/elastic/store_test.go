@@ -21,6 +21,7 @@ import (
 	"carronade/internal/store"
 	"carronade/internal/system"
 	"carronade/internal/testkit"
+	"carronade/internal/testkit/assert"
 	"carronade/internal/testkit/reporttest"
 	"carronade/load"
 	"carronade/target"
@@ -48,19 +49,13 @@ func address(t *testing.T, base string) string {
 // parsed reads an address.
 func parsed(t *testing.T, address string) *place.Address {
 	t.Helper()
-	p, err := place.Store(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := assert.Value(place.Store(address))(t)
 	return p.Address
 }
 
 func open(t *testing.T, address string) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), parsed(t, address))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := assert.Value(Open(t.Context(), parsed(t, address)))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -92,9 +87,7 @@ func TestStoreOfElasticsearch(t *testing.T) {
 // module.
 func empty(t *testing.T, s *Store) {
 	t.Helper()
-	if err := s.do(t.Context(), http.MethodPost, "/"+s.intervals()+"/_refresh?ignore_unavailable=true", nil, "", nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.do(t.Context(), http.MethodPost, "/"+s.intervals()+"/_refresh?ignore_unavailable=true", nil, "", nil))
 	for index, sort := range map[string][]map[string]any{s.reports(): newestFirst, s.intervals(): {{"report": "asc"}, {"n": "asc"}}} {
 		var actions []action
 		err := s.search(t.Context(), index, object{"match_all": object{}}, sort, []string{"id"}, func(h *hit) (bool, error) {
@@ -104,9 +97,7 @@ func empty(t *testing.T, s *Store) {
 		if err == nil {
 			err = s.bulk(t.Context(), true, actions...)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 	}
 }
 
@@ -115,15 +106,11 @@ func TestOpenExisting(t *testing.T) {
 	at := address(t, testkit.SharedSearch(t).URL)
 	s, err := OpenExisting(t.Context(), parsed(t, at))
 	said, _ := errors.AsType[*target.Error](err)
-	if s != nil || !errors.Is(err, store.ErrAbsent) || !strings.Contains(said.Hint, "prefix") {
-		t.Fatalf("got %v (%+v), want %v", err, said, store.ErrAbsent)
-	}
-	if err := open(t, at).Put(t.Context(), reporttest.Document(0, 1)); err != nil {
-		t.Fatal(err)
-	}
-	if s, err = OpenExisting(t.Context(), parsed(t, at)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, s == nil && errors.Is(err, store.ErrAbsent) && strings.Contains(said.Hint, "prefix"),
+		"got %v (%+v), want %v", err, said, store.ErrAbsent)
+	assert.OK(t, open(t, at).Put(t.Context(), reporttest.Document(0, 1)))
+	s, err = OpenExisting(t.Context(), parsed(t, at))
+	assert.OK(t, err)
 	s.Close()
 	forbidden := intercept(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodHead {
@@ -131,9 +118,8 @@ func TestOpenExisting(t *testing.T) {
 		}
 		return r.Method == http.MethodHead
 	})
-	if s, err = OpenExisting(t.Context(), parsed(t, address(t, forbidden))); err != nil {
-		t.Fatalf("got %v without permission to ask", err)
-	}
+	s, err = OpenExisting(t.Context(), parsed(t, address(t, forbidden)))
+	assert.Must(t, err == nil, "got %v without permission to ask", err)
 	s.Close()
 }
 
@@ -163,34 +149,22 @@ func TestClusterFailsDuringARun(t *testing.T) {
 		return away.Load()
 	})))
 	want := reporttest.Document(0, 20)
-	w, err := s.Begin(t.Context(), want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := assert.Value(s.Begin(t.Context(), want))(t)
 	for i := range want.Intervals {
 		if i == 5 {
 			away.Store(true)
 		}
-		e, err := want.Intervals[i].Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := assert.Value(want.Intervals[i].Encode())(t)
 		w.Interval(e)
 	}
 	for w.(*writer).queue.Failed() == 0 {
 		runtime.Gosched()
 	}
 	away.Store(false)
-	if err := w.Finish(t.Context(), want); err != nil {
-		t.Fatal(err)
-	}
-	got, err := s.Get(t.Context(), want.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Hash != want.Hash || len(got.Intervals) != len(want.Intervals) || got.Check() != nil {
-		t.Errorf("got %d intervals and hash %s, want %d and %s", len(got.Intervals), got.Hash, len(want.Intervals), want.Hash)
-	}
+	assert.OK(t, w.Finish(t.Context(), want))
+	got := assert.Value(s.Get(t.Context(), want.ID))(t)
+	assert.True(t, got.Hash == want.Hash && len(got.Intervals) == len(want.Intervals) && got.Check() == nil,
+		"got %d intervals and hash %s, want %d and %s", len(got.Intervals), got.Hash, len(want.Intervals), want.Hash)
 }
 
 // No failure of a deletion leaves intervals without a report, which could not
@@ -204,9 +178,7 @@ func TestDeleteLeavesNoIntervals(t *testing.T) {
 					return false
 				}
 				body, err := io.ReadAll(r.Body)
-				if err != nil {
-					t.Error(err)
-				}
+				assert.True(t, err == nil, "%v", err)
 				r.Body = io.NopCloser(bytes.NewReader(body))
 				failed := bytes.Contains(body, []byte("-"+fails+`"`))
 				if failed {
@@ -215,25 +187,17 @@ func TestDeleteLeavesNoIntervals(t *testing.T) {
 				return failed
 			})))
 			d := reporttest.Document(0, 20)
-			if err := s.Put(t.Context(), d); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, s.Put(t.Context(), d))
 			away.Store(true)
-			if err := s.Delete(t.Context(), d.ID); err == nil {
-				t.Error("the deletion did not fail, so the case tests nothing")
-			}
+			assert.True(t, s.Delete(t.Context(), d.ID) != nil, "the deletion did not fail, so the case tests nothing")
 			if rows, err := s.Rows(t.Context(), store.Query{}); err != nil || len(rows) != 1 {
 				t.Errorf("%d reports are listed after it, %v; want the one that can be deleted again", len(rows), err)
 			}
 			away.Store(false)
-			if err := s.Delete(t.Context(), d.ID); err != nil {
-				t.Error(err)
-			}
+			assert.OK(t, s.Delete(t.Context(), d.ID))
 			left := 0
 			err := s.eachInterval(t.Context(), d.ID, []string{"n"}, func(*hit) (bool, error) { left++; return true, nil })
-			if err != nil || left > 0 {
-				t.Errorf("%d intervals are left, %v", left, err)
-			}
+			assert.True(t, err == nil && left <= 0, "%d intervals are left, %v", left, err)
 		})
 	}
 }
@@ -241,33 +205,21 @@ func TestDeleteLeavesNoIntervals(t *testing.T) {
 // There are more reports than one page of a search.
 func TestPages(t *testing.T) {
 	s := open(t, address(t, testkit.SharedSearch(t).URL))
-	if err := s.ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.ready(t.Context()))
 	const n = pageHits + 50
 	var actions []action
 	for i := range n {
-		doc, err := reportDocOf(reporttest.Document(i, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := assert.Value(reportDocOf(reporttest.Document(i, 0)))(t)
 		actions = append(actions, action{verb: "create", index: s.reports(), id: doc.ID, doc: doc})
 	}
-	if err := s.bulk(t.Context(), true, actions...); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, s.bulk(t.Context(), true, actions...))
 	rows, err := s.Rows(t.Context(), store.Query{})
-	if err != nil || len(rows) != n {
-		t.Fatalf("got %d rows and %v, want %d", len(rows), err, n)
-	}
+	assert.Must(t, err == nil && len(rows) == n, "got %d rows and %v, want %d", len(rows), err, n)
 	for i := 1; i < n; i++ {
-		if rows[i].At.After(rows[i-1].At) {
-			t.Fatalf("row %d is newer than the one before it", i)
-		}
+		assert.Must(t, !rows[i].At.After(rows[i-1].At), "row %d is newer than the one before it", i)
 	}
-	if rows, err := s.Rows(t.Context(), store.Query{Limit: 7}); err != nil || len(rows) != 7 {
-		t.Errorf("got %d rows and %v, want 7", len(rows), err)
-	}
+	rows, err = s.Rows(t.Context(), store.Query{Limit: 7})
+	assert.True(t, err == nil && len(rows) == 7, "got %d rows and %v, want 7", len(rows), err)
 }
 
 // An error of a cluster has a hint, and no secret.
@@ -318,21 +270,11 @@ func TestFaults(t *testing.T) {
 				err = s.Put(t.Context(), reporttest.Document(0, 1))
 			}
 			said, ok := errors.AsType[*target.Error](err)
-			if !ok {
-				t.Fatalf("got %v, want a *target.Error", err)
-			}
+			assert.Must(t, ok, "got %v, want a *target.Error", err)
 			text := said.Error() + " / " + said.Hint
-			for _, w := range tt.want {
-				if !strings.Contains(text, w) {
-					t.Errorf("got %q, want %q in it", text, w)
-				}
-			}
-			if strings.Contains(text, "canary") {
-				t.Errorf("a secret in the error: %s", text)
-			}
-			if tt.is != nil && !errors.Is(err, tt.is) {
-				t.Errorf("got %v, want %v", err, tt.is)
-			}
+			assert.Has(t, text, tt.want...)
+			assert.True(t, !strings.Contains(text, "canary"), "a secret in the error: %s", text)
+			assert.True(t, tt.is == nil || errors.Is(err, tt.is), "got %v, want %v", err, tt.is)
 		})
 	}
 }
@@ -350,15 +292,11 @@ func TestForeignAndNewer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			at := address(t, node.URL)
 			s := open(t, at)
-			if err := s.do(t.Context(), http.MethodPut, "/"+s.reports(), []byte(tt.mapping), jsonType, nil); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Put(t.Context(), reporttest.Document(0, 1)); !errors.Is(err, tt.want) {
-				t.Errorf("got %v, want %v", err, tt.want)
-			}
-			if _, err := s.Begin(t.Context(), reporttest.Document(0, 1)); !errors.Is(err, tt.want) {
-				t.Errorf("got %v, want %v", err, tt.want)
-			}
+			assert.OK(t, s.do(t.Context(), http.MethodPut, "/"+s.reports(), []byte(tt.mapping), jsonType, nil))
+			err := s.Put(t.Context(), reporttest.Document(0, 1))
+			assert.True(t, errors.Is(err, tt.want), "got %v, want %v", err, tt.want)
+			_, err = s.Begin(t.Context(), reporttest.Document(0, 1))
+			assert.True(t, errors.Is(err, tt.want), "got %v, want %v", err, tt.want)
 		})
 	}
 }
@@ -380,9 +318,8 @@ func TestRequests(t *testing.T) {
 		if strings.HasPrefix(r.URL.Path, "/_template/") {
 			templates.Add(1)
 			var body map[string]any
-			if err := json.NewDecoder(r.Body).Decode(&body); err != nil || body["mappings"] == nil {
-				t.Errorf("the older template is %v (%v)", body, err)
-			}
+			err := json.NewDecoder(r.Body).Decode(&body)
+			assert.True(t, err == nil && body["mappings"] != nil, "the older template is %v (%v)", body, err)
 			io.WriteString(w, `{"acknowledged":true}`)
 			return true
 		}
@@ -390,15 +327,11 @@ func TestRequests(t *testing.T) {
 	})
 	older.Store(true)
 	s := open(t, address(t, base)+"?api-key=env:STORE_KEY")
-	if err := s.ready(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if keys.Load() < 2 || templates.Load() != 1 {
-		t.Errorf("%d requests had the key, %d templates of the older form were put", keys.Load(), templates.Load())
-	}
-	if strings.Contains(s.Place(), "canary") || strings.Contains(s.Place(), "STORE_KEY") {
-		t.Errorf("the place is %s", s.Place())
-	}
+	assert.OK(t, s.ready(context.Background()))
+	assert.True(t, keys.Load() >= 2 && templates.Load() == 1,
+		"%d requests had the key, %d templates of the older form were put", keys.Load(), templates.Load())
+	assert.True(t, !strings.Contains(s.Place(), "canary") && !strings.Contains(s.Place(), "STORE_KEY"),
+		"the place is %s", s.Place())
 }
 
 // If writing is forbidden, a killed run is still listed with its numbers.
@@ -412,38 +345,23 @@ func TestKilledWithoutWritePermission(t *testing.T) {
 		io.WriteString(w, `{"error":{"type":"cluster_block_exception","reason":"index [x] blocked"},"status":403}`)
 		return true
 	})))
-	begun, err := s.Begin(t.Context(), reporttest.Head(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	begun := assert.Value(s.Begin(t.Context(), reporttest.Head(0)))(t)
 	whole := reporttest.Document(0, 5)
 	for i := range whole.Intervals {
-		e, err := whole.Intervals[i].Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := assert.Value(whole.Intervals[i].Encode())(t)
 		begun.Interval(e)
 	}
 	reporttest.Await(t, s, whole.ID, len(whole.Intervals))
 	begun.(*writer).queue.Close()
 	owner := system.Self()
 	owner.PID = 1 << 30
-	text, err := json.Marshal(owner)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := json.Marshal(object{"doc": object{"owner": string(text)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.do(t.Context(), http.MethodPost, "/"+s.reports()+"/_update/"+whole.ID+"?refresh=true", body, jsonType, nil); err != nil {
-		t.Fatal(err)
-	}
+	text := assert.Value(json.Marshal(owner))(t)
+	body := assert.Value(json.Marshal(object{"doc": object{"owner": string(text)}}))(t)
+	assert.OK(t, s.do(t.Context(), http.MethodPost, "/"+s.reports()+"/_update/"+whole.ID+"?refresh=true", body, jsonType, nil))
 	sealed.Store(true)
 	rows, err := s.Rows(t.Context(), store.Query{Fields: []string{"throughput", "stopped"}})
-	if err != nil || len(rows) != 1 || rows[0].Running {
-		t.Fatalf("got %+v and %v, want a row of a run that ended", rows, err)
-	}
+	assert.Must(t, err == nil && len(rows) == 1 && !rows[0].Running,
+		"got %+v and %v, want a row of a run that ended", rows, err)
 	if v, ok := rows[0].Num("throughput"); !ok || v != 10_000 || rows[0].Text("stopped") != string(load.Killed) {
 		t.Errorf("got a throughput of %v and %q, want 10,000 of a killed run", v, rows[0].Text("stopped"))
 	}
@@ -461,17 +379,11 @@ func TestTakenForKilled(t *testing.T) {
 		return away.Load()
 	})))
 	want := reporttest.Document(0, 6)
-	begun, err := s.Begin(t.Context(), reporttest.Head(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	begun := assert.Value(s.Begin(t.Context(), reporttest.Head(0)))(t)
 	w := begun.(*writer)
 	send := func(from, to int) {
 		for i := from; i < to; i++ {
-			e, err := want.Intervals[i].Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := assert.Value(want.Intervals[i].Encode())(t)
 			w.Interval(e)
 		}
 	}
@@ -485,36 +397,19 @@ func TestTakenForKilled(t *testing.T) {
 	away.Store(false)
 
 	// Another process finishes the report.
-	there, err := s.head(t.Context(), want.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	part, err := s.load(t.Context(), there)
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := reportDocOf(part)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.putIntervals(t.Context(), part); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.bulk(t.Context(), true, action{verb: "index", index: s.reports(), id: want.ID, doc: doc}); err != nil {
-		t.Fatal(err)
-	}
+	there := assert.Value(s.head(t.Context(), want.ID))(t)
+	part := assert.Value(s.load(t.Context(), there))(t)
+	doc := assert.Value(reportDocOf(part))(t)
+	assert.OK(t, s.putIntervals(t.Context(), part))
+	assert.OK(t, s.bulk(t.Context(), true, action{verb: "index", index: s.reports(), id: want.ID, doc: doc}))
 
 	for w.queue.Failed() == 1 { // until the next attempt notices it
 		send(4, 5)
 		runtime.Gosched()
 	}
-	if got, err := s.Get(t.Context(), want.ID); err != nil || got.Hash != part.Hash {
-		t.Errorf("the partial report was changed: %v", err)
-	}
-	if err := w.Finish(t.Context(), want); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := s.Get(t.Context(), want.ID); err != nil || got.Hash != want.Hash {
-		t.Errorf("the complete report is missing: %v", err)
-	}
+	got, err := s.Get(t.Context(), want.ID)
+	assert.True(t, err == nil && got.Hash == part.Hash, "the partial report was changed: %v", err)
+	assert.OK(t, w.Finish(t.Context(), want))
+	got, err = s.Get(t.Context(), want.ID)
+	assert.True(t, err == nil && got.Hash == want.Hash, "the complete report is missing: %v", err)
 }

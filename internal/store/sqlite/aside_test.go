@@ -42,8 +42,7 @@ func TestOpenDamaged(t *testing.T) {
 			wrecked := tt.wreck(bytes.Clone(whole))
 			path := filepath.Join(t.TempDir(), "reports.db")
 			write(t, path, wrecked)
-			s, err := OpenDamaged(t.Context(), path)
-			assert.OK(t, err)
+			s := assert.Value(OpenDamaged(t.Context(), path))(t)
 			defer s.Close()
 			ids, err := s.Find(t.Context(), "", 1<<20)
 			got := 0
@@ -61,9 +60,8 @@ func TestOpenDamaged(t *testing.T) {
 			t.Logf("%d of %d reports (%d ids, %v)", got, n, len(ids), err)
 			assert.True(t, got >= tt.least, "got %d reports of %d, want %d", got, n, tt.least)
 			assert.True(t, bytes.Equal(read(t, path), wrecked), "the damaged file was changed")
-			if left, _ := filepath.Glob(path + "-*"); len(left) > 0 {
-				t.Errorf("reading left files: %v", left)
-			}
+			left, _ := filepath.Glob(path + "-*")
+			assert.True(t, len(left) == 0, "reading left files: %v", left)
 		})
 	}
 }
@@ -83,13 +81,9 @@ func TestOpenExisting(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("got %v and %v, want no files", left, err)
 	}
-	s, err := OpenExisting(t.Context(), filled(t, 2))
-	assert.OK(t, err)
+	s := assert.Value(OpenExisting(t.Context(), filled(t, 2)))(t)
 	defer s.Close()
-	if ids, err := s.Find(t.Context(), reporttest.Head(1).ID, 9); err != nil || len(ids) != 1 {
-		t.Errorf("got %v and %v, want a report", ids, err)
-	}
-	if err := s.Delete(t.Context(), reporttest.Head(1).ID); err != nil {
-		t.Error(err)
-	}
+	ids, err := s.Find(t.Context(), reporttest.Head(1).ID, 9)
+	assert.True(t, err == nil && len(ids) == 1, "got %v and %v, want a report", ids, err)
+	assert.OK(t, s.Delete(t.Context(), reporttest.Head(1).ID))
 }

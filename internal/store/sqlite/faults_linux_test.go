@@ -36,33 +36,27 @@ func TestFullDisk(t *testing.T) {
 		}
 		ds = append(ds, d)
 	}
-	if !errors.Is(err, store.ErrFull) || !strings.Contains(targettest.HintOf(err), "free some space") {
-		t.Fatalf("got %v after %d reports, want %v", err, len(ds), store.ErrFull)
-	}
+	assert.Must(t, errors.Is(err, store.ErrFull) && strings.Contains(targettest.HintOf(err), "free some space"),
+		"got %v after %d reports, want %v", err, len(ds), store.ErrFull)
 	whole := func(s *Store) {
 		t.Helper()
 		for _, d := range ds {
-			if got, err := s.Get(t.Context(), d.ID); err != nil || got.Hash != d.Hash {
-				t.Fatalf("a stored report is lost: %v", err)
-			}
+			got, err := s.Get(t.Context(), d.ID)
+			assert.Must(t, err == nil && got.Hash == d.Hash, "a stored report is lost: %v", err)
 		}
-		if rows, err := s.Rows(t.Context(), store.Query{}); err != nil || len(rows) != len(ds) {
-			t.Errorf("got %d rows and %v, want %d", len(rows), err, len(ds))
-		}
-		if err := s.Check(t.Context()); err != nil {
-			t.Error(err)
-		}
+		rows, err := s.Rows(t.Context(), store.Query{})
+		assert.True(t, err == nil && len(rows) == len(ds), "got %d rows and %v, want %d", len(rows), err, len(ds))
+		err = s.Check(t.Context())
+		assert.True(t, err == nil, "%v", err)
 	}
 	whole(s)
 	// A run in progress while the disk is full is stored at its end.
 	assert.OK(t, os.Truncate(ballast, 1<<20-200<<10))
-	w, err := s.Begin(t.Context(), reporttest.Head(5000))
-	assert.OK(t, err)
+	w := assert.Value(s.Begin(t.Context(), reporttest.Head(5000)))(t)
 	testkit.Fill(t, dir)
 	d := reporttest.Document(5000, 60)
 	for i := range d.Intervals {
-		e, err := d.Intervals[i].Encode()
-		assert.OK(t, err)
+		e := assert.Value(d.Intervals[i].Encode())(t)
 		w.Interval(e)
 	}
 	<-broken(w.(*writer))
@@ -115,9 +109,7 @@ func TestReadOnly(t *testing.T) {
 	rows, err := s.Rows(t.Context(), store.Query{})
 	assert.True(t, err == nil && len(rows) == 4 && !rows[0].Running, "got %d rows and %v, want 4, none of them running", len(rows), err)
 	for i := range 4 {
-		if _, err := s.Get(t.Context(), reporttest.Head(i).ID); err != nil {
-			t.Errorf("report %d: %v", i, err)
-		}
+		assert.Value(s.Get(t.Context(), reporttest.Head(i).ID))(t, "report %d", i)
 	}
 	_, beginning := s.Begin(t.Context(), reporttest.Head(9))
 	for name, err := range map[string]error{
@@ -125,9 +117,8 @@ func TestReadOnly(t *testing.T) {
 		"Delete": s.Delete(t.Context(), reporttest.Head(0).ID),
 		"Begin":  beginning,
 	} {
-		if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(targettest.HintOf(err), "--store") {
-			t.Errorf("%s: got %v, want %v", name, err, store.ErrReadOnly)
-		}
+		assert.True(t, errors.Is(err, store.ErrReadOnly) && strings.Contains(targettest.HintOf(err), "--store"),
+			"%s: got %v, want %v", name, err, store.ErrReadOnly)
 	}
 	assert.True(t, bytes.Equal(read(t, path), before), "the file was changed")
 	if s, err := Open(t.Context(), filepath.Join(dir, "another.db")); !errors.Is(err, store.ErrReadOnly) {
@@ -153,12 +144,9 @@ func TestReadOnlyWithALog(t *testing.T) {
 	left, err := Open(t.Context(), filepath.Join(dir, "left.db"))
 	if err == nil {
 		defer left.Close()
-		if _, err := left.Get(t.Context(), reporttest.Head(0).ID); err != nil {
-			t.Errorf("the log was not read: %v", err)
-		}
+		assert.Value(left.Get(t.Context(), reporttest.Head(0).ID))(t, "the log was not read")
 		return
 	}
-	if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(targettest.HintOf(err), "copy") {
-		t.Errorf("got %v, want %v with the advice to copy it", err, store.ErrReadOnly)
-	}
+	assert.True(t, errors.Is(err, store.ErrReadOnly) && strings.Contains(targettest.HintOf(err), "copy"),
+		"got %v, want %v with the advice to copy it", err, store.ErrReadOnly)
 }

@@ -17,8 +17,7 @@ func TestFolderOfTheStore(t *testing.T) {
 	t.Setenv("XDG_DATA_HOME", filepath.Join(home, "data"))
 	own, err := Default()
 	assert.OK(t, err)
-	s, err := Open(t.Context(), own)
-	assert.OK(t, err)
+	s := assert.Value(Open(t.Context(), own))(t)
 	assert.OK(t, s.Close())
 	s, err = Open(t.Context(), filepath.Join(home, "here.db"))
 	assert.OK(t, err)
@@ -27,7 +26,6 @@ func TestFolderOfTheStore(t *testing.T) {
 	_, err = Open(t.Context(), missing)
 	assert.True(t, errors.Is(err, store.ErrAbsent), "the error %v is not that the store is absent", err)
 	assert.ErrorHas(t, err, "the folder "+filepath.Dir(missing)+" does not exist")
-	if _, err := os.Stat(filepath.Dir(missing)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder was made: %v", err)
-	}
+	_, err = os.Stat(filepath.Dir(missing))
+	assert.True(t, errors.Is(err, fs.ErrNotExist), "the folder was made: %v", err)
 }

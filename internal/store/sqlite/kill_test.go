@@ -103,14 +103,12 @@ func keepRun(ctx context.Context, s *Store, head, d *report.Document) error {
 // startWriter starts a process that stores reports; stored is called for each.
 func startWriter(t *testing.T, path string, first, count int, stored func(n int)) (*exec.Cmd, <-chan error) {
 	t.Helper()
-	exe, err := os.Executable()
-	assert.OK(t, err)
+	exe := assert.Value(os.Executable())(t)
 	cmd := exec.Command(exe, "-test.run=^$")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s|%d|%d", asWriter, path, first, count))
 	var words strings.Builder
 	cmd.Stderr = &words
-	out, err := cmd.StdoutPipe()
-	assert.OK(t, err)
+	out := assert.Value(cmd.StdoutPipe())(t)
 	assert.OK(t, cmd.Start())
 	done := make(chan error, 1)
 	go func() {
@@ -135,9 +133,8 @@ func TestKillsAtRandomMoments(t *testing.T) {
 	rounds := kills
 	if text := os.Getenv("CARRONADE_TEST_KILLS"); text != "" {
 		var err error
-		if rounds, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
+		rounds, err = strconv.Atoi(text)
+		assert.OK(t, err)
 	}
 	path := filepath.Join(t.TempDir(), "reports.db")
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) //nolint:gosec // only a delay
@@ -192,16 +189,11 @@ func TestKillsAtRandomMoments(t *testing.T) {
 		t.Errorf("%d reports were kept in %d rounds, want %d at least", len(all), rounds, least)
 	}
 	s := open(t, path)
-	if err := s.Check(t.Context()); err != nil {
-		t.Error(err)
-	}
-	rows, err := s.Rows(t.Context(), store.Query{Fields: []string{"partial"}})
-	assert.OK(t, err)
+	assert.OK(t, s.Check(t.Context()))
+	rows := assert.Value(s.Rows(t.Context(), store.Query{Fields: []string{"partial"}}))(t)
 	killed := 0
 	for i := range rows {
-		if rows[i].Running {
-			t.Errorf("report %s is listed as running", rows[i].ID)
-		}
+		assert.True(t, !rows[i].Running, "report %s is listed as running", rows[i].ID)
 		if v, _ := rows[i].Num("partial"); v == 0 {
 			continue
 		}
@@ -215,15 +207,12 @@ func TestKillsAtRandomMoments(t *testing.T) {
 // checkKept reads stored reports by their numbers.
 func checkKept(t *testing.T, path string, ns []int) {
 	t.Helper()
-	s, err := Open(t.Context(), path)
-	assert.OK(t, err)
+	s := assert.Value(Open(t.Context(), path))(t)
 	defer s.Close()
 	for _, n := range ns {
-		d, err := s.Get(t.Context(), reporttest.Head(n).ID)
-		assert.OK(t, err, "report %d was stored and is lost", n)
-		if len(d.Intervals) != intervals || d.Partial {
-			t.Fatalf("report %d was stored completely and has %d intervals, partial: %v", n, len(d.Intervals), d.Partial)
-		}
+		d := assert.Value(s.Get(t.Context(), reporttest.Head(n).ID))(t, "report %d was stored and is lost", n)
+		assert.Must(t, len(d.Intervals) == intervals && !d.Partial,
+			"report %d was stored completely and has %d intervals, partial: %v", n, len(d.Intervals), d.Partial)
 	}
 }
 

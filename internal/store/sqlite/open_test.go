@@ -30,8 +30,7 @@ func filled(t *testing.T, n int) string {
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	assert.OK(t, err)
+	b := assert.Value(os.ReadFile(path))(t)
 	return b
 }
 
@@ -43,13 +42,10 @@ func write(t *testing.T, path string, b []byte) {
 // alter runs statements in a file, bypassing the store.
 func alter(t *testing.T, path string, statements ...string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+path)
-	assert.OK(t, err)
+	db := assert.Value(sql.Open("sqlite", "file:"+path))(t)
 	defer db.Close()
 	for _, s := range statements {
-		if _, err := db.ExecContext(t.Context(), s); err != nil {
-			t.Fatalf("%s: %v", s, err)
-		}
+		assert.Value(db.ExecContext(t.Context(), s))(t, "%s", s)
 	}
 }
 
@@ -100,9 +96,8 @@ func TestImpossiblePaths(t *testing.T) {
 	write(t, filepath.Join(dir, "file"), []byte("x"))
 	for _, path := range []string{dir, filepath.Join(dir, "file", "reports.db")} {
 		var said *target.Error
-		if _, err := Open(t.Context(), path); !errors.As(err, &said) || said.Hint == "" {
-			t.Errorf("%s: got %v, want an error with a hint", path, err)
-		}
+		_, err := Open(t.Context(), path)
+		assert.True(t, errors.As(err, &said) && said.Hint != "", "%s: got %v, want an error with a hint", path, err)
 	}
 }
 
@@ -121,10 +116,7 @@ func TestIncompleteStoreIsCompleted(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "reports.db")
 			tt.make(t, path)
-			s := open(t, path)
-			if err := s.Put(t.Context(), reporttest.Document(0, 1)); err != nil {
-				t.Error(err)
-			}
+			assert.OK(t, open(t, path).Put(t.Context(), reporttest.Document(0, 1)))
 		})
 	}
 }
@@ -135,23 +127,17 @@ func TestMigration(t *testing.T) {
 	path := filled(t, 3)
 	next := format
 	next.Steps = append(migrations[:len(migrations):len(migrations)], "ALTER TABLE reports ADD COLUMN stars INTEGER NOT NULL DEFAULT 3")
-	s, err := openWith(t.Context(), path, next)
-	assert.OK(t, err)
+	s := assert.Value(openWith(t.Context(), path, next))(t)
 	var stars int
-	if err := s.db.QueryRowContext(t.Context(), "SELECT sum(stars) FROM reports").Scan(&stars); err != nil || stars != 9 {
-		t.Errorf("got %d and %v, want 9", stars, err)
-	}
-	if _, err := s.Get(t.Context(), reporttest.Head(1).ID); err != nil {
-		t.Error(err)
-	}
+	err := s.db.QueryRowContext(t.Context(), "SELECT sum(stars) FROM reports").Scan(&stars)
+	assert.True(t, err == nil && stars == 9, "got %d and %v, want 9", stars, err)
+	assert.Value(s.Get(t.Context(), reporttest.Head(1).ID))(t)
 	// While it is open, and after.
-	if _, err := Open(t.Context(), path); !errors.Is(err, store.ErrNewer) {
-		t.Errorf("got %v, want %v", err, store.ErrNewer)
-	}
+	_, err = Open(t.Context(), path)
+	assert.True(t, errors.Is(err, store.ErrNewer), "got %v, want %v", err, store.ErrNewer)
 	s.Close()
-	if _, err := Open(t.Context(), path); !errors.Is(err, store.ErrNewer) {
-		t.Errorf("got %v, want %v", err, store.ErrNewer)
-	}
+	_, err = Open(t.Context(), path)
+	assert.True(t, errors.Is(err, store.ErrNewer), "got %v, want %v", err, store.ErrNewer)
 }
 
 // A migration that fails leaves the file as it was.
@@ -165,46 +151,31 @@ func TestMigrationThatFails(t *testing.T) {
 	}
 	s := open(t, path)
 	var tables int
-	if err := s.db.QueryRowContext(t.Context(), "SELECT count(*) FROM sqlite_schema WHERE name = 'one'").Scan(&tables); err != nil || tables != 0 {
-		t.Errorf("got %d tables of a failed migration and %v, want none", tables, err)
-	}
-	if ids, err := s.Find(t.Context(), "", 9); err != nil || len(ids) != 2 {
-		t.Errorf("got %v and %v, want both reports", ids, err)
-	}
+	err := s.db.QueryRowContext(t.Context(), "SELECT count(*) FROM sqlite_schema WHERE name = 'one'").Scan(&tables)
+	assert.True(t, err == nil && tables == 0, "got %d tables of a failed migration and %v, want none", tables, err)
+	ids, err := s.Find(t.Context(), "", 9)
+	assert.True(t, err == nil && len(ids) == 2, "got %v and %v, want both reports", ids, err)
 }
 
 // The store waits while another process keeps it locked, and then returns an
 // error.
 func TestLocked(t *testing.T) {
 	path := filled(t, 1)
-	db, err := sql.Open("sqlite", "file:"+path)
-	assert.OK(t, err)
+	db := assert.Value(sql.Open("sqlite", "file:"+path))(t)
 	defer db.Close()
-	c, err := db.Conn(t.Context())
-	assert.OK(t, err)
+	c := assert.Value(db.Conn(t.Context()))(t)
 	defer c.Close()
-	if _, err := c.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(c.ExecContext(t.Context(), "BEGIN IMMEDIATE"))(t)
 	impatient := format
 	impatient.Patience = 50 * time.Millisecond
-	s, err := openWith(t.Context(), path, impatient)
-	if err != nil {
-		t.Fatal(err) // readers do not wait
-	}
+	s := assert.Value(openWith(t.Context(), path, impatient))(t) // readers do not wait
 	defer s.Close()
-	if _, err := s.Get(t.Context(), reporttest.Head(0).ID); err != nil {
-		t.Errorf("got %v for reading while another writes", err)
-	}
-	if err := s.Put(t.Context(), reporttest.Document(1, 1)); !errors.Is(err, store.ErrBusy) {
-		t.Errorf("got %v, want %v", err, store.ErrBusy)
-	}
-	if _, err := c.ExecContext(t.Context(), "COMMIT"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Put(t.Context(), reporttest.Document(1, 1)); err != nil {
-		t.Errorf("got %v after the lock was released", err)
-	}
+	_, err := s.Get(t.Context(), reporttest.Head(0).ID)
+	assert.True(t, err == nil, "got %v for reading while another writes", err)
+	err = s.Put(t.Context(), reporttest.Document(1, 1))
+	assert.True(t, errors.Is(err, store.ErrBusy), "got %v, want %v", err, store.ErrBusy)
+	assert.Value(c.ExecContext(t.Context(), "COMMIT"))(t)
+	assert.OK(t, s.Put(t.Context(), reporttest.Document(1, 1)), "after the lock was released")
 }
 
 func TestMoveAside(t *testing.T) {
@@ -214,11 +185,9 @@ func TestMoveAside(t *testing.T) {
 	if _, err := Open(t.Context(), path); !errors.Is(err, store.ErrDamaged) {
 		t.Fatalf("got %v, want %v", err, store.ErrDamaged)
 	}
-	to, err := MoveAside(path)
-	assert.OK(t, err)
+	to := assert.Value(MoveAside(path))(t)
 	assert.True(t, bytes.Equal(read(t, to), b[:len(b)-3]), "the damaged file was changed")
-	old, err := OpenDamaged(t.Context(), to)
-	assert.OK(t, err)
+	old := assert.Value(OpenDamaged(t.Context(), to))(t)
 	defer old.Close()
 	saved := 0
 	for i := range 3 {
@@ -227,23 +196,19 @@ func TestMoveAside(t *testing.T) {
 		}
 	}
 	assert.True(t, saved != 0, "no report can be read from a store that lacks three bytes")
-	if ids, err := open(t, path).Find(t.Context(), "", 9); err != nil || len(ids) != 0 {
-		t.Errorf("got %v and %v, want a new store", ids, err)
-	}
-	if _, err := MoveAside(filepath.Join(t.TempDir(), "nothing")); err == nil {
-		t.Error("got no error for a missing file")
-	}
+	ids, err := open(t, path).Find(t.Context(), "", 9)
+	assert.True(t, err == nil && len(ids) == 0, "got %v and %v, want a new store", ids, err)
+	_, err = MoveAside(filepath.Join(t.TempDir(), "nothing"))
+	assert.True(t, err != nil, "got no error for a missing file")
 }
 
 // A refused file is never changed, and no file crashes the program.
 func FuzzOpen(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "reports.db")
-	s, err := Open(f.Context(), path)
-	assert.OK(f, err)
+	s := assert.Value(Open(f.Context(), path))(f)
 	assert.OK(f, s.Put(f.Context(), reporttest.Document(0, 1)))
 	s.Close()
-	whole, err := os.ReadFile(path)
-	assert.OK(f, err)
+	whole := assert.Value(os.ReadFile(path))(f)
 	f.Add(whole)
 	f.Add(whole[:len(whole)-8192])
 	f.Add(whole[:50])

@@ -21,22 +21,19 @@ import (
 // is gone, or on another host.
 func orphan(t *testing.T, s *Store, n, intervals int, change func(*system.Identity), heard time.Time) store.Writer {
 	t.Helper()
-	w, err := s.Begin(t.Context(), reporttest.Head(n))
-	assert.OK(t, err)
+	w := assert.Value(s.Begin(t.Context(), reporttest.Head(n)))(t)
 	for i := range intervals {
 		iv := reporttest.Interval(n, i)
-		e, err := iv.Encode()
-		assert.OK(t, err)
+		e := assert.Value(iv.Encode())(t)
 		w.Interval(e)
 	}
 	reporttest.Await(t, s, reporttest.Head(n).ID, intervals)
 	id := system.Self()
 	change(&id)
-	owner, err := json.Marshal(id)
+	owner := assert.Value(json.Marshal(id))(t)
+	_, err := s.db.ExecContext(t.Context(), "UPDATE reports SET owner = ?, beat = ? WHERE id = ?",
+		string(owner), heard.Unix(), reporttest.Head(n).ID)
 	assert.OK(t, err)
-	if _, err := s.db.ExecContext(t.Context(), "UPDATE reports SET owner = ?, beat = ? WHERE id = ?", string(owner), heard.Unix(), reporttest.Head(n).ID); err != nil {
-		t.Fatal(err)
-	}
 	return w
 }
 
@@ -63,20 +60,15 @@ func TestKilled(t *testing.T) {
 			w := orphan(t, s, 1, 5, tt.change, tt.heard)
 			id := reporttest.Head(1).ID
 			rows, err := s.Rows(t.Context(), store.Query{})
-			if err != nil || len(rows) != 2 || rows[0].ID != id || rows[0].Running != tt.running {
-				t.Fatalf("got %+v and %v, want %s, running: %v", rows, err, id, tt.running)
-			}
-			if got := rows[0].Text("stopped"); !tt.running && got != string(load.Killed) {
-				t.Errorf("got stopped %q, want %q", got, load.Killed)
-			}
-			d, err := s.Get(t.Context(), id)
-			assert.OK(t, err)
-			if err := d.Check(); err != nil {
-				t.Error(err)
-			}
-			if !d.Partial || len(d.Intervals) != 5 || d.Totals.Acked != 50_000 {
-				t.Errorf("got partial %v, %d intervals, %d acked, want a partial report of 5 with 50,000", d.Partial, len(d.Intervals), d.Totals.Acked)
-			}
+			assert.Must(t, err == nil && len(rows) == 2 && rows[0].ID == id && rows[0].Running == tt.running,
+				"got %+v and %v, want %s, running: %v", rows, err, id, tt.running)
+			got := rows[0].Text("stopped")
+			assert.True(t, tt.running || got == string(load.Killed), "got stopped %q, want %q", got, load.Killed)
+			d := assert.Value(s.Get(t.Context(), id))(t)
+			assert.OK(t, d.Check())
+			assert.True(t, d.Partial && len(d.Intervals) == 5 && d.Totals.Acked == 50_000,
+				"got partial %v, %d intervals, %d acked, want a partial report of 5 with 50,000",
+				d.Partial, len(d.Intervals), d.Totals.Acked)
 			// The process was alive after all: its report counts.
 			want := reporttest.Document(1, 6)
 			assert.OK(t, w.Finish(t.Context(), want))
@@ -103,12 +95,9 @@ func TestKilledIsFinished(t *testing.T) {
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}
-	if v, ok := rows[0].Num("throughput"); !ok || v != 10_000 {
-		t.Errorf("got a throughput of %v, want 10,000", v)
-	}
-	if err := s.Delete(t.Context(), rows[0].ID); err != nil {
-		t.Errorf("got %v for deleting the report of a killed run", err)
-	}
+	v, ok := rows[0].Num("throughput")
+	assert.True(t, ok && v == 10_000, "got a throughput of %v, want 10,000", v)
+	assert.OK(t, s.Delete(t.Context(), rows[0].ID), "delete the report of a killed run")
 }
 
 // If nothing can be finished, a killed run is still listed with its numbers,
@@ -122,9 +111,8 @@ func TestKilledInAReadOnlyStore(t *testing.T) {
 	for _, q := range []store.Query{{Fields: []string{"throughput"}}, {Filters: filters}} {
 		rows, err := s.Rows(t.Context(), q)
 		assert.Must(t, err == nil && len(rows) == 1 && !rows[0].Running, "got %+v and %v, want a row of a run that ended", rows, err)
-		if v, ok := rows[0].Num("throughput"); !ok || v != 10_000 {
-			t.Errorf("got a throughput of %v, want 10,000", v)
-		}
+		v, ok := rows[0].Num("throughput")
+		assert.True(t, ok && v == 10_000, "got a throughput of %v, want 10,000", v)
 	}
 }
 
@@ -150,9 +138,8 @@ func TestDigestsAreUpdated(t *testing.T) {
 // A damaged part of a report is noticed, and the other reports can be read.
 func TestDamagedReports(t *testing.T) {
 	for _, tt := range []struct {
-		name      string
-		statement string
-		row       bool // the list notices it
+		name, statement string
+		row             bool // the list notices it
 	}{
 		{"a head", "UPDATE reports SET head = substr(head, 1, length(head)/2) WHERE n = 2", false},
 		{"a head of another report", "UPDATE reports SET head = (SELECT head FROM reports WHERE n = 1) WHERE n = 2", false},
@@ -173,9 +160,8 @@ func TestDamagedReports(t *testing.T) {
 			_, err = s.Get(t.Context(), reporttest.Head(1).ID)
 			assert.True(t, tt.row != errors.Is(err, store.ErrDamaged), "got %v for the damaged report", err)
 			for _, n := range []int{0, 2} {
-				if _, err := s.Get(t.Context(), reporttest.Head(n).ID); err != nil {
-					t.Errorf("got %v for an intact report", err)
-				}
+				_, err := s.Get(t.Context(), reporttest.Head(n).ID)
+				assert.True(t, err == nil, "got %v for an intact report", err)
 			}
 		})
 	}
@@ -190,39 +176,26 @@ func BenchmarkFinishAnHour(b *testing.B) {
 	for i := range rows {
 		rows[i] = reporttest.Interval(1, i)
 		var err error
-		if encoded[i], err = rows[i].Encode(); err != nil {
-			b.Fatal(err)
-		}
+		encoded[i], err = rows[i].Encode()
+		assert.OK(b, err)
 	}
 	d := reporttest.Complete(reporttest.Head(1), rows)
 	var size int64
 	for b.Loop() {
 		b.StopTimer()
 		path := filepath.Join(b.TempDir(), "reports.db")
-		s, err := Open(b.Context(), path)
-		if err != nil {
-			b.Fatal(err)
-		}
-		w, err := s.Begin(b.Context(), reporttest.Head(1))
-		if err != nil {
-			b.Fatal(err)
-		}
+		s := assert.Value(Open(b.Context(), path))(b)
+		w := assert.Value(s.Begin(b.Context(), reporttest.Head(1)))(b)
 		for i := range encoded {
 			w.Interval(encoded[i])
 		}
 		for n := 0; n < intervals; {
-			if err := s.db.QueryRow("SELECT count(*) FROM intervals").Scan(&n); err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, s.db.QueryRow("SELECT count(*) FROM intervals").Scan(&n))
 		}
 		b.StartTimer()
-		if err := w.Finish(b.Context(), d); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, w.Finish(b.Context(), d))
 		b.StopTimer()
-		if err := s.db.QueryRow("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").Scan(&size); err != nil {
-			b.Fatal(err)
-		}
+		assert.OK(b, s.db.QueryRow("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").Scan(&size))
 		s.Close()
 		b.StartTimer()
 	}
@@ -233,15 +206,13 @@ func BenchmarkFinishAnHour(b *testing.B) {
 // start: the stored ones are not written again.
 func TestNothingIsWrittenTwice(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "reports.db"))
-	begun, err := s.Begin(t.Context(), reporttest.Head(0))
-	assert.OK(t, err)
+	begun := assert.Value(s.Begin(t.Context(), reporttest.Head(0)))(t)
 	w := begun.(*writer)
 	rows := []report.Interval{reporttest.Interval(0, 0), reporttest.Interval(0, 1), reporttest.Interval(0, 1)}
 	rows[0].Phase, rows[1].Phase = "warm-up", "warm-up"
 	rows[1].EndS = rows[1].StartS
 	for i := range rows {
-		e, err := rows[i].Encode()
-		assert.OK(t, err)
+		e := assert.Value(rows[i].Encode())(t)
 		w.Interval(e)
 	}
 	reporttest.Await(t, s, w.id, 3)
@@ -250,7 +221,5 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 	c, err := w.seriesChange(d)
 	assert.True(t, err == nil && c != nil && len(c.obsolete) == 0 && len(c.series) == 1, "got %+v and %v, want one more interval", c, err)
 	assert.OK(t, w.finish(t.Context(), d))
-	got, err := s.Get(t.Context(), d.ID)
-	assert.OK(t, err)
-	assert.Equal(t, got.Hash, d.Hash, "got hash")
+	assert.Equal(t, assert.Value(s.Get(t.Context(), d.ID))(t).Hash, d.Hash, "hash")
 }

@@ -12,8 +12,7 @@ import (
 
 func open(t *testing.T, path string) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), path)
-	assert.OK(t, err)
+	s := assert.Value(Open(t.Context(), path))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
