@@ -64,6 +64,7 @@ type serving struct {
 	socket          string
 	parallel        int
 	everything      bool
+	color           bool // sessions over TCP have colors
 	targets, builds []string
 	tlsCert, tlsKey string
 	behindProxy     bool
@@ -203,7 +204,7 @@ func (s *session) serve(ctx context.Context, v *serving) error {
 	defer m.close(s)
 
 	user := userName()
-	options := shell.Options{}
+	options := shell.Options{Color: v.color && colors()}
 	if !v.everything { // the process of each command checks what it may do
 		options.Allow = &shell.Permit{Folders: v.builds, Address: m.rules.Address, Command: func([]string) error { return nil }}
 	}
@@ -234,7 +235,7 @@ func (s *session) serve(ctx context.Context, v *serving) error {
 // serveAs is the server of a tool's shell. It builds and starts what is in the user's home, as the
 // tool did everywhere.
 func (s *session) serveAs(ctx context.Context) error {
-	v := serving{listen: "127.0.0.1", textPort: textPort, httpPort: httpPort, parallel: 1}
+	v := serving{color: true, listen: "127.0.0.1", textPort: textPort, httpPort: httpPort, parallel: 1}
 	if home, err := os.UserHomeDir(); err == nil {
 		v.builds = []string{home}
 	}
