@@ -34,7 +34,7 @@ type CollateOptions struct {
 
 // CollateFields are the fields of rows that Collate reads.
 func CollateFields(o CollateOptions) []string {
-	out := append(slices.Clone(systemFields), store.AllIndependent, "flag.", "trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "started", "revision_date", "kind", o.Var, strings.TrimPrefix(o.Sort, "-"))
+	out := append(slices.Clone(systemFields), store.AllIndependent, "flag.", "trusted", "trust_level", "mode", "elapsed", "acked", "failed", "freeze_total", "partial", "started", "revision_date", "kind", o.Var, strings.TrimPrefix(o.Sort, "-"))
 	for _, c := range slices.Concat(columns, unshown) {
 		out = append(out, c.field)
 		if lower := lowerField(c.field); lower != "" && c.marked {

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -35,6 +36,9 @@ func TestUnfitRefused(t *testing.T) {
 			r.Fields = append(r.Fields, store.Field{Name: f.name, Value: store.Value{Kind: store.KindNumber, Num: f.num}})
 		}
 		return r
+	}
+	for _, field := range []string{"acked", "failed"} {
+		assert.True(t, slices.Contains(CollateFields(CollateOptions{Var: "rate"}), field), "%s is not asked for", field)
 	}
 	assert.Equal(t, unfit(row(0, 7), true), "no event was accepted", "all refused")
 	assert.Equal(t, unfit(row(1, 7), true), "", "one accepted")
