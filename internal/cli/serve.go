@@ -94,6 +94,7 @@ func (v *serving) bind(fs *pflag.FlagSet) {
 	fs.Uint16Var(&v.textPort, "text-port", textPort, "`PORT` of the shell; 0 picks a free one")
 	fs.Uint16Var(&v.httpPort, "http-port", httpPort, "`PORT` of the page and the API; 0 picks a free one")
 	fs.StringVar(&v.socket, "socket", "", "a Unix socket for the shell at `PATH`, for its owner alone, in place of the text port")
+	fs.BoolVar(&v.color, "color", false, "sessions over the text port have colors, as telnet shows them, unless NO_COLOR is set")
 	fs.IntVar(&v.parallel, "parallel", 1, "jobs that run at once, for different systems: they share this machine, so `N` above 1 makes results less certain")
 	fs.StringVar(&v.jobMemory, "job-memory", "", "memory that the jobs which run at once may take together, a `SIZE` (default: half of this machine's)")
 	fs.BoolVar(&v.everything, "allow", false, "jobs may do what this user may: files, programs, all addresses")
