@@ -85,3 +85,10 @@ func TestDumpInFolder(t *testing.T) {
 		assert.Equal(t, ran, "", "command")
 	}
 }
+
+// Hints name commands as the shell has them.
+func TestHintsHere(t *testing.T) {
+	var ran string
+	o := Options{Queue: newFakeQueue(), Commands: []string{"report"}, Run: runPrinting("error: there are no reports\nhint: carronade run stores a report of every run\n", &ran)}
+	contains(t, talk(t, o).do("report list"), "\nhint: run stores a report of every run\n")
+}
