@@ -136,7 +136,7 @@ func (s *session) collate(words []string) error {
 	var out bytes.Buffer
 	if code := s.Run(s.work, full, &out); code != 0 {
 		c := &cleaner{color: s.Color, to: func(text string) { s.out.Write([]byte(hintsHere(text))) }} //nolint:errcheck // the session ends then
-		c.Write(out.Bytes())                                                               //nolint:errcheck // never fails
+		c.Write(out.Bytes())                                                                          //nolint:errcheck // never fails
 		c.end()
 		return errSilent{code}
 	}
