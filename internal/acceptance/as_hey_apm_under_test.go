@@ -32,7 +32,7 @@ func TestAsHeyAPMUnderTest(t *testing.T) {
 			if counts++; counts > 1 {
 				answer["count"] = 109
 			}
-			assert.True(t, strings.HasPrefix(r.URL.Path, "/apm-*/"), "counted in %s", r.URL.Path)
+			assert.True(t, strings.HasPrefix(r.URL.Path, "/apm-*,traces-apm*,"), "counted in %s", r.URL.Path)
 		}
 		err := json.NewEncoder(w).Encode(answer)
 		assert.True(t, err == nil, "%v", err)

@@ -124,6 +124,7 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 	if err != nil && code == system.ExitOK {
 		code = system.ExitFailed
 	}
+	code = common.ExitCode(code, err)
 	if s.unwritten.Load() && code != system.ExitInterrupted { // like run; also with --strict, since the flag is carronade's
 		code = system.ExitFailed
 	}

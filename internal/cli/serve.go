@@ -64,6 +64,7 @@ type serving struct {
 	socket          string
 	parallel        int
 	everything      bool
+	color           bool // sessions over TCP have colors
 	targets, builds []string
 	tlsCert, tlsKey string
 	behindProxy     bool
@@ -93,6 +94,7 @@ func (v *serving) bind(fs *pflag.FlagSet) {
 	fs.Uint16Var(&v.textPort, "text-port", textPort, "`PORT` of the shell; 0 picks a free one")
 	fs.Uint16Var(&v.httpPort, "http-port", httpPort, "`PORT` of the page and the API; 0 picks a free one")
 	fs.StringVar(&v.socket, "socket", "", "a Unix socket for the shell at `PATH`, for its owner alone, in place of the text port")
+	fs.BoolVar(&v.color, "color", false, "sessions over the text port have colors, as telnet shows them, unless NO_COLOR is set")
 	fs.IntVar(&v.parallel, "parallel", 1, "jobs that run at once, for different systems: they share this machine, so `N` above 1 makes results less certain")
 	fs.StringVar(&v.jobMemory, "job-memory", "", "memory that the jobs which run at once may take together, a `SIZE` (default: half of this machine's)")
 	fs.BoolVar(&v.everything, "allow", false, "jobs may do what this user may: files, programs, all addresses")
@@ -203,7 +205,7 @@ func (s *session) serve(ctx context.Context, v *serving) error {
 	defer m.close(s)
 
 	user := userName()
-	options := shell.Options{}
+	options := shell.Options{Color: v.color && colors()}
 	if !v.everything { // the process of each command checks what it may do
 		options.Allow = &shell.Permit{Folders: v.builds, Address: m.rules.Address, Command: func([]string) error { return nil }}
 	}
@@ -234,7 +236,7 @@ func (s *session) serve(ctx context.Context, v *serving) error {
 // serveAs is the server of a tool's shell. It builds and starts what is in the user's home, as the
 // tool did everywhere.
 func (s *session) serveAs(ctx context.Context) error {
-	v := serving{listen: "127.0.0.1", textPort: textPort, httpPort: httpPort, parallel: 1}
+	v := serving{color: true, listen: "127.0.0.1", textPort: textPort, httpPort: httpPort, parallel: 1}
 	if home, err := os.UserHomeDir(); err == nil {
 		v.builds = []string{home}
 	}

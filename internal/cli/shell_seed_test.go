@@ -41,7 +41,7 @@ report indexed in elasticsearch
 }
 
 // collateHead is the second line of a group of collate.
-const collateHead = "report id  revision date   pushed      accepted    throughput  latency  index  max rss  effic  "
+const collateHead = "report id  revision date   pushed     accepted    throughput  latency  index  max rss  effic  "
 
 // collateRow is a row of collate, which ends with the value of its variable.
 func collateRow(value string) string {

@@ -47,6 +47,7 @@ type collating struct {
 	json     bool
 	markdown bool
 	same     bool
+	starts   bool
 	draw     drawing
 	tools    ReportTools
 }
@@ -69,6 +70,7 @@ func Collate(t ReportTools) *cobra.Command {
 	fs.BoolVar(&c.markdown, "markdown", false, "as Markdown, for a page or an issue")
 	c.draw.bind(fs, "throughput and p99 of each row")
 	bindSame(fs, &c.same)
+	fs.BoolVar(&c.starts, "filter-starts", false, "filters choose only the rows to start from, as in hey-apm: the other rows of their groups may be of any report")
 	open := t.Stores.Bind(fs)
 	cmd.RunE = Run(func(cmd *cobra.Command, args []string) error {
 		return open.Do(cmd.Context(), func(s store.Store) error { return c.run(cmd.Context(), s, args) })
@@ -88,7 +90,7 @@ func (c *collating) run(ctx context.Context, s store.Store, args []string) error
 		return &Words{Err: fmt.Errorf("%s cannot be combined", strings.Join(given, " and ")), Hint: "give one of them"}
 	}
 	now := time.Now()
-	o := judge.CollateOptions{Var: args[0], Sort: c.sort, All: c.all, Now: now, SameSystem: c.same}
+	o := judge.CollateOptions{Var: args[0], Sort: c.sort, All: c.all, Now: now, SameSystem: c.same, FilterStarts: c.starts}
 	var err error
 	if o.Last, err = store.ParseLast(c.last); err != nil {
 		return &Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 5 shows five groups, -n 168h uses the reports of the last week"}

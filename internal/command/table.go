@@ -23,7 +23,8 @@ consume runs has start and end, MB, events, and the rates of both. Without
 --machines adds the conditions of the runs above the tables: the machines (of
 the generator, and those of --system-host), the software and the settings.
 --like riemann-load prints the columns of the load tool for Riemann: send rate,
-ack rate, events without an ack, round trip and throughput.`
+ack rate, events without an ack, round trip and throughput, of runs against
+Riemann.`
 
 const tableExample = `
   carronade report table label.series=one
@@ -84,6 +85,7 @@ func (c *commands) doTable(ctx context.Context, s store.Store, t *tabling, words
 		return &Words{Err: errors.New("--like riemann-load: that tool only sends"), Hint: "leave out --side consume"}
 	case t.like == judge.LikeRiemannLoad:
 		sides = []string{judge.Producing}
+		words = append(slices.Clone(words), "kind=riemann") // that tool knows no other system
 	}
 	if t.machines && t.as == "csv" {
 		return &Words{Err: errors.New("--machines: csv holds numbers only"), Hint: "give --as markdown, text or json"}

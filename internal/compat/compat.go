@@ -120,7 +120,9 @@ type Common struct {
 	Strict     bool
 	Generation string // "": derived from the flags
 	ReportJSON string // file for the report; "": none
-	Keep       []Setting
+	// ExitOnDistrust keeps the exit code of a run that is not trusted; else it is 0, as in the tool.
+	ExitOnDistrust bool
+	Keep           []Setting
 }
 
 // A Setting is one of carronade's settings, given as a flag.
@@ -133,6 +135,7 @@ const CommonHelp = `flags of carronade, besides the tool's own:
   --generation NAME    which generation of the tool, if there are several
                        (default: guessed from the flags)
   --report-json FILE   write the whole report as JSON
+  --exit-on-distrust   exit with 3, not 0, if the measurement is not trusted
   --store PLACE        where to keep the report (default: your own store)
   --no-store           do not keep the report
   --label K=V          a label for the report (repeatable)
@@ -165,7 +168,7 @@ func (t *Tool) Split(args []string) (own []string, o Common, err error) {
 		case name == "":
 			own = append(own, args[i])
 			continue
-		case name == "strict" || name == "no-store":
+		case name == "strict" || name == "no-store" || name == "exit-on-distrust":
 			if !has {
 				text = "true"
 			}
@@ -181,6 +184,8 @@ func (t *Tool) Split(args []string) (own []string, o Common, err error) {
 		switch name {
 		case "strict":
 			o.Strict = text == "true"
+		case "exit-on-distrust":
+			o.ExitOnDistrust = text == "true"
 		case "generation":
 			o.Generation = text
 		case "report-json":
@@ -205,7 +210,7 @@ func (t *Tool) common(flag string) string {
 }
 
 // commonFlags are the names of carronade's flags. No tool has a flag of these names.
-var commonFlags = []string{"strict", "generation", "report-json", "store", "no-store", "label"}
+var commonFlags = []string{"strict", "generation", "report-json", "exit-on-distrust", "store", "no-store", "label"}
 
 // Find returns the tool with this name, or with the name of the file at this path.
 // The file may end in .sh, .exe or .jar, and may have a version before .jar, as in

@@ -23,3 +23,12 @@ func WithLost(code int, lost uint64) int {
 	}
 	return code
 }
+
+// ExitCode is the exit code of carronade for a tool's: a run that is only not trusted ends as in the tool,
+// which does not know that, unless --exit-on-distrust is given. A line on stderr says it.
+func (o *Common) ExitCode(code int, err error) int {
+	if code == system.ExitUntrusted && err == nil && !o.ExitOnDistrust {
+		return system.ExitOK
+	}
+	return code
+}

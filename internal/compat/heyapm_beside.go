@@ -30,7 +30,7 @@ func (o *heyOptions) dumpBody(args []string) (size int, err error) {
 			return 0, fmt.Errorf("%s: %q is not a number", heyDumpForm, text)
 		}
 	}
-	w := &heyWork{heyPart: heyPart{path: v1Transactions, intake: "v1", events: max(n[0], 1), spans: n[1], frames: max(n[2], 1)}}
+	w := &heyWork{heyPart: heyPart{path: v1Transactions, intake: "v1", events: max(n[0], 1), spans: n[1], frames: max(n[2], 1)}, sized: true}
 	if w.spans == 0 {
 		w.path = v1Errors
 	}
@@ -64,7 +64,7 @@ func (t *heyRun) reset(ctx context.Context, args []string) (list []string, docs 
 	if list, err = c.Names(ctx); err != nil {
 		return nil, 0, fail(err)
 	}
-	if _, docs, err = c.Status(ctx); err != nil {
+	if docs, err = c.Count(ctx, elastic.APMIndices); err != nil {
 		return nil, 0, fail(err)
 	}
 	if !yes {

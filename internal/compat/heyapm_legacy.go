@@ -22,7 +22,14 @@ type heyWork struct {
 	heyPart
 	url    string // as the tool prints it
 	target string // carronade's
+	sized  bool   // its frames and events have the sizes of the tool's
 }
+
+// The sizes of the tool's frames, and of its transactions and errors without spans and frames.
+const (
+	heyFrameBytes = 863
+	heyEventBytes = 1240
+)
 
 const heyRunTime2018 = 10 * time.Second
 
@@ -198,7 +205,14 @@ func (t *heyLegacy) workload(w *heyWork, headers []string) *workload.Document {
 	if t.requests < math.MaxInt32 {
 		d.AtMost("-requests", strconv.Itoa(t.requests*each))
 	}
+	if w.sized {
+		d.Set("frame-size", "-profile", strconv.Itoa(heyFrameBytes)+"B")
+		d.Set("event-size", "-profile", strconv.Itoa(heyEventBytes)+"B")
+	}
 	timeout := time.Duration(t.timeout) * time.Second
+	if w.sized && !t.given["timeout"] {
+		timeout = heyTestTimeout
+	}
 	if timeout <= 0 {
 		timeout = time.Hour // no timeout
 	}

@@ -15,12 +15,16 @@ func (w *heyWork) body() (plain []byte, gzipped int, counts apm.Counts, err erro
 	if err != nil {
 		return nil, 0, counts, err
 	}
-	maker, err := apm.NewMaker(apm.Makeup{
+	m := apm.Makeup{
 		Protocol: protocol,
 		Events:   apm.Range{Min: w.events, Max: w.events},
 		Spans:    apm.Range{Min: w.spans, Max: w.spans},
 		Frames:   apm.Range{Min: w.frames, Max: w.frames},
-	}, 1)
+	}
+	if w.sized {
+		m.FrameBytes, m.EventBytes = heyFrameBytes, heyEventBytes
+	}
+	maker, err := apm.NewMaker(m, 1)
 	if err != nil {
 		return nil, 0, counts, err
 	}

@@ -220,8 +220,8 @@ func TestHeyFlags(t *testing.T) {
 		{"a login in a header", false, []string{"-header", "Authorization: Bearer hunter2secret"}, map[string]string{"header": "Authorization: env:CARRONADE_AS_HEY_APM_1"}, "warning: the secret of -header"},
 		{"without an end", false, []string{"-apm-url", "http://h:1", "-run", "0"}, map[string]string{"for": ""}, ""},
 		{"a test with indexed documents", false, []string{"-apm-es-url", "http://es:9200", "-apm-es-auth", "u:hunter2secret", "test", "1s", "1", "2", "3", "4"}, map[string]string{
-			"target": "apm+http://localhost:8200", "intake": "v1", "concurrency": "4", "for": "1s", "rate": "",
-			"index": "http://es:9200", "index-pattern": "apm-*", "index-user": "u", "index-password": "env:CARRONADE_AS_HEY_APM_1",
+			"target": "apm+http://localhost:8200", "intake": "auto", "concurrency": "4", "for": "1s", "rate": "",
+			"index": "http://es:9200", "index-pattern": "apm-*,traces-apm*,logs-apm*", "index-user": "u", "index-password": "env:CARRONADE_AS_HEY_APM_1",
 		}, "warning: the secret of -apm-es-auth is visible"},
 		{"a test with a login without a URL", false, []string{"-apm-es-auth", "u:hunter2secret", "test", "1s", "1", "2", "3", "4"}, map[string]string{"index": "", "index-user": ""}, "warning: -apm-es-auth has no effect here without -apm-es-url"},
 		{"a test of a process", false, []string{"-system-pid", "4711", "--system-gc-log=gc%p.log", "test", "1s", "1", "2", "3", "4"}, map[string]string{

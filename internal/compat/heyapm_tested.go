@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"carronade/internal/place"
 	"carronade/internal/report"
+	"carronade/load"
 )
 
 // test is the shell's command of that name, for a running server. It keeps the
@@ -51,31 +53,63 @@ func (t *heyLegacy) test(ctx context.Context, args []string) (int, error) {
 		return 1, fmt.Errorf("-base-url: %w", err)
 	}
 	w.url = strings.TrimRight(base, "/") + "/" + w.path
-	plain, _, _, err := w.body()
-	if err != nil {
-		return 1, err
-	}
-	fmt.Fprintf(t.p.Out, "started new work, payload size is %s...\n", decimalBytes(float64(len(plain))))
 	t.run, t.profile = length, "test"
 	doc := t.workload(w, t.headersByReference())
 	t.underTest(doc)
 	began := time.Now()
 	var kept Kept
-	d, err := t.p.Run(ctx, doc, Observer{Opened: func() {}, Kept: func(k Kept) { kept = k }})
+	started := func(facts map[string]any) { // which intake the server has, and so the size, is known only now
+		size, _ := requestOf(facts)["bytes"].(float64)
+		fmt.Fprintf(t.p.Out, "started new work, payload size is %s...\n", decimalBytes(size))
+	}
+	d, err := t.p.Run(ctx, doc, Observer{Found: started, Opened: func() {}, Kept: func(k Kept) { kept = k }})
 	if err != nil {
 		if ctx.Err() != nil {
-			fmt.Fprint(t.p.Out, "work cancelled\nnot saving this report: work cancelled\n")
+			fmt.Fprint(t.p.Out, heyCancelled)
 		}
 		return heyNoReport(ctx, t.p, err)
+	}
+	if acceptedOf(d) == 0 && d.Stopped == load.Interrupted {
+		fmt.Fprint(t.p.Out, heyCancelled)
+		return heyExit(t.p, heyOutcome(d)), nil
 	}
 	v := heyVolumesOf(d)
 	if t.p.Strict {
 		v = heyStrictVolumes(d, time.Since(began).Seconds())
 	}
-	fmt.Fprint(t.p.Out, heyTestReport(args, w.url, d, v), heyKeptLines(kept))
+	if path, ok := requestOf(d.Facts)["path"].(string); ok {
+		w.url = heyURL(base, path)
+	}
+	fmt.Fprint(t.p.Out, heyTestReport(args, w.url, d, v))
+	if acceptedOf(d) == 0 {
+		fmt.Fprintf(t.p.Out, "not saving this report: no accepted requests\n")
+	} else {
+		fmt.Fprint(t.p.Out, heyKeptLines(kept))
+	}
 	writeHeyWarnings(t.p.Err, d)
 	return heyExit(t.p, heyOutcome(d)), nil
 }
+
+// requestOf are the facts of a run's requests.
+func requestOf(facts map[string]any) map[string]any {
+	request, _ := facts["request"].(map[string]any)
+	return request
+}
+
+// heyURL is the URL of a path on the server of a base URL.
+func heyURL(base, path string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return path
+	}
+	return u.Scheme + "://" + u.Host + path
+}
+
+// heyCancelled is what the tool prints if a test was cancelled.
+const heyCancelled = "work cancelled\nnot saving this report: work cancelled\n"
+
+// heyTestTimeout is the timeout of a request of test, where profiles have 3 s.
+const heyTestTimeout = 30 * time.Second
 
 const heyTestForm = "test <duration> <events> <spans> <frames> <concurrency>"
 
@@ -94,7 +128,7 @@ func parseHeyTest(args []string) (*heyWork, time.Duration, error) {
 		}
 	}
 	// The tool's composer always wrote at least one event and one frame.
-	w := &heyWork{heyPart: heyPart{path: v1Transactions, intake: "v1", events: max(n[0], 1), spans: n[1], frames: max(n[2], 1), concurrency: n[3]}}
+	w := &heyWork{heyPart: heyPart{path: v1Transactions, intake: "auto", events: max(n[0], 1), spans: n[1], frames: max(n[2], 1), concurrency: n[3]}, sized: true}
 	if w.spans == 0 {
 		w.path = v1Errors
 	}

@@ -64,7 +64,7 @@ func TestHeyTested(t *testing.T) {
 		t.Errorf("all was accepted: pushed %v, accepted %v", v.pushed, v.accepted)
 	}
 	got := runHeyTool(t, false, "-base-url", "http://h:1", "test", "30s", "0", "0", "0", "4")
-	for name, want := range map[string]string{"events": "1", "spans": "0", "frames": "1", "concurrency": "4", "for": "30s", "intake": "v1"} {
+	for name, want := range map[string]string{"events": "1", "spans": "0", "frames": "1", "concurrency": "4", "for": "30s", "intake": "auto"} {
 		assert.Must(t, len(got.Workloads) == 1 && got.Workloads[0][name] == want, "%s is not %q: %v", name, want, got.Workloads)
 	}
 }

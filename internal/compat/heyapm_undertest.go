@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"carronade/internal/report"
+	"carronade/internal/store/elastic"
 	"carronade/internal/workload"
 )
 
@@ -99,7 +100,7 @@ func (t *heyLegacy) underTest(d *workload.Document) {
 		return
 	}
 	d.Add("index", "-apm-es-url", t.indexURL)
-	d.Add("index-pattern", "-apm-es-url", "apm-*") // as in the shell
+	d.Add("index-pattern", "-apm-es-url", elastic.APMDocuments) // as in the shell
 	if t.indexAuth != "" {
 		const flag = "-apm-es-auth"
 		user, password := t.login(flag, t.indexAuth)

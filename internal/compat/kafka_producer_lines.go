@@ -20,6 +20,8 @@ type producerLines struct {
 	p *Program
 
 	times map[string]*measure.Histogram // by phase
+	due   *measure.Histogram            // since records were due, where that is not what is printed
+	room  sendBuffer
 	// The current window. It is printed when its interval ends. If nothing was
 	// answered in it, it continues.
 	window  *measure.Histogram
@@ -31,18 +33,19 @@ type producerLines struct {
 
 func newProducerLines(o *producerOptions, p *Program) *producerLines {
 	return &producerLines{
-		o: o, p: p, window: measure.NewHistogram(),
+		o: o, p: p, window: measure.NewHistogram(), due: measure.NewHistogram(),
 		times: map[string]*measure.Histogram{measure.WarmUp: measure.NewHistogram(), measure.Measurement: measure.NewHistogram()},
 	}
 }
 
-// pick returns the times that the tool calls latency: since a record was due if
-// there is a schedule, otherwise, and with --strict, since its batch was sent.
+// pick returns the times that the tool calls latency: with a schedule since its send call, which is late
+// while its buffer is full, otherwise, and with --strict, since its batch was sent.
 func (l *producerLines) pick(s *measure.Set) *measure.Histogram {
-	if l.o.scheduled() && !l.o.strict {
-		return s.Response
+	if !l.o.scheduled() || l.o.strict {
+		return s.Service
 	}
-	return s.Service
+	l.due.Merge(s.Response)
+	return atMost(s.Response, l.room.waited())
 }
 
 // interval adds a row of each phase.
@@ -52,6 +55,10 @@ func (l *producerLines) interval(s load.Snapshot) {
 		rows = []measure.Interval{s.Interval}
 	}
 	lasts := s.Interval.Length()
+	for i := range rows {
+		l.room.add(&rows[i].Counts)
+	}
+	l.room.close(lasts, l.o)
 	for i := range rows {
 		if rows[i].Phase == measure.WarmUp && len(rows) > 1 {
 			lasts -= rows[i].Within // the rest of the interval is the measurement's
@@ -225,7 +232,9 @@ func (l *producerLines) complain(d *report.Document) (lost uint64) {
 		fmt.Fprintln(l.p.Err, "note: with acks=0 nothing is answered: times are 0, and records are the ones sent")
 	}
 	if d.Stopped != load.Interrupted && l.o.scheduled() && !l.o.strict && d.Totals.EventsPerS < 0.95*l.o.throughput && d.Totals.ElapsedS > 1 {
-		fmt.Fprintf(l.p.Err, "note: the target of %s records/sec was not reached: times are measured from when records were due; --throughput -1 sends without a limit\n", strconv.FormatFloat(l.o.throughput, 'f', -1, 64))
+		h := l.due
+		fmt.Fprintf(l.p.Err, "note: the target of %s records/sec was not reached: latencies are from the tool's send call; from when records were due, as in the report, they were %s ms avg, %.2f ms max, %.0f ms 50th, %.0f ms 99th; --throughput -1 sends without a limit\n",
+			strconv.FormatFloat(l.o.throughput, 'f', -1, 64), fixed(millis(h.Mean())), millis(h.Max()), millis(h.Percentile(50)), millis(h.Percentile(99)))
 	}
 	return lost
 }

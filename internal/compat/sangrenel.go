@@ -2,19 +2,21 @@ package compat
 
 import (
 	"context"
-	"errors"
+	"flag"
 	"fmt"
+	"maps"
+	"slices"
 
 	"carronade/internal/report"
 	"carronade/internal/system"
 	"carronade/load"
 )
 
-// Sangrenel is the command line of sangrenel: the five flags and the lines of 2014, and those
-// of its last version of 2022, depending on the flags. The flags that both generations share mean
-// the same in both, except that each creates a missing topic with its own number of partitions.
+// Sangrenel is the command line of sangrenel: the five flags and the lines of 2014, those of 2015 and
+// 2016, and those of its last version of 2022, depending on the flags. The flags that generations share mean
+// the same in all, except that each creates a missing topic with its own number of partitions.
 var Sangrenel = Tool{
-	Name: "sangrenel", Short: "Kafka: random messages as fast as possible (2014 and 2022)", Kind: "kafka",
+	Name: "sangrenel", Short: "Kafka: random messages as fast as possible (2014, 2015 and 2022)", Kind: "kafka",
 	OneDash: true,
 	Main:    runSangrenel,
 }
@@ -29,26 +31,29 @@ interrupt the exit code is 1 when messages failed, 2 or 3 as for carronade run
 func runSangrenel(ctx context.Context, p *Program) (int, error) {
 	var o sangrenelOptions
 	fs := o.flagSet(p.Called)
-	if code, done := parseGoFlags(p, fs, fs, sangrenelDiffers); done {
+	if code, done := parseGoFlags(p, fs, flagsOf(fs, p), sangrenelDiffers); done {
 		return code, nil
 	}
 	o.given, o.rest = givenFlags(fs), fs.Args()
-	is2022, err := o.generation(p.Generation)
-	if err != nil {
+	var err error
+	if o.lines, err = o.generation(p.Generation); err != nil {
 		return 1, err
 	}
-	if msg := o.check(is2022); msg != "" {
+	if msg := o.check(); msg != "" {
 		fmt.Fprintln(p.Out, msg)
 		return 1, nil
 	}
 	o.warn(p)
 	pr := sangrenelPrinter(&lines2014{o: &o, p: p})
-	if is2022 {
+	switch o.lines {
+	case sangrenel2015:
+		pr = &lines2015{lines2014{o: &o, p: p}}
+	case sangrenel2022:
 		pr = &lines2022{o: &o, p: p}
 		o.warnOfSmallBatches(p)
 	}
 	pr.start()
-	d, err := p.Run(ctx, o.workload(is2022), Observer{Opened: pr.opened, Interval: pr.interval, Published: pr.published, ZeroP99: p.Strict})
+	d, err := p.Run(ctx, o.workload(), Observer{Opened: pr.opened, Interval: pr.interval, Published: pr.published, ZeroP99: p.Strict})
 	if err != nil {
 		if ctx.Err() != nil {
 			return 0, nil //nolint:nilerr // an interrupt is not an error
@@ -63,25 +68,47 @@ func runSangrenel(ctx context.Context, p *Program) (int, error) {
 	return o.exit(d, p.Strict), nil
 }
 
-// generation reports whether the lines of 2022 are wanted, by a name or else by the
-// flags.
-func (o *sangrenelOptions) generation(name string) (is2022 bool, err error) {
-	for flag := range o.given {
-		is2022 = is2022 || !flags2014[flag]
+// flagsOf are the flags of the generation that --generation names, all without it: those that help lists.
+func flagsOf(fs *flag.FlagSet, p *Program) *flag.FlagSet {
+	if !slices.Contains(sangrenelGenerations, p.Generation) {
+		return fs
 	}
-	switch name {
-	case "", "2014", "2022":
-	default:
-		return false, fmt.Errorf("--generation %s: sangrenel has 2014 and 2022", name)
+	own := flag.NewFlagSet(p.Called, flag.ContinueOnError)
+	fs.VisitAll(func(f *flag.Flag) {
+		if hasFlag(p.Generation, f.Name) {
+			own.Var(f.Value, f.Name, f.Usage)
+		}
+	})
+	return own
+}
+
+// generation is the generation of a name or else of the flags: the oldest that has them all. Without -size
+// or a flag of 2015 alone, flags that 2014 does not have are of 2022.
+func (o *sangrenelOptions) generation(name string) (string, error) {
+	given := slices.Sorted(maps.Keys(o.given))
+	lacks := func(generation string) string {
+		for _, flag := range given {
+			if !hasFlag(generation, flag) {
+				return flag
+			}
+		}
+		return ""
 	}
-	if name == "2014" && is2022 {
-		return false, errors.New("--generation 2014 has -brokers, -noop, -size, -topic and -workers only")
+	if name != "" {
+		if !slices.Contains(sangrenelGenerations, name) {
+			return "", fmt.Errorf("--generation %s: sangrenel has 2014, 2015 and 2022", name)
+		}
+		if flag := lacks(name); flag != "" {
+			return "", fmt.Errorf("--generation %s has no -%s", name, flag)
+		}
+		return name, nil
 	}
-	is2022 = is2022 || name == "2022"
-	if is2022 && o.given["size"] {
-		return false, errors.New("-size is a flag of 2014 and another flag is of 2022, where it is called -message-size: use flags of one generation")
+	order := []string{sangrenel2014, sangrenel2022, sangrenel2015}
+	i := slices.IndexFunc(order, func(g string) bool { return lacks(g) == "" })
+	if i < 0 {
+		return "", fmt.Errorf("-%s is not a flag of 2022 and -%s is none of 2014 or 2015: use flags of one generation", lacks(sangrenel2022), lacks(sangrenel2015))
 	}
-	return is2022, nil
+	return order[i], nil
 }
 
 // exit is the exit code of a run. sangrenel runs until an interrupt, which is

@@ -14,13 +14,15 @@ import (
 	"carronade/internal/workload"
 )
 
-// sangrenelOptions are the flags of both generations.
+// sangrenelOptions are the flags of all generations.
 type sangrenelOptions struct {
 	brokers, topic string
 	noop           bool
 	workers        int
 
-	size int // 2014
+	size int // 2014 and 2015
+
+	clients, producers, maxBatch int // 2015
 
 	messageSize, batch int // 2022
 	rate               uint64
@@ -34,6 +36,7 @@ type sangrenelOptions struct {
 	graphiteIP, prefix string
 	graphitePort       string
 
+	lines string          // the generation
 	given map[string]bool // the given flags, by name
 	rest  []string        // arguments after the flags
 }
@@ -41,22 +44,31 @@ type sangrenelOptions struct {
 // sangrenelUnlimited is the rate that means no limit.
 const sangrenelUnlimited = 100_000_000
 
-// writersPerClient is how many messages a client of 2014 had in flight: each of
+// writersPerClient is how many messages a client had in flight: each of
 // five goroutines sends one and waits for its answer.
 const writersPerClient = 5
 
 // sangrenelPayload describes the messages: characters drawn from a set of 79, anew for each
-// message. A codec can save about a fifth of each byte, which they do not need.
-const sangrenelPayload = `chars(a-zA-Z0-9!@#$^&*(){}][:<>.)`
+// message. A codec can save about a fifth of each byte, which they do not need. The set of 2014
+// also had the percent sign.
+const (
+	sangrenelPayload     = `chars(a-zA-Z0-9!@#$^&*(){}][:<>.)`
+	sangrenelPayload2014 = `chars(a-zA-Z0-9!@#$%^&*(){}][:<>.)`
+)
 
 // flagSet binds the options to flags.
 func (o *sangrenelOptions) flagSet(name string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.StringVar(&o.brokers, "brokers", "localhost:9092", "Kafka brokers, separated by commas")
 	fs.BoolVar(&o.noop, "noop", false, "make messages without sending them")
-	fs.IntVar(&o.size, "size", 300, "bytes of a message (2014)")
+	fs.IntVar(&o.size, "size", 300, "bytes of a message (2014, 2015)")
 	fs.StringVar(&o.topic, "topic", "sangrenel", "topic to publish to")
 	fs.IntVar(&o.workers, "workers", 1, "Kafka clients")
+
+	fs.Uint64Var(&o.rate, "rate", sangrenelUnlimited, "messages/s of all clients together (2015)")
+	fs.IntVar(&o.maxBatch, "batch", 0, "most messages in a batch, 0: unlimited (2015)")
+	fs.IntVar(&o.clients, "clients", 1, "Kafka clients (2015)")
+	fs.IntVar(&o.producers, "producers", writersPerClient, "messages in flight per client (2015)")
 
 	fs.IntVar(&o.messageSize, "message-size", 300, "bytes of a message")
 	fs.IntVar(&o.batch, "message-batch-size", 500, "messages in a batch")
@@ -64,6 +76,7 @@ func (o *sangrenelOptions) flagSet(name string) *flag.FlagSet {
 	fs.StringVar(&o.compression, "compression", "none", "none, gzip or snappy; lz4 and zstd, too, here")
 	fs.StringVar(&o.acks, "required-acks", "local", "none, local or all")
 	fs.IntVar(&o.writers, "writers-per-worker", writersPerClient, "batches in flight per worker")
+	fs.IntVar(&o.writers, "producers-per-worker", writersPerClient, "the name of -writers-per-worker in June 2017")
 	fs.IntVar(&o.interval, "interval", 5, "seconds between lines")
 	fs.StringVar(&o.version, "api-version", "", "version of Kafka's protocol; ignored: brokers are asked for their versions")
 	fs.BoolVar(&o.tls, "tls", false, "speak TLS")
@@ -77,8 +90,31 @@ func (o *sangrenelOptions) flagSet(name string) *flag.FlagSet {
 	return fs
 }
 
-// flags2014 are the flags of 2014. Any other flag selects the lines of 2022.
-var flags2014 = map[string]bool{"brokers": true, "noop": true, "size": true, "topic": true, "workers": true}
+// The generations, by the year of their lines.
+const (
+	sangrenel2014 = "2014"
+	sangrenel2015 = "2015" // until 2016
+	sangrenel2022 = "2022" // since June 2017
+)
+
+var sangrenelGenerations = []string{sangrenel2014, sangrenel2015, sangrenel2022}
+
+// hasFlag reports whether a generation has a flag.
+func hasFlag(generation, name string) bool {
+	switch name {
+	case "brokers", "noop", "topic":
+		return true
+	case "size":
+		return generation != sangrenel2022
+	case "workers": // in 2015 only until March
+		return true
+	case "rate", "batch", "clients", "producers":
+		return generation == sangrenel2015
+	case "compression", "graphite-ip", "graphite-port", "graphite-metrics-prefix":
+		return generation != sangrenel2014
+	}
+	return generation == sangrenel2022
+}
 
 // unanswered reports whether brokers send no answers.
 func (o *sangrenelOptions) unanswered() bool { return o.acks == "none" }
@@ -92,12 +128,21 @@ var sangrenelVersions = strings.Fields(`0.8.2.0 0.8.2.1 0.8.2.2 0.9.0.0 0.9.0.1 
 	`1.0.0 1.1.0 2.0.0 2.0.1 2.1.0 2.2.0 2.3.0 2.4.0 2.5.0 2.6.0 2.7.0 2.8.0`)
 
 // check returns sangrenel's message about an invalid option.
-func (o *sangrenelOptions) check(is2022 bool) string {
+func (o *sangrenelOptions) check() string {
+	is2022 := o.lines == sangrenel2022
 	switch {
 	case o.workers < 1:
 		return fmt.Sprintf("Invalid workers option: %d", o.workers)
 	case !is2022 && o.size < 1:
 		return fmt.Sprintf("Invalid size option: %d", o.size)
+	case o.clients < 1:
+		return fmt.Sprintf("Invalid clients option: %d", o.clients)
+	case o.producers < 1:
+		return fmt.Sprintf("Invalid producers option: %d", o.producers)
+	case o.maxBatch < 0:
+		return fmt.Sprintf("Invalid batch option: %d", o.maxBatch)
+	case o.lines == sangrenel2015 && o.rate < 1:
+		return "Invalid rate option: 0"
 	}
 	if !o.noop { // both become parts of an address
 		if err := CheckKafkaTopic(o.topic); err != nil {
@@ -109,13 +154,13 @@ func (o *sangrenelOptions) check(is2022 bool) string {
 			}
 		}
 	}
-	if !is2022 {
-		return ""
-	}
 	switch o.compression {
 	case "none", "gzip", "snappy", "lz4", "zstd":
 	default:
 		return "Invalid compression option: " + o.compression
+	}
+	if !is2022 {
+		return ""
 	}
 	switch o.acks {
 	case "none", "local", "all":
@@ -157,7 +202,7 @@ func (o *sangrenelOptions) warn(p *Program) {
 	switch {
 	case o.noop:
 		unused("-noop does not connect", append([]string{"brokers", "compression", "required-acks", "tls"}, tlsFlags...)...)
-		unused("-noop goes as fast as messages are made", "produce-rate")
+		unused("-noop goes as fast as messages are made", "produce-rate", "rate")
 	case !o.tls:
 		unused("-tls is not given", tlsFlags...)
 	case o.cert != "" && o.key == "":
@@ -167,6 +212,9 @@ func (o *sangrenelOptions) warn(p *Program) {
 	}
 	if o.graphiteIP == "" {
 		unused("-graphite-ip is not given", "graphite-port", "graphite-metrics-prefix")
+	}
+	if o.maxBatch > 0 {
+		unused("each producer sends a message and waits for its answer, so that a batch has one", "batch")
 	}
 	if len(o.rest) > 0 {
 		fmt.Fprintf(p.Err, "warning: %q is not a flag: it and the arguments after it are ignored\n", o.rest[0])
@@ -196,10 +244,16 @@ func (o *sangrenelOptions) warnOfSmallBatches(p *Program) {
 }
 
 // workload translates the options to a workload.
-func (o *sangrenelOptions) workload(is2022 bool) *workload.Document {
+func (o *sangrenelOptions) workload() *workload.Document {
 	var d Draft
-	size, batch, writers := o.size, 1, writersPerClient
-	if is2022 {
+	is2022, payload := o.lines == sangrenel2022, sangrenelPayload
+	size, batch, clients, writers := o.size, 1, o.workers, writersPerClient
+	switch o.lines {
+	case sangrenel2014:
+		payload = sangrenelPayload2014
+	case sangrenel2015:
+		clients, writers = o.clientsOf2015(), o.producers
+	case sangrenel2022:
 		size, batch, writers = o.messageSize, o.batch, o.writers
 	}
 	if o.noop {
@@ -210,15 +264,15 @@ func (o *sangrenelOptions) workload(is2022 bool) *workload.Document {
 		d.Set("compression", "-compression", o.compression)
 		// Brokers create a missing topic, with their own defaults. The documentation of
 		// 2014 gives its brokers two partitions.
-		topic := "partitions=2"
-		if is2022 {
-			topic = "auto"
+		topic := "auto"
+		if o.lines == sangrenel2014 {
+			topic = "partitions=2"
 		}
 		d.Set("create-topic", "-topic", topic)
 		o.setTLS(&d)
 	}
 	d.Set("size", "-message-size", strconv.Itoa(size))
-	d.Set("payload", "sangrenel", sangrenelPayload)
+	d.Set("payload", "sangrenel", payload)
 	d.Set("fresh", "sangrenel", "true")
 	d.Set("batch-events", "-message-batch-size", strconv.Itoa(batch))
 	if need := batchBytes(size, batch); need > usualBatch {
@@ -227,14 +281,14 @@ func (o *sangrenelOptions) workload(is2022 bool) *workload.Document {
 		}
 		d.Set("batch-size", "-message-batch-size", strconv.Itoa(need))
 	}
-	d.Set("clients", "-workers", strconv.Itoa(o.workers))
+	d.Set("clients", "-workers", strconv.Itoa(clients))
 	d.Set("max-in-flight", "-writers-per-worker", strconv.Itoa(writers))
 	d.Setf("interval", "-interval", "%ds", o.interval)
 	switch {
-	case is2022 && o.rate < sangrenelUnlimited && !o.noop:
-		d.Setf("rate", "-produce-rate", "%d/s", o.rate)
+	case o.rate < sangrenelUnlimited && !o.noop:
+		d.Setf("rate", map[bool]string{true: "-produce-rate", false: "-rate"}[is2022], "%d/s", o.rate)
 	case !o.noop:
-		d.Set("concurrency", "-writers-per-worker", strconv.Itoa(o.workers*writers))
+		d.Set("concurrency", "-writers-per-worker", strconv.Itoa(clients*writers))
 	}
 	if o.graphiteIP != "" {
 		d.Set("graphite", "-graphite-ip", net.JoinHostPort(o.graphiteIP, cmp.Or(o.graphitePort, "2003")))
@@ -247,6 +301,14 @@ func (o *sangrenelOptions) workload(is2022 bool) *workload.Document {
 		}
 	}
 	return &d.Document
+}
+
+// clientsOf2015 are the clients: early that year the flag had the name of 2014.
+func (o *sangrenelOptions) clientsOf2015() int {
+	if o.given["workers"] {
+		return o.workers
+	}
+	return o.clients
 }
 
 // setTLS sets the TLS settings. A client's certificate needs its key.

@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -28,21 +29,25 @@ func (l *lines2014) start() {
 	fmt.Fprintf(l.p.Out, "\n::: Sangrenel :::\nStarting %d workers\nMessage size %d bytes\n\n", l.o.workers, l.o.size)
 }
 
-func (l *lines2014) opened() {
-	if l.o.noop {
-		return
-	}
+func (l *lines2014) opened() { // with -noop, too: the tool made its connections then
 	for i := range l.o.workers {
 		fmt.Fprintf(l.p.Out, "client_%d connected\n", i+1)
 	}
 }
 
 func (l *lines2014) interval(s load.Snapshot) {
-	if s.Phase != measure.Measurement {
-		return
+	if rate, ms, ok := l.numbers(s); ok {
+		fmt.Fprintf(l.p.Out, "%s Producing %s raw data @ %.0f messages/sec | topic: %s | %.2fms avg latency\n",
+			time.Now().Format(time.RFC3339), formatByteRate(rate*float64(l.o.size)), rate, l.o.topic, ms)
 	}
-	rate := sangrenelThroughput(&s, l.o.noop, false)
-	ms, h := 0.0, s.Interval.Service
+}
+
+// numbers are the rate and the latency of an interval; not ok if it is not of the measurement.
+func (l *lines2014) numbers(s load.Snapshot) (shown, ms float64, ok bool) {
+	if s.Phase != measure.Measurement {
+		return 0, 0, false
+	}
+	rate, h := sangrenelThroughput(&s, l.o.noop, false), s.Interval.Service
 	switch {
 	case l.o.noop:
 	case h.Count() == 0 && l.p.Strict: // 0 divided by 0
@@ -50,15 +55,14 @@ func (l *lines2014) interval(s load.Snapshot) {
 	case h.Count() > 0:
 		ms = meanOfSlowest(h).Seconds() * 1e3
 	}
-	shown := math.Round(rate)
+	shown = math.Round(rate)
 	if l.p.Strict { // as if the interval had its full length, rounded down
 		shown = math.Floor(float64(s.Interval.Acked) / float64(l.o.interval))
 		if l.o.noop {
 			shown = math.Floor(float64(s.Interval.Sent) / float64(l.o.interval))
 		}
 	}
-	fmt.Fprintf(l.p.Out, "%s Producing %s raw data @ %.0f messages/sec | topic: %s | %.2fms avg latency\n",
-		time.Now().Format(time.RFC3339), formatByteRate(shown*float64(l.o.size)), shown, l.o.topic, ms)
+	return shown, ms, true
 }
 
 func (l *lines2014) published(error) {} // 2014 had no Graphite
@@ -66,11 +70,36 @@ func (l *lines2014) published(error) {} // 2014 had no Graphite
 func (l *lines2014) end() {
 	fmt.Fprintln(l.p.Out)
 	for i := range l.o.workers {
+		fmt.Fprintf(l.p.Out, "client_%d shutting down\n", i+1)
+	}
+}
+
+// lines2015 are the lines of March 2015 to 2016, with the same numbers.
+type lines2015 struct{ lines2014 }
+
+func (l *lines2015) start() {
+	name := map[string]string{"gzip": "GZIP", "snappy": "Snappy"}[l.o.compression]
+	fmt.Fprintf(l.p.Out, "\n::: Sangrenel :::\n\nStarting %d client workers, %d producers per worker\n", l.o.clientsOf2015(), l.o.producers)
+	fmt.Fprintf(l.p.Out, "Message size %d bytes, %d message limit per batch\nCompression: %s\n", l.o.size, l.o.maxBatch, cmp.Or(name, l.o.compression))
+}
+
+func (l *lines2015) opened() {
+	for i := range l.o.clientsOf2015() {
 		if !l.o.noop {
-			fmt.Fprintf(l.p.Out, "client_%d shutting down\n", i+1)
+			goLogf(l.p.Err, "client_%d connected", i+1)
 		}
 	}
 }
+
+func (l *lines2015) interval(s load.Snapshot) {
+	if rate, ms, ok := l.numbers(s); ok {
+		goLogf(l.p.Err, "Generating %s @ %.0f messages/sec | topic: %s | %.2fms 90%%ile latency", formatByteRate(rate*float64(l.o.size)), rate, l.o.topic, ms)
+	}
+}
+
+func (l *lines2015) published(err error) { (&lines2022{o: l.o, p: l.p}).published(err) }
+
+func (l *lines2015) end() { fmt.Fprintln(l.p.Out, "Killing Connections") }
 
 // lines2022 are the lines of the last generation. Lines with a date are those of
 // Go's log package, which writes to stderr.

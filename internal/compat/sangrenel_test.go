@@ -125,8 +125,10 @@ client_1 shutting down
 Starting 1 workers
 Message size 300 bytes
 
+client_1 connected
 \S+ Producing 5Mb/sec raw data @ 2000 messages/sec \| topic: sangrenel \| 0\.00ms avg latency
 
+client_1 shutting down
 `, ``},
 		{"2014, nothing taken", false, nil, nothing, `(?s).* @ 0 messages/sec \| topic: sangrenel \| 0\.00ms avg latency\n.*`, ``},
 		{"2014, the average of nothing", true, nil, nothing, `(?s).* @ 0 messages/sec \| topic: sangrenel \| NaNms avg latency\n.*`, ``},
@@ -315,7 +317,7 @@ func TestSangrenelWorkload(t *testing.T) {
 		want map[string]string // "" is absent
 	}{
 		{"nothing", nil, map[string]string{
-			"target": "kafka://localhost:9092/sangrenel", "concurrency": "5", "clients": "1", "batch-events": "1", "size": "300", "payload": sangrenelPayload, "acks": "1", "interval": "5s", "rate": "",
+			"target": "kafka://localhost:9092/sangrenel", "concurrency": "5", "clients": "1", "batch-events": "1", "size": "300", "payload": sangrenelPayload2014, "acks": "1", "interval": "5s", "rate": "",
 			"create-topic": "partitions=2", "fresh": "true",
 		}},
 		{"flags of 2014", []string{"--size=2500", "--workers=8", "--topic=rep", "--brokers=a:1, b:2"}, map[string]string{

@@ -26,13 +26,15 @@ type CollateOptions struct {
 	Last    store.Last // the number of groups, or the age of the reports to start from
 	All     bool       // include groups in which VAR has only one value
 	Now     time.Time
+	// FilterStarts: all filters choose the reports to start from, and none those beside them.
+	FilterStarts bool
 	// SameSystem: all reports are of one system, whatever its address.
 	SameSystem bool
 }
 
 // CollateFields are the fields of rows that Collate reads.
 func CollateFields(o CollateOptions) []string {
-	out := append(slices.Clone(systemFields), store.AllIndependent, "flag.", "trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "started", "revision_date", "kind", o.Var, strings.TrimPrefix(o.Sort, "-"))
+	out := append(slices.Clone(systemFields), store.AllIndependent, "flag.", "trusted", "trust_level", "mode", "elapsed", "acked", "failed", "freeze_total", "partial", "started", "revision_date", "kind", o.Var, strings.TrimPrefix(o.Sort, "-"))
 	for _, c := range slices.Concat(columns, unshown) {
 		out = append(out, c.field)
 		if lower := lowerField(c.field); lower != "" && c.marked {
@@ -46,6 +48,9 @@ func CollateFields(o CollateOptions) []string {
 // apply them before Collate does. If no row is left, Collate of all rows
 // explains why.
 func CollateFilters(o CollateOptions) (out store.Filters) {
+	if o.FilterStarts {
+		return nil
+	}
 	name := store.Canonical(o.Var)
 	var vs []*variable
 	for _, n := range []string{name, flagPrefix + name, labelPrefix + name} {
@@ -139,6 +144,9 @@ func Collate(rows []store.Row, o CollateOptions) (*Collation, error) {
 		return nil, err
 	}
 	starts, others := v.split(o.Filters)
+	if o.FilterStarts {
+		starts, others = o.Filters, nil
+	}
 	chosen, err := applyFilters(rows, others)
 	if err != nil {
 		return nil, err

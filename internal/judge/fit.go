@@ -49,10 +49,20 @@ func unfit(r *store.Row, untrusted bool) string {
 		return "a scenario, whose steps can be judged"
 	case !measured && !found:
 		return "empty"
+	case refused(r):
+		return "no event was accepted"
 	case known && !trusted && !untrusted:
 		return notTrusted
 	}
 	return ""
+}
+
+// refused reports whether a run got refusals, and not one event was accepted: where nothing is acknowledged,
+// nothing is refused.
+func refused(r *store.Row) bool {
+	acked, known := r.Num("acked")
+	failed, _ := r.Num("failed")
+	return known && acked == 0 && failed > 0
 }
 
 // fit separates the rows that can be judged from those that cannot.

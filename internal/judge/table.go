@@ -26,7 +26,7 @@ const (
 func TableFields() []string {
 	out := []string{
 		"op", "started", "ended", "partial", "trusted", "trust_level", "throughput", "elapsed", "acked", "sent", "bytes_moved", "acked_bytes", "accepted", "wire_bytes", "consumed", "read", "rate", "acks",
-		"in_flight", "in_flight_max", "in_flight_peak",
+		"in_flight", "in_flight_max", "in_flight_peak", "warmup",
 	}
 	for _, t := range []string{"response", "service"} {
 		for _, p := range tableTimes {
@@ -159,6 +159,9 @@ func runOf(r *store.Row, side string) TableRun {
 		x.MBPerS, x.PerS = accepted/mb, num("throughput")
 	}
 	if side == Consuming {
+		if elapsed > 0 && !x.Start.IsZero() && r.Text("warmup") == "" && num("warmup") == 0 {
+			x.End = x.Start.Add(units.Seconds(elapsed)).Round(time.Microsecond) // the last record's time, as in the tool; a run ends a little later
+		}
 		return x
 	}
 	x.flow(r, elapsed)

@@ -169,7 +169,7 @@ func (s *session) allowed(args []string) error {
 
 // run runs one of carronade's commands at once.
 func (s *session) run(args []string) error {
-	c := &cleaner{color: s.Color, to: func(text string) { s.out.Write([]byte(text)) }} //nolint:errcheck // the session ends then
+	c := &cleaner{color: s.Color, to: func(text string) { s.out.Write([]byte(hintsHere(text))) }} //nolint:errcheck // the session ends then
 	code := s.Run(s.work, args, c)
 	c.end()
 	if code != 0 {
@@ -177,6 +177,9 @@ func (s *session) run(args []string) error {
 	}
 	return nil
 }
+
+// hintsHere makes the commands that hints name commands of the shell.
+func hintsHere(text string) string { return strings.ReplaceAll(text, "hint: carronade ", "hint: ") }
 
 // errSilent is the exit code of a command that has said why.
 type errSilent struct{ code int }

@@ -141,7 +141,7 @@ func (s *session) resetElasticsearch() error {
 	if err != nil {
 		return fmt.Errorf("elasticsearch %s: %w", s.es.URL, err)
 	}
-	_, docs, err := s.es.client().Status(ctx)
+	docs, err := s.es.client().Count(ctx, elastic.APMIndices)
 	if err != nil {
 		return fmt.Errorf("elasticsearch %s: %w", s.es.URL, err)
 	}

@@ -14,16 +14,22 @@ import (
 
 // submit queues a job and shows its output when it runs.
 func (s *session) submit(r jobs.Request) error {
+	_, err := s.submitted(r)
+	return err
+}
+
+// submitted is submit, and returns the job.
+func (s *session) submitted(r jobs.Request) (jobs.Job, error) {
 	r.User, r.Dir = s.User, s.Dir
 	job, ahead, err := s.Queue.Submit(s.work, r)
 	if err != nil {
-		return err
+		return job, err
 	}
 	if ahead > 0 {
 		s.say("(queued) position %d, job %d", ahead+1, job.ID)
 	}
 	s.follow(job, ahead > 0)
-	return nil
+	return job, nil
 }
 
 // follow shows the output of a job until it ends or the session leaves it. If named,
@@ -122,7 +128,8 @@ func (s *session) open() ([]jobs.Job, error) {
 	return s.Queue.Jobs(ctx, jobs.Filter{States: []jobs.State{jobs.Queued, jobs.Running}})
 }
 
-// cancel cancels the user's running jobs, or the jobs with an id or a number.
+// cancel cancels the user's running jobs, or the jobs with an id or a number. As in the tool it is no error
+// if there are none: what is left shows it.
 func (s *session) cancel(words []string) error {
 	if len(words) > 2 {
 		return s.usage(words)
@@ -146,19 +153,14 @@ func (s *session) cancel(words []string) error {
 	switch {
 	case len(chosen) == 0 && others > 0 && len(words) == 2:
 		return errors.New("the job belongs to another user")
-	case len(chosen) == 0 && len(words) == 2:
-		return hinted(fmt.Errorf("no job %s is queued or running", cut(words[1], 30)), "status lists the jobs")
-	case len(chosen) == 0:
-		s.say("no job of yours is running")
-		return nil
 	}
 	for _, j := range chosen {
 		if err := s.Queue.Cancel(s.work, j.ID); err != nil {
 			return err
 		}
 	}
-	s.say("ok")
 	if len(words) == 1 {
+		s.say("ok")
 		return nil
 	}
 	return s.queue()

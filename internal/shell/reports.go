@@ -55,6 +55,9 @@ func (s *session) filters(args []string, options ...string) (out []string, err e
 		case !strings.ContainsAny(a, "=<>"):
 			return nil, fmt.Errorf("%s is not a valid filter, must use one of = != < >", cut(a, 60))
 		default:
+			if rest, ok := strings.CutPrefix(a, "request_size"); ok {
+				a = "target.request.bytes" + rest
+			}
 			out = append(out, decimalLimit(a))
 		}
 	}
@@ -91,6 +94,7 @@ type collation struct {
 type setting struct{ Name, Value string }
 
 type row struct {
+	Value        any        `json:"value"`
 	Text         string     `json:"text"`
 	Reports      []string   `json:"reports"`
 	RevisionDate *time.Time `json:"revision_date"`
@@ -107,16 +111,21 @@ type row struct {
 
 // collate is carronade's own, as the tool's table.
 func (s *session) collate(words []string) error {
-	if len(words) < 2 || words[1] == "" || strings.ContainsAny(words[1], "=<>") {
-		return fmt.Errorf("<variable> argument is required")
-	}
 	asCSV, strict := slices.Contains(words, "--csv"), slices.Contains(words, "--strict")
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "--csv" || w == "--strict" })
-	args, err := s.filters(words[2:], "-n", "--last", "--sort")
+	options := []string{"-n", "--last", "--sort"}
+	variable, rest := firstArgument(words[1:], options)
+	if variable == "" || strings.ContainsAny(variable, "=<>") {
+		return fmt.Errorf("<variable> argument is required")
+	}
+	args, err := s.filters(rest, options...)
 	if err != nil {
 		return err
 	}
-	full := slices.Concat([]string{"collate", words[1]}, args, s.store())
+	full := slices.Concat([]string{"collate", variable}, args, s.store())
+	if slices.ContainsFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") && strings.ContainsAny(a, "=<>") }) {
+		full = append(full, "--filter-starts") // as in the tool
+	}
 	if slices.ContainsFunc(args, func(a string) bool { return a == "--json" || a == "--markdown" || strings.HasPrefix(a, "--pictures") }) {
 		return s.run(full)
 	}
@@ -126,8 +135,8 @@ func (s *session) collate(words []string) error {
 	}
 	var out bytes.Buffer
 	if code := s.Run(s.work, full, &out); code != 0 {
-		c := &cleaner{color: s.Color, to: func(text string) { s.out.Write([]byte(text)) }} //nolint:errcheck // the session ends then
-		c.Write(out.Bytes())                                                               //nolint:errcheck // never fails
+		c := &cleaner{color: s.Color, to: func(text string) { s.out.Write([]byte(hintsHere(text))) }} //nolint:errcheck // the session ends then
+		c.Write(out.Bytes())                                                                          //nolint:errcheck // never fails
 		c.end()
 		return errSilent{code}
 	}
@@ -141,6 +150,20 @@ func (s *session) collate(words []string) error {
 	}
 	s.collationText(&c)
 	return nil
+}
+
+// firstArgument is the first word that is neither an option nor the value of one of options, and the
+// other words.
+func firstArgument(words, options []string) (first string, rest []string) {
+	for i := 0; i < len(words); i++ {
+		switch {
+		case slices.Contains(options, words[i]):
+			i++
+		case !strings.HasPrefix(words[i], "-"):
+			return words[i], slices.Delete(slices.Clone(words), i, i+1)
+		}
+	}
+	return "", words
 }
 
 // independent are the settings of a group's first line: the tool's name, and the
@@ -169,7 +192,7 @@ func columns(strict bool) []column {
 		latency = "per_batch"
 	}
 	return []column{
-		{"pushed    ", "pushed", perSecond},
+		{"pushed   ", "pushed", perSecond},
 		{"accepted  ", "accepted", perSecond},
 		{"throughput", "indexed", func(x float64) string { return fmt.Sprintf("%.1fdps", x) }},
 		{"latency", latency, func(x float64) string { return fmt.Sprintf("%.0fms", x*1e3) }},
@@ -212,7 +235,24 @@ func (c *collation) variableName() string {
 			return v.name
 		}
 	}
+	if name == memoryLimit {
+		return "limit"
+	}
 	return name
+}
+
+// memoryLimit is the field that the tool called limit: bytes, and -1 without a limit.
+const memoryLimit = "system-mem"
+
+// value is the row's value of the variable.
+func (c *collation) value(r *row) string {
+	if n, ok := r.Value.(float64); ok && c.Variable == memoryLimit {
+		return strconv.FormatFloat(n, 'f', 0, 64)
+	}
+	if c.Variable == memoryLimit {
+		return "-1"
+	}
+	return Printable(r.Text)
 }
 
 // cells are the cells of a row.
@@ -229,7 +269,7 @@ func (c *collation) cells(r *row) []string {
 		}
 		out = append(out, text)
 	}
-	return append(out, Printable(r.Text))
+	return append(out, c.value(r))
 }
 
 // id is the newest report of the row.
@@ -305,7 +345,7 @@ func (c *collation) first(equal []setting) string {
 	var parts []string
 	for _, v := range independent {
 		i := slices.IndexFunc(equal, func(e setting) bool { return e.Name == v.field })
-		if i >= 0 && c.Variable != v.field {
+		if i >= 0 && c.Variable != v.field && !(c.Variable == "branch" && v.field == "revision") {
 			parts = append(parts, v.name+" "+Printable(equal[i].Value))
 		}
 	}
@@ -329,7 +369,7 @@ func (s *session) collationText(c *collation) {
 			if flags {
 				cells = append(cells, r.flags())
 			}
-			s.say("%s", s.tableRow(heads, cells, len(c.columns)+2, r.winner() != ""))
+			s.say("%s", s.tableRow(heads, cells, len(c.columns)+3, r.winner() != ""))
 		}
 		for _, r := range g.Rows {
 			switch r.winner() {
@@ -346,7 +386,8 @@ func (s *session) collationText(c *collation) {
 	}
 }
 
-// tableRow pads the first cells of a row to their columns. The best row is green.
+// tableRow pads the first cells of a row to their columns, and cuts longer ones, as the tool did, but for the
+// values of the variable. The best row is green.
 func (s *session) tableRow(heads, cells []string, padded int, best bool) string {
 	var b strings.Builder
 	for i, cell := range cells {
@@ -354,6 +395,9 @@ func (s *session) tableRow(heads, cells []string, padded int, best bool) string 
 			b.WriteString("  ")
 		}
 		if i < padded {
+			if i < padded-1 {
+				cell = cell[:min(len(cell), len(heads[i]))]
+			}
 			cell += strings.Repeat(" ", max(0, len(heads[i])-len(cell)))
 		}
 		b.WriteString(cell)

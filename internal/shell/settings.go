@@ -110,7 +110,10 @@ type server struct {
 	Docker bool   `json:"docker,omitempty"` // its image is built and run
 	Make   string `json:"make,omitempty"`   // builds it; "" is make
 	Cmd    string `json:"cmd,omitempty"`    // starts it; "" is apm-server's
-	Switch change `json:"switch,omitzero"`
+	Switch change `json:"switch,omitzero"`  // what later jobs test
+	// What is tested now: Before, and then what the jobs in Switching have done since.
+	Before    change      `json:"before,omitzero"`
+	Switching []switching `json:"switching,omitempty"`
 }
 
 // A change is what apm switch set.
@@ -119,6 +122,12 @@ type change struct {
 	Revision string `json:"revision,omitempty"` // as given; "" is the branch's newest
 	Checkout string `json:"checkout,omitempty"` // what is checked out; "": the folder is used unchanged
 	Build    string `json:"build,omitempty"`    // the command; "": nothing is built
+}
+
+// A switching is a job that builds what it switches to.
+type switching struct {
+	Job int64  `json:"job"`
+	To  change `json:"to"`
 }
 
 // using is what status calls the server.

@@ -84,6 +84,9 @@ func (s *session) branchLine(v *server) string {
 	if _, err := os.Stat(v.Dir); err != nil {
 		return fmt.Sprintf("%sCan't ch to directory %s (hint: apm use <dir>)", place, v.Dir)
 	}
+	now := *v
+	now.Switch, _ = s.tested(v)
+	v = &now
 	if v.Switch.Branch == "" {
 		return place + "unknown branch (hint: apm switch <branch>)"
 	}

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -79,17 +80,62 @@ func (s *session) change(kind string, args []string) error {
 	if flags['v'] {
 		build = append(build, "-v")
 	}
+	if !flags['f'] && !s.isBranch(ctx, v.Dir, cmp.Or(remote, "origin"), branch) {
+		return hinted(fmt.Errorf("the repository has no branch %s", cut(words[0], 60)), kind+" switch -f fetches branches")
+	}
 	changed := *v
-	changed.Switch = c
+	changed.Switch, changed.Before, changed.Switching = c, c, nil
+	if c.Checkout != "" || flags['f'] {
+		job, err := s.submitted(jobs.Request{System: s.systemOf(kind), Typed: typed(append([]string{kind, "switch"}, args...)), Args: build})
+		if err != nil {
+			return err
+		}
+		changed.Before, changed.Switching = s.tested(v)
+		changed.Switching = append(changed.Switching, switching{job.ID, c})
+	}
 	s.system[kind] = &changed
-	if err := s.home.save(kind, &changed); err != nil {
+	if err := s.home.save(kind, &changed); err != nil || len(changed.Switching) > 0 {
 		return err
 	}
-	if c.Checkout == "" && !flags['f'] {
-		s.say("using %s", s.branchLine(&changed))
-		return nil
+	s.say("using %s", s.branchLine(&changed))
+	return nil
+}
+
+// isBranch reports whether a repository has a branch, of its own or of a remote.
+func (s *session) isBranch(ctx context.Context, dir, remote, name string) bool {
+	for _, ref := range []string{name, remote + "/" + name} {
+		if _, err := sut.ResolveCommit(ctx, dir, ref); err == nil {
+			return true
+		}
 	}
-	return s.submit(jobs.Request{System: s.systemOf(kind), Typed: typed(append([]string{kind, "switch"}, args...)), Args: build})
+	return false
+}
+
+// tested is what the last switch that ended has set, nothing if it failed, and those that have not
+// ended.
+func (s *session) tested(v *server) (now change, open []switching) {
+	if len(v.Switching) == 0 {
+		return v.Before, nil
+	}
+	ctx, cancel := s.soonCtx()
+	defer cancel()
+	list, err := s.Queue.Jobs(ctx, jobs.Filter{})
+	if err != nil {
+		return v.Before, v.Switching
+	}
+	now = v.Before
+	for i, w := range v.Switching {
+		at := slices.IndexFunc(list, func(j jobs.Job) bool { return j.ID == w.Job })
+		switch {
+		case at < 0 || list[at].State == jobs.Done && list[at].Exit == 0: // the queue forgets jobs that ended long ago
+			now = w.To
+		case list[at].State == jobs.Queued || list[at].State == jobs.Running:
+			return now, v.Switching[i:]
+		default:
+			now = change{}
+		}
+	}
+	return now, nil
 }
 
 // knownRemotes are those that the tool added to the repository.

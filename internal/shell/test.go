@@ -25,7 +25,7 @@ func (s *session) test(words []string) error {
 	switch {
 	case v.URL == "":
 		return hinted(errors.New("no apm-server is in use"), useHint("apm"))
-	case v.using() != "" && v.Switch.Branch == "":
+	case v.using() != "" && s.nothingSwitched(v):
 		return hinted(errors.New("unknown branch/revision"), "apm switch <branch>")
 	case v.using() == "" && len(words) > 6:
 		return hinted(errors.New("flags for the server need a server that is started here"), useHint("apm"))
@@ -55,6 +55,12 @@ func (s *session) test(words []string) error {
 		test = append(test, "--mem", "4g")
 	}
 	return s.submit(jobs.Request{System: s.systemOf("apm"), Typed: typed(words), Args: append(args, test...)})
+}
+
+// nothingSwitched reports whether no branch is chosen, or the switch to the last one has failed.
+func (s *session) nothingSwitched(v *server) bool {
+	now, open := s.tested(v)
+	return v.Switch.Branch == "" || now.Branch == "" && len(open) == 0
 }
 
 // starting are the flags that start the server of the repository in use.
@@ -144,13 +150,18 @@ func (s *session) dump(words []string) error {
 	if len(words) != 5 {
 		return s.usage(words)
 	}
-	if s.Allow != nil {
-		dir, err := s.folder(filepath.Dir(words[1]))
-		if err != nil {
-			return err
-		}
-		words = slices.Clone(words)
-		words[1] = filepath.Join(dir, filepath.Base(words[1]))
+	if s.Allow == nil {
+		return s.run(slices.Concat(tool, words))
 	}
+	words = slices.Clone(words)
+	if s.Dir != "" && filepath.Base(words[1]) == words[1] && words[1] != "." && filepath.IsLocal(words[1]) { // in the session's own folder
+		words[1] = filepath.Join(s.Dir, words[1])
+		return s.run(slices.Concat(tool, words))
+	}
+	dir, err := s.folder(filepath.Dir(words[1]))
+	if err != nil {
+		return err
+	}
+	words[1] = filepath.Join(dir, filepath.Base(words[1]))
 	return s.run(slices.Concat(tool, words))
 }

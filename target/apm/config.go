@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/conn"
+	"carronade/internal/wire/apm"
 	"carronade/load"
 	"carronade/target"
 )
@@ -45,7 +47,8 @@ type config struct {
 	requestTimeout time.Duration
 
 	bodyPool *bodyPool
-	index    *indexConfig // nil: documents are not counted
+	v1Pool   func() (*bodyPool, error) // bodies of v1 instead; nil: --intake is not auto
+	index    *indexConfig              // nil: documents are not counted
 	warnings []string
 	logf     func(format string, args ...any)
 	happened func(name string, began time.Time, length time.Duration) // see target.Spec
@@ -105,6 +108,11 @@ func parseConfig(s target.Spec, keep bool) (*config, error) {
 		return nil, err
 	}
 	c.secrets = append(c.secrets, c.bodyPool.secrets...)
+	if v.String("intake") == intakeAuto && !v.Has("corpus") {
+		v1 := maps.Clone(v)
+		v1["intake"] = []string{apm.V1.String()}
+		c.v1Pool = func() (*bodyPool, error) { return newBodyPool(v1, s.Seed, keep) }
+	}
 	if s.Given["batch-events"] && s.BatchEvents != c.bodyPool.most {
 		return nil, &target.Error{
 			Doing: "read the options",

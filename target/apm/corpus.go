@@ -33,7 +33,7 @@ func openCorpus(file string, v target.Values, keep bool) (*corpus, error) {
 	const form = "lines of JSON, as agents send them: a metadata line, and then events, for each request"
 	c := &corpus{}
 	var err error
-	if c.protocol, err = apm.ParseProtocol(v.String("intake")); err != nil {
+	if c.protocol, err = protocolOf(v); err != nil {
 		return fail(err, "")
 	}
 	if c.protocol == apm.V1 {

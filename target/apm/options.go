@@ -20,6 +20,9 @@ const (
 // optEventLabel is the option for labels of events; label names the report's.
 const optEventLabel = "event-label"
 
+// intakeAuto is the intake that depends on the server's version.
+const intakeAuto = "auto"
+
 // defaultClients is the number of connections without --clients and
 // --concurrency.
 const defaultClients = "8"
@@ -28,8 +31,8 @@ const defaultClients = "8"
 func options() []target.Option {
 	table := []target.Option{
 		{
-			Name: "intake", Default: apm.IntakeV2.String(), Choices: apm.Protocols(), Group: groupEvents, Independent: true,
-			Help: "protocol: v2 for backend agents, rum-v2 and rum-v3 for browsers, v1 for servers before 7",
+			Name: "intake", Default: apm.IntakeV2.String(), Choices: append(apm.Protocols(), intakeAuto), Group: groupEvents, Independent: true,
+			Help: "protocol: v2 for backend agents, rum-v2 and rum-v3 for browsers, v1 for servers before 7; auto: v1 for servers before 6.5, otherwise v2",
 		},
 		{
 			Name: "events", Word: "N|N-N", Default: "10", Group: groupEvents, Independent: true,
@@ -42,6 +45,14 @@ func options() []target.Option {
 		{
 			Name: "frames", Word: "N|N-N", Default: "3", Group: groupEvents, Independent: true,
 			Help: "stack frames per span or error",
+		},
+		{
+			Name: "frame-size", Type: target.Size, Group: groupEvents, Independent: true,
+			Help: "size to which each stack frame is padded",
+		},
+		{
+			Name: "event-size", Type: target.Size, Group: groupEvents, Independent: true,
+			Help: "size to which each transaction and error is padded, without its spans and frames",
 		},
 		{
 			Name: "mix", Word: "KIND=N,...", Group: groupEvents, Independent: true,

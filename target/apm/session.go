@@ -81,6 +81,11 @@ func (s *session) open(ctx context.Context) error {
 	c := s.cfg
 	probing, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
+	if c.v1Pool != nil {
+		if err := c.chooseIntake(probing, s.client); err != nil {
+			return err
+		}
+	}
 	if err := s.probe(probing); err != nil {
 		return err
 	}

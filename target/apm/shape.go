@@ -21,9 +21,10 @@ func parseMakeup(v target.Values) (m apm.Makeup, err error) {
 	fail := func(option string, err error) (apm.Makeup, error) {
 		return m, &target.Error{Doing: "read --" + option, Err: err, Hint: "see carronade run --help-all, apm: events"}
 	}
-	if m.Protocol, err = apm.ParseProtocol(v.String("intake")); err != nil {
+	if m.Protocol, err = protocolOf(v); err != nil {
 		return fail("intake", err)
 	}
+	m.FrameBytes, m.EventBytes = int(v.Size("frame-size")), int(v.Size("event-size"))
 	for _, r := range []struct {
 		to   *apm.Range
 		name string
@@ -58,6 +59,14 @@ func parseMakeup(v target.Values) (m apm.Makeup, err error) {
 		return m, &target.Error{Doing: "read the options", Err: err, Hint: "see carronade run --help-all, apm: events"}
 	}
 	return m, nil
+}
+
+// protocolOf is the protocol of --intake, v2 where that depends on a server that was not asked yet.
+func protocolOf(v target.Values) (apm.Protocol, error) {
+	if name := v.String("intake"); name != intakeAuto {
+		return apm.ParseProtocol(name)
+	}
+	return apm.IntakeV2, nil
 }
 
 // parseRange reads "10" or "1-20".

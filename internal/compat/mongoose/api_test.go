@@ -280,7 +280,7 @@ func TestAPISecrets(t *testing.T) {
 				"%s as %s:\n%s", path, accept, text)
 		}
 	}
-	if got := runTool(t, compat.Program{}, "--run-node", "--storage-auth-secret=abcdef"); got.err == nil || !strings.Contains(got.err.Error(), "--storage-auth-secret") {
+	if got := runTool(t, compat.Program{}, "--run-node", "--storage-auth-secret=abcdef"); got.err == nil || strings.Contains(got.err.Error()+got.errs+got.out, "abcdef") {
 		t.Errorf("a node with a password: %v", got.err)
 	}
 }

@@ -25,7 +25,6 @@ func (s *step) warnIneffective(warn func(string, ...any)) {
 		{"item-input-path", len(s.items) > 0 && s.v.text("item-input-file") != "", "--item-input-file names what is read"},
 		{"item-input-path", s.work == onTopics && (s.topicOp == "create" || s.topicOp == "list"), "no list is read: --item-naming-prefix and --item-input-file name topics to create"},
 		{"item-input-file", s.work == onTopics && s.topicOp == "list", "all topics are listed"},
-		{"item-output-file", s.work == onTopics && s.topicOp == "list", "a listing is not a topic"},
 		{"load-op-wait-limit", writes && !s.v.flag("load-op-wait-finish"), "--load-op-wait-finish=false waits for nothing"},
 		{"storage-driver-create-headers", writes && s.strict, "mongoose sends none, and --strict reproduces that"},
 		{"storage-driver-record-headers", writes && s.strict, "mongoose sends none, and --strict reproduces that"},

@@ -100,10 +100,10 @@ var options = []option{
 	{name: "run-scenario", kind: tString},
 	{name: "run-version", kind: tString, use: ignored, why: "--generation selects the lines"},
 
-	{name: "storage-auth-file", kind: tString, use: refused, why: authWhy},
-	{name: "storage-auth-secret", kind: tString, use: refused, why: authWhy},
-	{name: "storage-auth-token", kind: tString, use: refused, why: authWhy},
-	{name: "storage-auth-uid", kind: tString, use: refused, why: authWhy},
+	{name: "storage-auth-file", kind: tString, use: ignored, why: authWhy},
+	{name: "storage-auth-secret", kind: tString, use: ignored, why: authWhy},
+	{name: "storage-auth-token", kind: tString, use: ignored, why: authWhy},
+	{name: "storage-auth-uid", kind: tString, use: ignored, why: authWhy},
 	{name: "storage-driver-type", kind: tString, def: "kafka"},
 	{name: "storage-driver-limit-concurrency", kind: tInt, def: "1", works: "ctn"},
 	{name: "storage-driver-limit-queue-input", kind: tInt, def: "1000000", use: ignored, why: "records are not queued: each is made when it is due"},
@@ -205,4 +205,8 @@ var aliases = map[string]alias{
 	"test-step-limit-size":           {to: "load-step-limit-size", deprecated: true},
 	"test-step-limit-time":           {to: "load-step-limit-time", deprecated: true},
 	"item-naming-offset":             {to: "item-naming-seed", deprecated: true},
+
+	"storage-driver-event-headers":       {to: "storage-driver-record-headers", deprecated: true},
+	"storage-driver-event-key-enabled":   {to: "storage-driver-record-key-enabled", deprecated: true},
+	"storage-driver-event-timeoutMillis": {to: "storage-driver-record-timeoutMillis", deprecated: true},
 }

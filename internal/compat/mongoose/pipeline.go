@@ -59,8 +59,8 @@ func (l *loads) pipeline() *workload.Document {
 // runPipeline runs a pipeline, with rows and results of both operations.
 func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 	p := r.program
-	create, read := *l.parts[0].step, *l.parts[1].step // a pipeline has the id of the first
-	read.id = create.id
+	create, read := *l.parts[0].step, *l.parts[1].step                                  // a pipeline has the id of the first
+	read.id, read.period, read.headerEach = create.id, create.period, create.headerEach // one table
 	create.trace = create.trace || read.v.flag("output-metrics-trace-persist")
 	f, t, err := create.outputs(p, r.args, r.again(create.id))
 	if err != nil {
@@ -70,6 +70,7 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 	defer watched.end()
 	defer watchedBack.end()
 	m, back := newMeter(&create), newMeter(&read)
+	var tr *translation
 	observer := compat.Observer{Interval: func(iv load.Snapshot) {
 		m.interval(iv)
 		n := iv.Interval.Consumed
@@ -77,11 +78,14 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 		back.at = m.at
 		watched.look(m)
 		watchedBack.look(back)
-		if iv.Phase != measure.Drain && m.rows(t, f) {
-			t.rowOf(&read, back.metrics(time.Now()))
+		if iv.Phase != measure.Drain && m.rows(t, f) || iv.Phase == measure.Drain && back.due() { // reading goes on after writing
+			reads := back.metrics(time.Now())
+			tr.read.times(reads)
+			t.rowOf(&read, reads)
+			f.rowOf(&read, reads)
 		}
 	}}
-	tr := create.translation(f, create.namer(), &read, &observer)
+	tr = create.translation(f, create.namer(), &read, &observer)
 	d, err := p.Run(ctx, l.pipeline(), observer)
 	written := tr.end()
 	if err != nil {
@@ -94,8 +98,7 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 	if written == nil {
 		reads := back.metrics(last.at)
 		reads.succ, reads.bytes = tr.read.count, tr.read.bytes
-		reads.latency = read.timingOf(tr.read.latency)
-		reads.duration = reads.latency
+		tr.read.times(reads)
 		read.rates(reads)
 		watchedBack.show(reads)
 		t.rowOf(&read, reads)

@@ -75,9 +75,20 @@ func (m *machine) define(src string) {
 	}
 	for i := range kinds {
 		k := &kinds[i]
-		m.set(m.vm.GlobalObject(), k.name, m.object(&scriptStep{m: m, kind: k}))
+		made := m.vm.ToValue(func(call sobek.ConstructorCall) *sobek.Object { // as in 4.0: Load() and new Load()
+			return m.object(&scriptStep{m: m, kind: k})
+		}).ToObject(m.vm)
+		m.methods(made, &scriptStep{m: m, kind: k})
+		m.set(m.vm.GlobalObject(), k.name, made)
 	}
 	m.set(m.vm.GlobalObject(), "print", m.print)
+	ofCommand := func(sobek.FunctionCall) sobek.Value {
+		m.throw("Command is of mongoose 4.0", `in 4.2 it is new java.lang.ProcessBuilder("/bin/sh", "-c", "COMMAND").start().waitFor()`)
+		return nil
+	}
+	command := m.vm.ToValue(ofCommand).ToObject(m.vm)
+	m.set(command, "value", ofCommand)
+	m.set(m.vm.GlobalObject(), "Command", command)
 	m.defineJava()
 }
 

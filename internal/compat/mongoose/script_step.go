@@ -55,6 +55,12 @@ type scriptStep struct {
 // object is a step in the script.
 func (m *machine) object(s *scriptStep) *sobek.Object {
 	o := m.vm.NewObject()
+	m.methods(o, s)
+	return o
+}
+
+// methods sets the methods of a step.
+func (m *machine) methods(o *sobek.Object, s *scriptStep) {
 	this := func(f func(call sobek.FunctionCall)) func(sobek.FunctionCall) sobek.Value {
 		return func(call sobek.FunctionCall) sobek.Value {
 			f(call)
@@ -83,7 +89,6 @@ func (m *machine) object(s *scriptStep) *sobek.Object {
 		}
 	}))
 	m.set(o, "toString", func(sobek.FunctionCall) sobek.Value { return m.vm.ToValue(s.kind.name) })
-	return o
 }
 
 // config is a copy of the step with a map laid over its configuration.

@@ -44,6 +44,14 @@ func (f *files) totalOf(s *step, m *metrics) {
 	f.keepError(own.err)
 }
 
+// rowOf is row for one of several steps that share the files.
+func (f *files) rowOf(s *step, m *metrics) {
+	own := *f
+	own.s = s
+	own.row(m)
+	f.keepError(own.err)
+}
+
 // withFailures returns the exit code of a step with failed operations. A limit of failures
 // decides in their place if one is given.
 func (s *step) withFailures(code int, failed uint64) int {

@@ -248,6 +248,12 @@ func (t *topicMeter) sample(ended <-chan struct{}, rows *table, f *files) {
 // endTopics writes the results of a load that has ended, and returns the exit code.
 func (s *step) endTopics(p *compat.Program, f *files, t *table, m *topicMeter, r *compat.TopicResult) int {
 	m.tick(max(r.Elapsed, m.at))
+	if m.items != nil && s.topicOp == "list" {
+		for _, found := range r.Topics { // of the last listing
+			_, err := m.items.WriteString(found.Name + "\n")
+			m.keepError(err)
+		}
+	}
 	m.close()
 	f.keepError(m.err)
 	last := m.metrics(time.Now())

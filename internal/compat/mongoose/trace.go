@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"carronade/internal/compat"
@@ -80,6 +81,7 @@ type translation struct {
 // reads are the operations of a pipeline that read what was created.
 type reads struct {
 	s            *step
+	mu           sync.Mutex // of latency: rows of the table are made meanwhile
 	count, bytes uint64
 	latency      *measure.Histogram
 }
@@ -92,8 +94,18 @@ func (r *reads) read(began time.Time, row *trace.Row, created *operation) operat
 	o.latency = o.duration
 	r.count++
 	r.bytes += uint64(max(o.size, 0))
+	r.mu.Lock()
 	r.latency.Record(time.Duration(max(o.duration, 0)) * time.Microsecond)
+	r.mu.Unlock()
 	return o
+}
+
+// times sets the times until now.
+func (r *reads) times(m *metrics) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m.latency = r.s.timingOf(r.latency)
+	m.duration = m.latency
 }
 
 // timed reports whether mongoose includes an operation's times in its means: if the

@@ -16,6 +16,9 @@ import (
 // APMIndices matches the indices of an APM Server before version 8.
 const APMIndices = "apm-*"
 
+// APMDocuments matches also the data streams of an APM Server since version 8.
+const APMDocuments = APMIndices + ",traces-apm*,logs-apm*"
+
 // apmTimeout is the timeout of one method of an APMCluster.
 const apmTimeout = 10 * time.Second
 
@@ -44,7 +47,7 @@ func (c *APMCluster) Check() error {
 }
 
 // Status returns the cluster's health (green, yellow, red) and the number of
-// documents in the indices of APMIndices.
+// documents in the indices of APMDocuments.
 func (c *APMCluster) Status(ctx context.Context) (health string, docs int64, err error) {
 	var h struct {
 		Status string `json:"status"`
@@ -55,13 +58,17 @@ func (c *APMCluster) Status(ctx context.Context) (health string, docs int64, err
 	if !slices.Contains([]string{"green", "yellow", "red"}, h.Status) {
 		return "", 0, errors.New("its answer is not that of Elasticsearch or OpenSearch")
 	}
+	docs, err = c.Count(ctx, APMDocuments)
+	return h.Status, docs, err
+}
+
+// Count returns the number of documents in indices and data streams.
+func (c *APMCluster) Count(ctx context.Context, pattern string) (int64, error) {
 	var n struct {
 		Count int64 `json:"count"`
 	}
-	if err := c.ask(ctx, http.MethodGet, "/"+APMIndices+"/_count?ignore_unavailable=true&allow_no_indices=true", &n); err != nil {
-		return "", 0, err
-	}
-	return h.Status, n.Count, nil
+	err := c.ask(ctx, http.MethodGet, "/"+pattern+"/_count?ignore_unavailable=true&allow_no_indices=true", &n)
+	return n.Count, err
 }
 
 // Names returns the indices of APMIndices, sorted.

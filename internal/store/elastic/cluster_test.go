@@ -28,7 +28,7 @@ func TestAPMCluster(t *testing.T) {
 			fmt.Fprint(w, `{}`)
 		case r.URL.Path == "/_cluster/health":
 			fmt.Fprint(w, `{"status":"green"}`)
-		case r.URL.Path == "/apm-*/_count":
+		case r.URL.Path == "/"+APMDocuments+"/_count":
 			fmt.Fprint(w, `{"count":12}`)
 		case r.URL.Path == "/_cat/indices/apm-*":
 			fmt.Fprintf(w, `[%s,{"index":"other"},{"index":"apm-*"}]`, strings.Join(many, ","))

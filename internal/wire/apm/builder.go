@@ -182,6 +182,7 @@ func (b *builder) stacktrace() {
 		if i > 0 {
 			b.raw(`,`)
 		}
+		start := len(b.out)
 		b.raw(`{"filename":`)
 		b.text(f.file)
 		b.key("lineno")
@@ -201,12 +202,34 @@ func (b *builder) stacktrace() {
 			b.sourceLines("post_context")
 		}
 		if !f.library && !b.agent.rum && b.m.Protocol != RUMV2 {
-			b.raw(`,"vars":{"id":"7d41","customer":5512}`)
+			b.raw(`,"vars":{"id":"7d41","customer":5512`)
+			b.pad(`,"self":"`, `"`, b.m.FrameBytes-(len(b.out)-start)-len(`}},`))
+			b.raw(`}`)
+		} else {
+			b.pad(`,"vars":{"self":"`, `"}`, b.m.FrameBytes-(len(b.out)-start)-len(`},`))
 		}
 		b.raw(`}`)
 	})
 	b.raw(`]`)
 }
+
+// pad writes a field of n bytes: before and after, and text between them. It writes nothing if they
+// do not fit.
+func (b *builder) pad(before, after string, n int) {
+	n -= len(before) + len(after)
+	if n < 0 {
+		return
+	}
+	b.raw(before)
+	for ; n > len(padding); n -= len(padding) {
+		b.raw(padding)
+	}
+	b.raw(padding[:n])
+	b.raw(after)
+}
+
+// padding is like the text of an object in Python, which is most of a frame's variables.
+const padding = "StrictRedis<ConnectionPool<Connection<host=cache.example.internal,port=6379,db=1>>> "
 
 // sourceLines writes two adjacent source lines as a field.
 func (b *builder) sourceLines(name string) {

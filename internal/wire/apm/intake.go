@@ -60,6 +60,7 @@ func (b *builder) transaction(i int, o outline) {
 	l, t := b.link(i), b.timing()
 	outcome, status := b.drawOutcome()
 	r := one(b.rng, routes)
+	start := len(b.out)
 	b.raw(`{"transaction":{`)
 	b.idsAndTime(o.id, l, func() {
 		if l.back > 0 {
@@ -80,7 +81,7 @@ func (b *builder) transaction(i int, o outline) {
 	b.raw(`,"sampled":true,"sample_rate":1,"span_count":{"started":`)
 	b.int(int64(o.spans))
 	b.raw(`,"dropped":0}`)
-	b.context(r.method, r.path, r.query, status)
+	b.context(r.method, r.path, r.query, status, start, len("}}\n"))
 	b.raw("}}\n")
 	b.counts[Transaction]++
 	for s := range o.spans {
@@ -90,8 +91,9 @@ func (b *builder) transaction(i int, o outline) {
 }
 
 // context writes the context of a transaction or error, with the names that v1 and
-// v2 share. status is 0 for an error.
-func (b *builder) context(method, path, query string, status int) {
+// v2 share. status is 0 for an error. It is padded so that the event, which began at start, has
+// EventBytes when rest bytes follow.
+func (b *builder) context(method, path, query string, status, start, rest int) {
 	host := b.service + ".example.com"
 	full := "https://" + host + path
 	if query != "" {
@@ -121,7 +123,9 @@ func (b *builder) context(method, path, query string, status int) {
 	b.int(int64(b.rng.IntN(100000)))
 	b.raw(`","username":"ada"},"tags":{"tier":"gold","experiment":"b"`)
 	b.labels()
-	b.raw(`}}`)
+	b.raw(`}`)
+	b.pad(`,"custom":{"self":"`, `"}`, b.m.EventBytes-(len(b.out)-start)-len(`}`)-rest)
+	b.raw(`}`)
 }
 
 func (b *builder) span(id, transaction, parent uint64, l link, start, duration int64) {
@@ -220,6 +224,7 @@ func (b *builder) cause(i int) (l link, owner uint64) {
 func (b *builder) errorLine(i int, o outline) {
 	l, owner := b.cause(i)
 	r, f := one(b.rng, routes), one(b.rng, failures)
+	start := len(b.out)
 	b.raw(`{"error":{"id":`)
 	b.id(formTrace, 0, o.id)
 	b.raw(`,"trace_id":`)
@@ -234,11 +239,14 @@ func (b *builder) errorLine(i int, o outline) {
 	b.raw(`,"transaction":{"sampled":true,"type":"request","name":`)
 	b.text(r.method + " " + r.route)
 	b.raw(`}`)
-	b.context(r.method, r.path, r.query, 0)
+	b.context(r.method, r.path, r.query, 0, start, exceptionBytes+len(f.message+f.kind+f.module))
 	b.exception(f.message, f.kind, f.module)
 	b.raw("}}\n")
 	b.counts[Error]++
 }
+
+// exceptionBytes is the size of an exception without its texts and frames.
+const exceptionBytes = len(`,"exception":{"message":"","type":"","module":"","handled":false,"stacktrace":[]}},`)
 
 func (b *builder) exception(message, kind, module string) {
 	b.raw(`,"exception":{"message":`)

@@ -158,6 +158,11 @@ type Makeup struct {
 	Spans  Range // per transaction; if 0 and without Mix, events are errors
 	Frames Range // per span or error
 
+	// FrameBytes and EventBytes, if not 0, are the sizes to which stack frames, and transactions and
+	// errors without their spans and frames, are padded: the former by a variable, the latter by a
+	// field of their context.
+	FrameBytes, EventBytes int
+
 	// Mix has the weights of the kinds of Events. A Span in it is one whose
 	// transaction is in another request. v1 has either transactions or errors,
 	// RUM v3 both; neither has other kinds.
@@ -178,6 +183,9 @@ type Makeup struct {
 	// ends with its request.
 	Hops int
 }
+
+// mostPadded bounds FrameBytes and EventBytes.
+const mostPadded = 1 << 20
 
 // A Label is a label of events.
 type Label struct {
@@ -253,6 +261,8 @@ func (m Makeup) Check() error {
 		return errors.New("RUM v3 has spans only inside transactions, and neither metricsets nor logs")
 	case m.Protocol == V1 && (lone > 0 || m.Mix[Transaction] > 0 && m.Mix[Error] > 0):
 		return errors.New("a v1 request has either transactions with their spans, or errors")
+	case m.FrameBytes < 0 || m.FrameBytes > mostPadded || m.EventBytes < 0 || m.EventBytes > mostPadded:
+		return fmt.Errorf("frames of %d bytes and events of %d: want 0 to %d", m.FrameBytes, m.EventBytes, mostPadded)
 	case m.Services < 1 || m.Services > 1e6 || m.Hosts < 1 || m.Hosts > 1e6:
 		return fmt.Errorf("%d services on %d hosts: want 1 to 1000000 of each", m.Services, m.Hosts)
 	case m.Hops < 1 || m.Hops > maxHops:

@@ -36,6 +36,7 @@ func (b *builder) v1Transaction(o outline) {
 	t := b.timing()
 	_, status := b.drawOutcome()
 	r := one(b.rng, routes)
+	start := len(b.out)
 	b.raw(`{"id":`)
 	b.id(formUUID, 0, o.id)
 	b.raw(`,"timestamp":`)
@@ -45,7 +46,7 @@ func (b *builder) v1Transaction(o outline) {
 	b.millis(t.duration)
 	b.field("result", strconv.Itoa(status))
 	b.raw(`,"sampled":true`)
-	b.context(r.method, r.path, r.query, status)
+	b.context(r.method, r.path, r.query, status, start, len(`,"spans":[]},`))
 	b.raw(`,"spans":[`)
 	for s := range o.spans {
 		if s > 0 {
@@ -69,6 +70,7 @@ func (b *builder) v1Transaction(o outline) {
 
 func (b *builder) v1Error(i int, o outline) {
 	r, f := one(b.rng, routes), one(b.rng, failures)
+	start := len(b.out)
 	b.raw(`{"id":`)
 	b.id(formUUID, 0, o.id)
 	b.raw(`,"timestamp":`)
@@ -77,7 +79,7 @@ func (b *builder) v1Error(i int, o outline) {
 	b.id(formUUID, 0, maxIDs-1-uint64(i))
 	b.raw(`}`)
 	b.field("culprit", b.agent.frames[0].function)
-	b.context(r.method, r.path, r.query, 0)
+	b.context(r.method, r.path, r.query, 0, start, exceptionBytes+len(f.message+f.kind+f.module))
 	b.exception(f.message, f.kind, f.module)
 	b.raw(`}`)
 	b.counts[Error]++
