@@ -115,7 +115,7 @@ func TestSearchText(t *testing.T) {
 	assert.OK(t, d.Brief(&brief, layout.Style{}, Condition{Name: "report", Text: "f1234567"}))
 	assert.OK(t, d.Text(&full, layout.Style{}))
 	for _, text := range []string{brief.String(), full.String()} {
-		assert.True(t, strings.HasPrefix(text, "ceiling 948 to 997/s (p99 < 50 ms); limited by:"), "it begins with %.60s", text)
+		assert.True(t, strings.HasPrefix(text, "DONE\nceiling 948 to 997/s (p99 < 50 ms); limited by:"), "it begins with %.60s", text)
 		for _, want := range []string{"inversion", "knee", "precision", "trust         of 5 trials that the answer rests on, 2 were noisy", "produce kafka://127.0.0.1:9092/orders, acks all", "holds: 0.3 %"} {
 			assert.True(t, strings.Contains(text, want), "no %s in\n%s", want, text)
 		}
