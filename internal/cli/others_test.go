@@ -76,3 +76,22 @@ func TestSaysOthers(t *testing.T) {
 	assert.OK(t, json.Unmarshal([]byte(stdout), &d))
 	assert.Same(t, d.Others, busyMachine)
 }
+
+// A series of which no run is trusted because of other programs says so, and what to do.
+func TestVaryBlamesOthers(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data"))
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"))
+	var out, err bytes.Buffer
+	p := &Program{
+		Kinds: Kinds(), Args: strings.Fields("run null:// --count 10 --vary size=10,20 --repeat 2"), In: strings.NewReader(""), Out: &out, Err: &err,
+		Measured: untrusted(1, 2, 3, 4, 5, 6, 7, 8), Others: &busyMachine,
+	}
+	assert.Equal(t, p.Main(), 3, "exit code")
+	for _, want := range []string{
+		" is not trusted (other programs used 97% of the processors): it will be run again\n",
+		"error: vary: no run of the series can be judged: other programs used 97% of the processors; stop them, or use a quieter machine\n",
+	} {
+		assert.True(t, strings.Contains(err.String(), want), "no %q in\n%s", want, err.String())
+	}
+}

@@ -150,6 +150,7 @@ type session struct {
 	warned []string     // warnings about workloads, each printed once
 	// disturbed is done once the session has said that others use the machine.
 	disturbed sync.Once
+	cause     string // of the machine, why the last repetition was not trusted; "": another, or none
 
 	config      sync.Once
 	configured  *workload.Document // see configuration

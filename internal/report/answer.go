@@ -87,7 +87,7 @@ func answerColor(m Mark) string { return cmp.Or(markColors[m], layout.Bold) }
 // number it is, what to do. The document has the rest. Times that the same event moved stand in one sentence.
 func (d *Document) distrust(texts []string) []string {
 	var out []string
-	cause := d.machineCause()
+	cause := d.MachineCause()
 	for _, text := range texts {
 		fact, rest, _ := strings.Cut(text, "; ")
 		moved := strings.Contains(fact, movedBy)
@@ -121,8 +121,8 @@ const movedBy = " of it from the generator"
 // othersWaited begins the cause of a freeze in which other programs had the processors.
 const othersWaited = "other processes used the processors"
 
-// machineCause says that other programs took the processors from the generator, and how much; "" if that is not known.
-func (d *Document) machineCause() string {
+// MachineCause says that other programs took the processors from the generator, and how much; "" if that is not known.
+func (d *Document) MachineCause() string {
 	if d.Others.Text() != "" {
 		return strings.NewReplacer(" use ", " used ", " gives ", " gave ").Replace(d.Others.Text())
 	}
@@ -188,5 +188,5 @@ func (d *Document) others() string {
 	if d.Others.Text() == "" || d.TrustLevel() != measure.Trusted {
 		return ""
 	}
-	return d.machineCause() + " before the run"
+	return d.MachineCause() + " before the run"
 }
