@@ -212,6 +212,8 @@ declare module "carronade" {
     "transactional-id"?: string | number;
     /** kafka: consumer group to join (client engine) */
     group?: string | number;
+    /** kafka: protocol of the consumer group: consumer is that of KIP-848, in which brokers assign partitions (Kafka 4.0) [classic] */
+    "group-protocol"?: "classic" | "consumer";
     /** kafka: share group to join instead: brokers distribute its records one by one (client engine) */
     "share-group"?: string | number;
     /** kafka: regular expression of topics to consume instead of the target's; it must match the whole name (in a group) */
@@ -492,8 +494,10 @@ declare module "carronade" {
     calibration: Calibration | null;
     generates?: Generates | null;
     encoding?: Encoding | null;
+    undecoded?: string;
     host: any;
     host_text: string;
+    others?: Others | null;
     facts: { [name: string]: any };
     client_metrics?: Client[];
     attachments?: Attachment[];
@@ -672,6 +676,8 @@ declare module "carronade" {
     wire_bytes: number;
     statuses?: Status[];
     classes?: ClassCount[];
+    within_s: number;
+    arrived: number;
     events_per_s: number;
     in_flight: number;
     lag_events: number;
@@ -846,6 +852,14 @@ declare module "carronade" {
     except?: string;
     codec?: string;
     codec_measured?: number | null;
+  }
+
+  export interface Others {
+    window_s: number;
+    processors: number;
+    programs: number;
+    steal: number;
+    disturb: boolean;
   }
 
   export interface Client {
