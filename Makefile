@@ -28,7 +28,7 @@ EXAMPLE     := examples/lines
 
 # What the race detector looks at in make test: the packages whose goroutines share memory.
 # Others compute, or use these; make race looks at all.
-SHARING     := load internal/socket internal/conn internal/standin/... internal/live internal/jobs internal/fleet/... target/...
+SHARING     := load internal/socket internal/conn internal/standin/... internal/live internal/jobs internal/door internal/fleet/... target/...
 
 .PHONY: help build install test race conformance soak bench microbench lint vuln fmt docs cross image release fuzz deps peers clean
 

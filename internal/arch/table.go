@@ -117,9 +117,8 @@ var Packages = []Package{
 		"internal/fleet/bus", "internal/judge", "internal/layout", "internal/live", "internal/place",
 		"internal/report", "internal/run", "internal/sandbox", "internal/scenario", "internal/secret",
 		"internal/serve", "internal/standin", "internal/store", "internal/store/sqlite", "internal/system",
-		"internal/workload", "load", "measure", "target", "units",
+		"internal/trust", "internal/workload", "load", "measure", "target", "units",
 	}, Files: map[string][]string{
-		"doctor.go":      {"internal/trust"},
 		"find_answer.go": {"internal/export"},
 		"machine.go":     {"internal/jobs", "internal/shell"},
 		"scenario.go":    {"internal/compat/mongoose"},

@@ -134,6 +134,9 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 	return exitCode{Code: code, Err: err}
 }
 
+// byAs is where the settings of all old tools' runs are from.
+const byAs = "carronade as"
+
 // prepareAs prepares the runs of a tool's workloads. The caller ends what it returns.
 func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*workload.Document, common compat.Common, observer compat.Observer) (o outputs, end func(), err error) {
 	var (
@@ -145,8 +148,8 @@ func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*work
 	defer s.preparing.Unlock()
 	for _, doc := range docs {
 		t = command.Settings{Doc: *doc}
-		t.Doc.Add("quiet", "carronade as", "true")
-		t.Doc.Add("label", "carronade as", "as="+tool.Name)
+		t.Doc.Add("quiet", byAs, "true")
+		t.Doc.Add("label", byAs, "as="+tool.Name)
 		for _, l := range step.labels() {
 			t.Doc.Add("label", "the label of a step", l)
 		}

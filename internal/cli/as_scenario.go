@@ -26,7 +26,7 @@ func (s *session) asScenario(ctx context.Context, tool *compat.Tool, common comp
 		return "", nil, err
 	}
 	var t command.Settings
-	t.Doc.Add("label", "carronade as", "as="+tool.Name)
+	t.Doc.Add("label", byAs, "as="+tool.Name)
 	for _, k := range common.Keep {
 		t.Doc.Add(k.Name, k.Flag, k.Text)
 	}
@@ -35,7 +35,7 @@ func (s *session) asScenario(ctx context.Context, tool *compat.Tool, common comp
 		return "", nil, err
 	}
 	defer keep.close()
-	r := &scenarioRun{s: s, t: &t, o: &outputs{keep: keep, quiet: true}, ctx: ctx, began: time.Now(), script: &o.Script, id: newSeries()}
+	r := &scenarioRun{s: s, t: &t, o: &outputs{keep: keep, quiet: true, warns: true}, ctx: ctx, began: time.Now(), script: &o.Script, id: newSeries()}
 	if err := r.begin(); err != nil {
 		return "", nil, err
 	}

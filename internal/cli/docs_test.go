@@ -365,7 +365,7 @@ func (e *example) check(t *testing.T, dir string, swap *strings.Replacer) {
 // on; none if the lines are not a report. The rest of a report depends on the
 // run, and the layout of a page is tested elsewhere.
 func labels(lines []string) []string {
-	begin := slices.IndexFunc(lines, func(l string) bool { return l == "Workload" || l == "Times" })
+	begin := slices.IndexFunc(lines, func(l string) bool { return l == "Workload" || l == "Times" || strings.HasPrefix(l, "  Times ") })
 	if begin < 0 {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/system"
+	"carronade/internal/trust"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/units"
@@ -93,13 +94,18 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 		others = &o.fleet.Fleet
 	}
 	return run.Execute(ctx, run.Job{
-		Fleet: others, Workload: w, Room: room, Version: version(), RunID: id,
+		Fleet: others, Workload: w, Room: room, Others: s.Others, Version: version(), RunID: id,
 		Repetition: k.i + 1, Repetitions: max(k.of, 1), Replaces: k.replaces,
 		HDR: k.hdr, Trace: k.trace,
 		Note: o.note, Attachments: k.attached,
 		Store: o.keep.store, Secrets: o.keep.secrets(),
 		Permit: o.permit,
-		Facts:  o.observer.Found, CameBack: o.observer.RoundTrip, Outcomes: o.observer.Completed, Arrivals: o.observer.Arrived, Rows: o.observer.Rows,
+		Disturbed: func(others *trust.Others) {
+			if o.warns {
+				s.warnDisturbed(others, watcher)
+			}
+		},
+		Facts: o.observer.Found, CameBack: o.observer.RoundTrip, Outcomes: o.observer.Completed, Arrivals: o.observer.Arrived, Rows: o.observer.Rows,
 		Measured: func(ctx context.Context, d *report.Document) {
 			free()
 			d.Calibration = s.calibrationFor(w, bytesPerEvent(d))
@@ -152,6 +158,18 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 		Started:     s.ends.slot(),
 		Host:        system.Describe(),
 		Calibration: s.calibrationFor(w, 0),
+	})
+}
+
+// warnDisturbed says once that others use the machine: several runs of a command would only repeat it.
+func (s *session) warnDisturbed(others *trust.Others, w *live.Watcher) {
+	s.disturbed.Do(func() {
+		text := others.Text() + ": results may not be trusted (carronade doctor)"
+		if w == nil {
+			s.warn(text)
+			return
+		}
+		w.Message(s.wrapped("warning: ", text))
 	})
 }
 

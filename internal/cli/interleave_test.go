@@ -19,6 +19,7 @@ import (
 	"carronade/internal/store/sqlite"
 	"carronade/internal/system"
 	"carronade/internal/testkit/assert"
+	"carronade/internal/trust"
 	"carronade/measure"
 )
 
@@ -49,7 +50,7 @@ func inProcess(t *testing.T, files map[string]string) (s *session, out *bytes.Bu
 		assert.OK(t, os.WriteFile(path(name), []byte(text), 0o600))
 	}
 	out = new(bytes.Buffer)
-	p := &Program{Kinds: Kinds(), In: strings.NewReader(""), Out: out, Err: new(bytes.Buffer), Measured: untrusted()}
+	p := &Program{Kinds: Kinds(), In: strings.NewReader(""), Out: out, Err: new(bytes.Buffer), Measured: untrusted(), Others: &trust.Others{}}
 	return &session{Program: p, out: &stdout{w: out}, interrupt: func() {}}, out, path
 }
 

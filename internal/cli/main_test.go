@@ -20,6 +20,7 @@ import (
 	"carronade/internal/standin"
 	"carronade/internal/testkit"
 	"carronade/internal/testkit/assert"
+	"carronade/internal/trust"
 	"carronade/measure"
 )
 
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 		"carronade-lines": lines,
 		"carronade": func() {
 			p := cli.OS(cli.Kinds())
-			p.Measured = trustByVariable()
+			p.Measured, p.Others = trustByVariable(), othersByVariable()
 			os.Exit(p.Main())
 		},
 	})
@@ -59,6 +60,13 @@ func trustByVariable() func(*report.Document) {
 			d.Trust = measure.Trust{Level: measure.NotTrusted, Reasons: []string{"the test says so"}}
 		}
 	}
+}
+
+// othersByVariable makes up what else uses the machine: the share of its processors in the variable
+// CARRONADE_TEST_OTHERS, and nothing without it, however busy this machine is.
+func othersByVariable() *trust.Others {
+	share, err := strconv.ParseFloat(os.Getenv("CARRONADE_TEST_OTHERS"), 64)
+	return &trust.Others{WindowS: 0.1, Processors: 2, Programs: share, Disturb: err == nil}
 }
 
 func TestScripts(t *testing.T) {

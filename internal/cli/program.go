@@ -18,6 +18,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/serve"
 	"carronade/internal/system"
+	"carronade/internal/trust"
 	"carronade/internal/workload"
 	"carronade/target"
 )
@@ -39,6 +40,8 @@ type Program struct {
 	Measured func(*report.Document)
 	// Room is what runs may take of the machine, for tests; nil: what is free.
 	Room *target.Room
+	// Others is what else uses the machine, for tests; nil: each run measures it.
+	Others *trust.Others
 }
 
 // OS returns the program as the operating system started it.
@@ -145,6 +148,9 @@ type session struct {
 
 	rules  *serve.Rules // of a server's job; nil: everything is allowed
 	warned []string     // warnings about workloads, each printed once
+	// disturbed is done once the session has said that others use the machine.
+	disturbed sync.Once
+	cause     string // of the machine, why the last repetition was not trusted; "": another, or none
 
 	config      sync.Once
 	configured  *workload.Document // see configuration

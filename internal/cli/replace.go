@@ -16,6 +16,10 @@ func (s *session) replace(o *outputs, i int, d *report.Document) bool {
 	if k.of < 2 || !replaceable(d) {
 		return false
 	}
+	cause := ""
+	if s.cause = d.MachineCause(); s.cause != "" {
+		cause = " (" + s.cause + ")"
+	}
 	used := 0
 	for j := range o.tasks {
 		if o.tasks[j].w == k.w && o.tasks[j].replaces != "" {
@@ -23,13 +27,13 @@ func (s *session) replace(o *outputs, i int, d *report.Document) bool {
 		}
 	}
 	if used >= k.of {
-		s.note("repetition %d of %d (%s) is not trusted, and is not run again, because %d repetitions were replaced already", k.i+1, k.of, d.ID, used)
+		s.note("repetition %d of %d (%s) is not trusted%s, and is not run again, because %d repetitions were replaced already", k.i+1, k.of, d.ID, cause, used)
 		return false
 	}
 	again := *k
 	again.replaces, again.kept = d.ID, nil
 	o.tasks = append(o.tasks, again)
-	s.note("repetition %d of %d (%s) is not trusted: it will be run again", k.i+1, k.of, d.ID)
+	s.note("repetition %d of %d (%s) is not trusted%s: it will be run again", k.i+1, k.of, d.ID, cause)
 	return true
 }
 

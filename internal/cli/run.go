@@ -171,6 +171,7 @@ type outputs struct {
 	json  bool
 	full  bool // print the whole report
 	quiet bool
+	warns bool // say what else uses the machine: unless the user wants quiet
 	// allowExec permits the commands of --exec.
 	allowExec bool
 	// marker is called with what marks a run, when it has begun, and returns what ends that. May be nil.
@@ -272,7 +273,7 @@ func (s *session) attachmentKey(needed bool) []byte {
 // outputs reads the flags about output, and checks the files before the run: a disk that
 // cannot be written should be found first.
 func (s *session) outputs(ctx context.Context, t *command.Settings, ws ...*workload.Workload) (o outputs, err error) {
-	o = outputs{json: t.Bool("json"), full: t.Bool("full"), quiet: t.Bool("quiet"), allowExec: t.Bool("allow-exec"), beside: !t.Bool("no-calibrate"), note: t.Last("note")}
+	o = outputs{json: t.Bool("json"), full: t.Bool("full"), quiet: t.Bool("quiet"), warns: !t.Bool("quiet") || t.Where("quiet") == byAs, allowExec: t.Bool("allow-exec"), beside: !t.Bool("no-calibrate"), note: t.Last("note")}
 	key := s.attachmentKey(len(t.All("attach")) > 0)
 	for _, w := range ws {
 		attached, err := run.Attach(w, t.All("attach"), key)

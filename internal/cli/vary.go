@@ -210,6 +210,9 @@ func (s *session) vary(ctx context.Context, v *varying, t *command.Settings, f *
 	c := s.console()
 	err = v.result.Write(ctx, &c, o.keep.store, judge.VaryOptions{Series: x.series, Design: x.design, Rounds: x.rounds, Searches: x.found})
 	if errors.Is(err, judge.ErrNoRuns) && outcome != nil {
+		if s.cause != "" {
+			err = &words{Err: fmt.Errorf("%w: %s; stop them, or use a quieter machine", err, s.cause), Hint: hintOf(err)}
+		}
 		return exitCode{Code: exitCodeOf(outcome), Err: err} // of the runs
 	}
 	if err != nil {

@@ -137,6 +137,7 @@ func (v *Variation) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
 	s := signsOf(style.ASCII)
 	p.Title("what the settings change: " + v.summary())
+	leftOut(p, v.LeftOut)
 	for i := range v.Numbers {
 		n := &v.Numbers[i]
 		if len(n.Effects) == 0 { // a note says why
@@ -171,7 +172,6 @@ func (v *Variation) Text(w io.Writer, style layout.Style) error {
 	for _, n := range v.Notes {
 		p.Note(s.note(n))
 	}
-	leftOut(p, v.LeftOut)
 	return p.To(w)
 }
 

@@ -55,6 +55,7 @@ type Input struct {
 	Undecoded   string            // how events that were read were counted, if they were not decoded
 	Clients     []measure.Client
 	Host        any // encodes as JSON; a fmt.Stringer is shown by its text
+	Others      *trust.Others
 	Calibration *Calibration
 	Samples     *Samples
 	Trace       *Trace
@@ -88,7 +89,7 @@ func Build(in Input) *Document {
 		Gauges:  make([]Gauge, 0, len(in.Gauges)),
 		Indexed: indexed(in.Indexed), System: in.System, Hosts: orEmpty(in.Hosts),
 		Ledger: in.Ledger, Logs: orEmpty(r.Logs), LagEvents: map[string]int64{},
-		Calibration: in.Calibration, Host: in.Host, Facts: in.Facts, Encoding: in.Encoding, Undecoded: in.Undecoded, Clients: in.Clients,
+		Calibration: in.Calibration, Host: in.Host, Others: in.Others, Facts: in.Facts, Encoding: in.Encoding, Undecoded: in.Undecoded, Clients: in.Clients,
 		Samples: in.Samples, Trace: in.Trace, Faults: in.Faults,
 		Fleet: fleetOf(in.Agents, in.Skew, in.Apart),
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/trust"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -84,6 +85,7 @@ type Document struct {
 	Undecoded   string            `json:"undecoded,omitempty"` // how events that were read were counted, if they were not decoded
 	Host        any               `json:"host"`
 	HostText    string            `json:"host_text"`
+	Others      *trust.Others     `json:"others,omitempty"` // what else used the machine just before the run; nil: not known
 	Facts       map[string]any    `json:"facts"`
 	Clients     []measure.Client  `json:"client_metrics,omitempty"`
 	Attachments []Attachment      `json:"attachments,omitempty"`

@@ -221,9 +221,8 @@ func (d *Document) missing() []Verdict {
 	return []Verdict{{On: OnSystem, Mark: Bad, Label: "MISSING", Texts: []string{of + " were never acked and never stored: " + without}}}
 }
 
-// briefLedger is one line on u if every acked event was found as it was sent; otherwise the
-// table on p.
-func (d *Document) briefLedger(p, u *layout.Page) {
+// briefLedger prints one line if every acked event was found as it was sent, otherwise the table.
+func (d *Document) briefLedger(p *layout.Page) {
 	l := d.Ledger
 	if l == nil {
 		return
@@ -236,7 +235,7 @@ func (d *Document) briefLedger(p, u *layout.Page) {
 	if text := notChecked(l); text != "" {
 		how = "none is missing; " + text
 	}
-	u.Pair("", "ledger", fmt.Sprintf("%s acked, %s read back: %s",
+	p.Pair("", "ledger", fmt.Sprintf("%s acked, %s read back: %s",
 		units.FormatCount(l.Acked), units.FormatCount(l.Read-min(l.Foreign, l.Read)), how))
-	d.ledgerRemarks(u)
+	d.ledgerRemarks(p)
 }

@@ -213,8 +213,14 @@ func (d *Document) underTest(p *layout.Page) {
 // death prints how the system ended during the run.
 func (s *System) death(p *layout.Page) {
 	p.Pair(layout.Red, "DIED", "the system under test ended by itself: "+s.Exit)
+	s.lastLines(p, "")
+}
+
+// lastLines prints the last lines of the system's output.
+func (s *System) lastLines(p *layout.Page, label string) {
 	for _, l := range s.LastLines[max(0, len(s.LastLines)-briefLines):] {
-		p.Pair("", "", "| "+layout.Clean(l))
+		p.Pair("", label, "| "+layout.Clean(l))
+		label = ""
 	}
 }
 

@@ -23,6 +23,7 @@ func (d *Document) Text(w io.Writer, style layout.Style) error {
 		d.machines(p)
 		return p.To(w)
 	}
+	d.answerText(p)
 	title := d.Op + " " + d.Target
 	if d.Repetitions > 1 {
 		title += fmt.Sprintf("  (%d of %d)", d.Repetition, d.Repetitions)
@@ -59,6 +60,7 @@ func (d *Document) Text(w io.Writer, style layout.Style) error {
 // ownText prints what a report that measured nothing has in place of measurements: a search, or a
 // scenario with at most that many of its steps.
 func (d *Document) ownText(p *layout.Page, most int) {
+	p.Line(p.Paint(layout.Bold, d.Answer().Word))
 	if d.Search != nil {
 		d.searchText(p)
 		return
@@ -76,7 +78,12 @@ func (d *Document) head(p *layout.Page) {
 		p.Line("  " + l)
 	}
 	p.Line("")
-	for _, v := range d.Verdicts() {
+	verdicts(p, d.Verdicts())
+}
+
+// verdicts prints a label and the sentences of each verdict.
+func verdicts(p *layout.Page, of []Verdict) {
+	for _, v := range of {
 		label := v.Label
 		for _, s := range v.Sentences() {
 			p.Pair(markColors[v.Mark], label, s)

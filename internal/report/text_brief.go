@@ -17,8 +17,8 @@ const (
 	briefLines    = 5 // last output of a system that exited
 )
 
-// Brief writes the report for one screen: the result, the verdicts, the times, the series, and
-// anything unusual. The last lines say where to see more. The error is that of w.
+// Brief writes the report for one screen: the answer, the numbers, what is unusual, the times, the series. The last
+// lines say where to see more. The error is that of w.
 func (d *Document) Brief(w io.Writer, style layout.Style, more ...Condition) error {
 	p := &layout.Page{Style: style}
 	if !d.IsRun() {
@@ -26,8 +26,12 @@ func (d *Document) Brief(w io.Writer, style layout.Style, more ...Condition) err
 		d.footer(p, more)
 		return p.To(w)
 	}
+	d.answerText(p)
+	for _, l := range layout.Wrap(strings.Join(d.results(), ", "), layout.Columns) {
+		p.Line(l)
+	}
 	p.Line(p.Paint(layout.Bold, d.briefTitle()))
-	d.head(p)
+	d.unusual(p)
 	d.parts(p)
 	if len(d.Steps) > 0 {
 		d.steps(p, briefSteps)
@@ -35,10 +39,13 @@ func (d *Document) Brief(w io.Writer, style layout.Style, more ...Condition) err
 		d.briefTimes(p)
 	}
 	d.series(p, true)
+	d.briefLedger(p)
 	d.faults(p, true)
 	d.fleet(p)
-	d.unusual(p)
 	d.footer(p, more)
+	if text := d.noLimit(); text != "" {
+		p.Note("exit code " + text)
+	}
 	return p.To(w)
 }
 
@@ -78,7 +85,7 @@ func (d *Document) briefTimes(p *layout.Page) {
 	if len(cols) == 0 {
 		return
 	}
-	p.Section("Times")
+	p.Line("")
 	p.Table(timeTable(cols))
 	for _, n := range d.timeNotes(cols, true) {
 		p.Note(n)
@@ -88,12 +95,16 @@ func (d *Document) briefTimes(p *layout.Page) {
 // unusual prints what is worth knowing only in some runs.
 func (d *Document) unusual(p *layout.Page) {
 	u := layout.Page{Style: p.Style}
-	d.briefLedger(p, &u)
+	if d.Notice != "" && d.Steady.Outage == "" {
+		u.Pair(layout.Yellow, "note", d.Notice)
+	}
+	first, last := d.firstPage()
+	verdicts(&u, first)
 	t := &d.Totals
 	if rows := d.FailureRows(); len(rows) > 0 {
 		label := "failures"
 		for _, f := range rows[:min(len(rows), briefFailures)] {
-			u.Pair(layout.Yellow, label, layout.Cut(f.Class+": "+f.text(), 2*(layout.Columns-labelColumn)-8))
+			u.Pair(layout.Yellow, label, layout.Cut(f.Class+": "+f.text(), layout.Columns-labelColumn))
 			label = ""
 		}
 		if n := len(rows) - briefFailures; n > 0 {
@@ -126,7 +137,7 @@ func (d *Document) unusual(p *layout.Page) {
 		u.Pair("", "connections", units.Plural(reconnects, "reconnect")+", throttled for "+seconds(throttled))
 	}
 	if s := d.System; s != nil && s.Died {
-		s.death(&u)
+		s.lastLines(&u, "its output")
 	}
 	if x := d.Indexed; x != nil {
 		if !x.Still {
@@ -142,6 +153,7 @@ func (d *Document) unusual(p *layout.Page) {
 	if d.Trace != nil && (d.Trace.Error != "" || d.Trace.Dropped > 0) {
 		u.Pair(layout.Yellow, "trace", d.Trace.text())
 	}
+	verdicts(&u, last)
 	if u.Len() > 0 {
 		p.Line("")
 		p.WriteString(u.String())

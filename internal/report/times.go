@@ -196,7 +196,7 @@ func timeTable(cols []Time) *layout.Table {
 // timeTableOf is the brief table with these percentiles, and with the meanings of the times or not.
 func timeTableOf(cols []Time, ps []float64, explain bool) *layout.Table {
 	t := &layout.Table{Headings: 1, Left: []int{0, len(ps) + 2}}
-	head := []string{""}
+	head := []string{"Times"}
 	for _, p := range ps {
 		head = append(head, measure.PercentileName(p))
 	}

@@ -122,11 +122,11 @@ func (d *Document) Verdicts() []Verdict {
 	}
 	switch {
 	case d.Partial:
-		say(OnEnd, Caution, "partial", "cut short after "+seconds(d.Totals.ElapsedS)+" of the measurement ("+ended(d.Stopped)+"); these are the results until then")
+		say(OnEnd, Caution, "partial", d.ending())
 	case d.Stopped == load.ByLimit:
-		say(OnEnd, Caution, "ended", "early, after "+seconds(d.Totals.ElapsedS)+" of the measurement, because a limit was broken (--abort-on-fail)")
+		say(OnEnd, Caution, "ended", d.ending())
 	case d.Stopped == load.Interrupted:
-		say(OnEnd, Remark, "ended", "by an interruption; no limit was set, so nothing is missing")
+		say(OnEnd, Remark, "ended", d.ending())
 	}
 	say(OnEnd, Remark, "exit code", d.noLimit())
 	for _, s := range d.Problems {
@@ -140,6 +140,7 @@ func (d *Document) Verdicts() []Verdict {
 	default:
 		say(OnTrust, Bad, "NOT TRUSTED", d.Trust.Reasons...)
 	}
+	say(OnGenerator, Caution, "machine", d.others())
 	say(OnGenerator, Remark, "freezes", d.Freezes.Text())
 	for _, n := range d.Trust.Notes {
 		say(OnGenerator, Remark, "note", n)
@@ -166,6 +167,19 @@ func (d *Document) Verdicts() []Verdict {
 		say(OnWarning, Caution, "warning", s)
 	}
 	return out
+}
+
+// ending says how a run ended that did not take its time; "" for others.
+func (d *Document) ending() string {
+	switch {
+	case d.Partial:
+		return "cut short after " + seconds(d.Totals.ElapsedS) + " of the measurement (" + ended(d.Stopped) + "); these are the results until then"
+	case d.Stopped == load.ByLimit:
+		return "early, after " + seconds(d.Totals.ElapsedS) + " of the measurement, because a limit was broken (--abort-on-fail)"
+	case d.Stopped == load.Interrupted:
+		return "by an interruption; no limit was set, so nothing is missing"
+	}
+	return ""
 }
 
 // Against returns the negative verdicts in sentences, for formats with little space: output

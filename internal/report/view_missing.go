@@ -60,7 +60,7 @@ func (d *Document) noLimit() string {
 	case d.Steady.Outage == "":
 		return ""
 	}
-	return "0, since no limit was set; " + limit + " makes such a run fail (exit code 1)"
+	return "0: no limit was set; " + limit + " makes it 1"
 }
 
 // notAccepted is how many events the system did not accept, of those that it should have.

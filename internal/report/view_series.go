@@ -152,7 +152,7 @@ func (d *Document) series(p *layout.Page, brief bool) {
 	}
 	lines := slices.DeleteFunc(d.lines(rows), func(l Line) bool { return brief && !l.Brief })
 	per := (len(rows) + sparkWidth - 1) / sparkWidth
-	p.Section("Series")
+	p.Line("")
 	t := layout.Table{Headings: 1, Elastic: []int{0}, Middle: true, Left: []int{1}}
 	length := rows[len(rows)-1].EndS - rows[0].StartS
 	columns := (len(rows) + per - 1) / per
@@ -161,7 +161,7 @@ func (d *Document) series(p *layout.Page, brief bool) {
 	if from := rows[0].EndS - rows[0].Lasts(); from > 0 {
 		each += ", from " + seconds(from) + " on" // all times count from the start of the run, warm-up included
 	}
-	t.Row("", each, "least", "most")
+	t.Row("Series", each, "least", "most")
 	for _, l := range lines {
 		if values, lo, hi := l.columns(rows, columns); !math.IsInf(hi, -1) {
 			t.Row(l.Label, units.Spark(values, 0, p.Style.ASCII), l.show(lo), l.show(hi))

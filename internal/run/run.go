@@ -99,6 +99,10 @@ type Job struct {
 
 	// Room is what the run may take of the machine; nil: what is free.
 	Room *target.Room
+	// Others is what else uses the machine; nil: it is measured while the target is opened.
+	Others *trust.Others
+	// Disturbed is called before anything is sent if that disturbs the run; may be nil.
+	Disturbed func(o *trust.Others)
 
 	// Portable uses only the runtime's timers, as virtual time requires.
 	Portable bool
@@ -125,6 +129,9 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	defer e.room.keep(0)
 	if e.hosts, err = otherHosts(job.Workload.List("system-host")); err != nil {
 		return nil, err
+	}
+	if job.Fleet == nil {
+		e.lookAround(ctx)
 	}
 	if e.system, err = e.startSystem(ctx); err != nil {
 		return nil, failed(ctx, err)
@@ -236,6 +243,7 @@ func (e *execution) open(ctx context.Context) error {
 		return failed(ctx, e.diedMeanwhile(err))
 	}
 	e.session, e.before = s, s.Facts()
+	e.lookedAround(ctx)
 	if err := e.found(); err != nil {
 		return joinClose(err, s.Close())
 	}
@@ -326,7 +334,8 @@ type execution struct {
 	broken  breakage   // what its faults did to the system
 	hosts   []any      // other machines, described
 	vitals  *system.HostMetrics
-	atOpen  system.State // of this machine, before anything was sent
+	look    *trust.MachineLook // at what else uses this machine; nil: it is over
+	atOpen  system.State       // of this machine, before anything was sent
 	opened  time.Time
 	hdr     *report.Log
 	series  *series      // nil before the run begins
@@ -490,7 +499,7 @@ func (e *execution) input(r *load.Result) report.Input {
 		Repetition: e.Repetition, Repetitions: e.Repetitions, Replaces: e.Replaces,
 		Workload: w, Result: r, Percentiles: w.Percentiles(), Processors: load.Processors(),
 		Warnings: w.Warnings, Facts: e.before, System: e.system.report(r),
-		Hosts: e.hosts, Host: e.Host, Calibration: e.Calibration, Encoding: e.encoding(), Undecoded: e.undecoded(),
+		Hosts: e.hosts, Host: e.Host, Others: e.Others, Calibration: e.Calibration, Encoding: e.encoding(), Undecoded: e.undecoded(),
 	}
 	for _, s := range w.Settings() {
 		in.Settings = append(in.Settings, report.SettingOf(&s))

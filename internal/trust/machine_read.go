@@ -20,27 +20,12 @@ const (
 // ReadMachine reads and measures the facts about this machine, within about 0.7 s. The fields of MachineFacts
 // about the run remain zero.
 func ReadMachine(ctx context.Context) MachineFacts {
-	f := MachineFacts{Host: system.Describe(), Window: &MachineWindow{Busy: -1, Wait: wait}}
+	f := MachineFacts{Host: system.Describe(), Window: &MachineWindow{}}
 	w := f.Window
-	before := system.ReadState()
-	watch, metrics := system.NewWatch(), system.NewHostMetrics()
-	defer metrics.Close()
-	start, own := time.Now(), system.CPU()
-	w.Late = load.Lateness(ctx, wait, window)
-	figures, err := metrics.Figures(ctx)
-	w.Length = time.Since(start)
-	w.Own = (system.CPU() - own).Seconds() / w.Length.Seconds()
-	if err == nil {
-		for _, g := range figures {
-			switch g.Name {
-			case "CPU":
-				w.Busy = g.Value
-			case "steal":
-				w.Steal = g.Value / 100
-			}
-		}
-	}
-	w.Throttled = watch.Throttled()
+	before, look := system.ReadState(), Look()
+	late := load.Lateness(ctx, wait, window)
+	*w = look.window(ctx)
+	w.Late, w.Wait = late, wait
 	f.State = system.ReadState()
 	w.Swapped = moved(&before, &f.State)
 	w.ClockRead = clockRead()

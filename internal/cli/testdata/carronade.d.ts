@@ -497,6 +497,7 @@ declare module "carronade" {
     undecoded?: string;
     host: any;
     host_text: string;
+    others?: Others | null;
     facts: { [name: string]: any };
     client_metrics?: Client[];
     attachments?: Attachment[];
@@ -851,6 +852,14 @@ declare module "carronade" {
     except?: string;
     codec?: string;
     codec_measured?: number | null;
+  }
+
+  export interface Others {
+    window_s: number;
+    processors: number;
+    programs: number;
+    steal: number;
+    disturb: boolean;
   }
 
   export interface Client {

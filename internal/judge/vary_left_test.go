@@ -1,0 +1,19 @@
+package judge
+
+import (
+	"strings"
+	"testing"
+
+	"carronade/internal/layout"
+	"carronade/internal/testkit/assert"
+)
+
+// What was left out of a series stands before its numbers.
+func TestVaryLeftOutFirst(t *testing.T) {
+	t.Parallel()
+	v := Variation{Op: "produce", Target: "null://", Rounds: 2, LeftOut: []LeftOut{{ID: "k3v9x2ab", Why: notTrusted}}}
+	var b strings.Builder
+	assert.OK(t, v.Text(&b, layout.Style{}))
+	second := strings.Split(b.String(), "\n")[1]
+	assert.Equal(t, strings.Join(strings.Fields(second), " "), "left out k3v9x2ab: "+notTrusted)
+}

@@ -1,0 +1,192 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"carronade/internal/layout"
+	"carronade/internal/system"
+	"carronade/measure"
+)
+
+// An Answer is what a report says first: one word, and the limit, the reason or the problem that decided it.
+type Answer struct {
+	Word string
+	Mark Mark
+	Text string // "": the word says it all
+}
+
+// The words of answers.
+const (
+	Passed    = "PASS"
+	Failed    = "FAIL"
+	Undecided = "CANNOT TELL"
+	Done      = "DONE"
+	Distrust  = "NOT TRUSTED"
+	CutShort  = "INTERRUPTED"
+)
+
+// Answer is the answer of a report. It says in a word what the exit code says in a number.
+func (d *Document) Answer() Answer {
+	limits := d.Limits()
+	switch d.ExitCode() {
+	case system.ExitInterrupted:
+		if d.Partial {
+			return Answer{CutShort, Caution, "after " + seconds(d.Totals.ElapsedS) + " of the measurement; these are the results until then"}
+		}
+		return Answer{CutShort, Caution, "no limit was set, so nothing is missing"}
+	case system.ExitFailed, system.ExitBroken:
+		if c, dead := d.Dead(); dead {
+			return Answer{Failed, Bad, c.Text}
+		}
+		broken := named(limits, func(c *Check) bool { return !c.OK && !c.CannotTell })
+		return Answer{Failed, Bad, cmp.Or(broken, strings.Join(d.Problems, "; "), d.ending())}
+	case system.ExitUntrusted:
+		return Answer{Distrust, Bad, strings.Join(d.distrust(d.Trust.Reasons), "; ")}
+	case system.ExitCannotTell:
+		return Answer{Undecided, Open, named(limits, func(c *Check) bool { return c.CannotTell })}
+	}
+	if d.Search != nil && d.Search.AtLeast > 0 || d.Scenario != nil && len(d.Scenario.Checks) > 0 {
+		return Answer{Passed, Good, ""}
+	}
+	if len(limits) == 0 {
+		return Answer{Done, Good, ""}
+	}
+	return Answer{Passed, Good, named(limits, func(*Check) bool { return true })}
+}
+
+// named are the limits that are so, with their values.
+func named(limits []Check, so func(*Check) bool) string {
+	var out []string
+	for i := range limits {
+		if c := &limits[i]; so(c) {
+			out = append(out, c.Name+": "+c.Reason())
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// answerText prints the answer: the first line, or the first lines if it is long.
+func (d *Document) answerText(p *layout.Page) {
+	a := d.Answer()
+	if a.Text == "" {
+		p.Line(p.Paint(answerColor(a.Mark), a.Word))
+		return
+	}
+	lines := strings.Split(layout.Hang(a.Word+"  ", layout.Clean(a.Text), p.Columns()), "\n")
+	lines[0] = p.Paint(answerColor(a.Mark), a.Word) + strings.TrimPrefix(lines[0], a.Word)
+	for _, l := range lines {
+		p.Line(l)
+	}
+}
+
+func answerColor(m Mark) string { return cmp.Or(markColors[m], layout.Bold) }
+
+// distrust are the reasons or doubts of the generator's verdict in short sentences: what happened, how much of the
+// number it is, what to do. The document has the rest. Times that the same event moved stand in one sentence.
+func (d *Document) distrust(texts []string) []string {
+	var out []string
+	cause := d.MachineCause()
+	for _, text := range texts {
+		fact, rest, _ := strings.Cut(text, "; ")
+		moved := strings.Contains(fact, movedBy)
+		if moved && slices.ContainsFunc(out, func(s string) bool { return strings.Contains(s, movedBy) }) {
+			continue
+		}
+		var why string
+		if fact, why, _ = strings.Cut(fact, ": its "); why != "" && cause == "" {
+			fact += ": it stood still"
+			if i := strings.Index(why, "("); i >= 0 {
+				by, _, _ := strings.Cut(strings.TrimRight(why[i+1:], ")"), ":")
+				fact += " (" + by + ")"
+			}
+		}
+		switch quieter := "use a faster or quieter machine"; {
+		case cause != "" && (moved || why != ""):
+			fact += ": " + cause + "; " + cmp.Or(d.stopOthers(), quieter)
+		case why != "" && rest != "":
+			fact += "; " + quieter
+		case rest != "":
+			fact += "; " + rest
+		}
+		out = append(out, fact)
+	}
+	return out
+}
+
+// movedBy is in each sentence about a time that the generator moved.
+const movedBy = " of it from the generator"
+
+// othersWaited begins the cause of a freeze in which other programs had the processors.
+const othersWaited = "other processes used the processors"
+
+// MachineCause says that other programs took the processors from the generator, and how much; "" if that is not known.
+func (d *Document) MachineCause() string {
+	if d.Others.Text() != "" {
+		return strings.NewReplacer(" use ", " used ", " gives ", " gave ").Replace(d.Others.Text())
+	}
+	for i := range d.Freezes.Longest {
+		if strings.HasPrefix(d.Freezes.Longest[i].Cause, othersWaited) {
+			return "other programs used the processors"
+		}
+	}
+	return ""
+}
+
+// stopOthers is the advice about the programs that used the machine before the run; "" without them.
+func (d *Document) stopOthers() string {
+	switch {
+	case d.Others.Text() == "":
+		return ""
+	case d.Others.Steal > d.Others.Programs:
+		return "use another machine"
+	}
+	return "stop them, or use a quieter machine"
+}
+
+// firstPage are the verdicts below the answer: what is unusual, in few words, each once. Warnings and remarks come
+// last. The complete report has all of them.
+func (d *Document) firstPage() (first, last []Verdict) {
+	a := d.Answer()
+	_, dead := d.Dead()
+	var out []Verdict
+	for _, v := range d.Verdicts() {
+		switch {
+		case v.Mark == Good && v.On != OnLimit, v.Label == "freezes", v.Label == "exit code", v.Label == "steady?":
+			continue
+		case v.On == OnLimit && v.Limit != "" && strings.Contains(a.Text, v.Limit+": "), v.On == OnLimit && dead && v.Limit == Taken:
+			continue
+		case v.On == OnOutput && strings.Contains(a.Text, v.Texts[0]), v.On == OnEnd && (a.Word == CutShort || a.Text == d.ending()):
+			continue
+		case v.On == OnTrust && a.Word == Distrust, v.On == OnSystem && v.Label == "failed":
+			continue // the failures say it
+		case d.Steady.Outage != "" && (v.Label == "stalls" || v.Label == "not steady"):
+			continue // the outage says it
+		}
+		switch {
+		case v.On == OnTrust:
+			v.Texts = d.distrust(v.Texts)
+		case v.Label == "partial" && a.Word == Distrust: // which says why
+			v.Texts = []string{"after " + seconds(d.Totals.ElapsedS) + " of the measurement; these are the results until then"}
+		}
+		out = append(out, v)
+	}
+	slices.SortStableFunc(out, func(a, b Verdict) int { return cmp.Compare(b.Mark, a.Mark) })
+	for _, v := range out {
+		if v.On == OnWarning || v.Mark == Remark || v.Mark == Good {
+			last = append(last, v)
+		} else {
+			first = append(first, v)
+		}
+	}
+	return first, last
+}
+
+// others says that others used the machine when the run began, unless the reason for distrust does.
+func (d *Document) others() string {
+	if d.Others.Text() == "" || d.TrustLevel() != measure.Trusted {
+		return ""
+	}
+	return d.MachineCause() + " before the run"
+}
