@@ -99,8 +99,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 // eachReport calls f with each JSON document of a stream.
 func eachReport(ctx context.Context, in io.Reader, f func(raw []byte) error) error {
-	from := &bounded{in: place.TextReader(in)}
-	dec := json.NewDecoder(from)
+	from := &bounded{in: in}
+	dec := json.NewDecoder(place.TextReader(from))
 	for n := 1; ; n++ {
 		from.most = dec.InputOffset() + mostReport
 		raw, err := Await(ctx, func() (raw json.RawMessage, err error) {

@@ -318,14 +318,18 @@ declare module "carronade" {
     metric?: string | number;
     /** riemann: protocol field that holds the metric [double] */
     "metric-type"?: "sint64" | "double" | "float" | "none";
-    /** apm: protocol: v2 for backend agents, rum-v2 and rum-v3 for browsers, v1 for servers before 7 [v2] */
-    intake?: "v2" | "rum-v2" | "rum-v3" | "v1";
+    /** apm: protocol: v2 for backend agents, rum-v2 and rum-v3 for browsers, v1 for servers before 7; auto: v1 for servers before 6.5, otherwise v2 [v2] */
+    intake?: "v2" | "rum-v2" | "rum-v3" | "v1" | "auto";
     /** apm: events per request, without the spans of its transactions: 10, or 1-20 [10] */
     events?: string | number;
     /** apm: spans per transaction; with 0, events are errors [3] */
     spans?: string | number;
     /** apm: stack frames per span or error [3] */
     frames?: string | number;
+    /** apm: size to which each stack frame is padded */
+    "frame-size"?: string | number;
+    /** apm: size to which each transaction and error is padded, without its spans and frames */
+    "event-size"?: string | number;
     /** apm: weights of the event kinds: transaction=8,error=1,metricset=1,log=4; default: transactions, or errors with --spans 0 */
     mix?: string | number;
     /** apm: services that events come from [4] */
