@@ -56,6 +56,7 @@ func TestSwitchStatus(t *testing.T) {
 	q.end(2, jobs.Done, 0, "")
 	d.do("apm switch -fcm axw/trace-apm-server " + revision)
 	q.end(3, jobs.Done, 2, "")
+	assert.Has(t, d.until(promptText), "job 3 ended with exit code 2\n")
 	assert.Has(t, d.do("status"), "Using "+dir+": unknown branch (hint: apm switch <branch>)")
 	assert.Has(t, d.do("test 30s 1 1 1 1"), "unknown branch/revision")
 }
