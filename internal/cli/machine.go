@@ -141,7 +141,7 @@ const drainJobs = 12 * time.Second
 func (m *machine) environ(user string, args []string, noLoad bool) []string {
 	rules := *m.rules
 	rules.User, rules.Home, rules.NoLoad = user, m.home(user), noLoad
-	if noLoad { // several run at once, beside the jobs
+	if noLoad { // several run at the same time as the jobs
 		rules.Memory = max(leastJobMemory, rules.Memory/serve.MostCommands)
 	}
 	rules.Wall = rules.WallOf(m.kinds, args, m.configured...)

@@ -129,7 +129,7 @@ func (o *Outage) Note(at time.Duration, err error) {
 // NoConnection is the name of outages among the moments of a report.
 const NoConnection = "no connection"
 
-// Over ends the outage, if there is one, and keeps that it happened. One that is no stall is not worth it.
+// Over ends the outage, if there is one, and reports it, unless it was shorter than a stall.
 func (o *Outage) Over(now time.Duration, happened func(name string, began time.Time, length time.Duration)) {
 	if length := now - o.Since; o.Err != nil && length >= load.StallAfter {
 		happened(NoConnection, time.Now().Add(-length), length)

@@ -1,6 +1,6 @@
 // Package door shares the places of a server among its connections. Those that have not shown a
-// token or a key are strangers, and have a tenth as many places as the others: one that comes makes the
-// oldest leave, so that strangers keep nobody out who has shown one. It knows no protocol: the server
+// token or a key are strangers, and have a tenth as many places as the others: a new stranger takes the
+// place of the oldest one, so strangers cannot keep out a user who has a token. It knows no protocol: the server
 // says when a connection has shown a token or a key, and when it does nothing.
 package door
 
@@ -33,8 +33,8 @@ type Door struct {
 	closed    bool
 }
 
-// New returns the door of a server with so many places for connections that have shown a token or a
-// key, and a tenth as many for strangers.
+// New returns a door with the given number of places for connections that have shown a token or a
+// key, and a tenth of that number for strangers.
 func New(places int) *Door { return &Door{places: places} }
 
 // A Guest is a connection.
@@ -45,7 +45,7 @@ type Guest struct {
 	resting atomic.Bool
 }
 
-// Enter takes a connection in, as a stranger. If there is no place for it, another stranger leaves.
+// Enter adds a connection as a stranger. If no place is free, it closes another stranger's connection.
 func (d *Door) Enter(c net.Conn) *Guest {
 	g := &Guest{Conn: c, door: d, host: c.RemoteAddr().String()}
 	if host, _, err := net.SplitHostPort(g.host); err == nil {

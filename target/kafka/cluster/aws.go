@@ -66,7 +66,7 @@ func awsProfile(name string) (aws.Auth, error) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		if slices.ContainsFunc(elsewhere, func(e string) bool { return matchesName(e, key) }) {
+		if matchesAny(elsewhere, key) {
 			return fail(fmt.Errorf("it takes its keys from elsewhere (%s), which is not supported", key))
 		}
 	}

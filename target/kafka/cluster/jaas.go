@@ -207,7 +207,7 @@ func checkIdentity(mechanism, module string, jaas, props map[string]string) erro
 		return refuse("sasl.jaas.config: the login module %s is not for %s", baseClass(module), mechanism)
 	}
 	for _, name := range slices.Sorted(maps.Keys(jaas)) {
-		if !slices.ContainsFunc(known.options, func(o string) bool { return matchesName(o, name) }) {
+		if !matchesAny(known.options, name) {
 			return refuse("sasl.jaas.config: the option %s of %s is not known", name, baseClass(module))
 		}
 	}
@@ -229,7 +229,7 @@ var passiveSecurity = []string{
 // checkSecurity refuses properties of TLS and logins that are not known, where they have an effect in Java.
 func checkSecurity(useTLS, useSASL bool, props map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(props)) {
-		if PropertyKnown(name) || slices.ContainsFunc(passiveSecurity, func(p string) bool { return matchesName(p, name) }) {
+		if PropertyKnown(name) || matchesAny(passiveSecurity, name) {
 			continue
 		}
 		if useTLS && strings.HasPrefix(name, "ssl.") || useSASL && strings.HasPrefix(name, "sasl.") || strings.HasPrefix(name, "security.") {
@@ -242,10 +242,12 @@ func checkSecurity(useTLS, useSASL bool, props map[string]string) error {
 	return nil
 }
 
-// matchesName reports whether a name is the given one, or begins as one that ends with *.
-func matchesName(given, name string) bool {
-	begin, open := strings.CutSuffix(given, "*")
-	return name == given || open && strings.HasPrefix(name, begin)
+// matchesAny reports whether a name is in a list, or begins like an entry of the list that ends with *.
+func matchesAny(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(entry string) bool {
+		begin, open := strings.CutSuffix(entry, "*")
+		return name == entry || open && strings.HasPrefix(name, begin)
+	})
 }
 
 // refusedIdentity is the error of a login that would be another one than Java's.
