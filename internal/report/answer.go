@@ -71,15 +71,7 @@ func named(limits []Check, so func(*Check) bool) string {
 // answerText prints the answer: the first line, or the first lines if it is long.
 func (d *Document) answerText(p *layout.Page) {
 	a := d.Answer()
-	if a.Text == "" {
-		p.Line(p.Paint(answerColor(a.Mark), a.Word))
-		return
-	}
-	lines := strings.Split(layout.Hang(a.Word+"  ", layout.Clean(a.Text), p.Columns()), "\n")
-	lines[0] = p.Paint(answerColor(a.Mark), a.Word) + strings.TrimPrefix(lines[0], a.Word)
-	for _, l := range lines {
-		p.Line(l)
-	}
+	p.Answer(answerColor(a.Mark), a.Word, a.Text)
 }
 
 func answerColor(m Mark) string { return cmp.Or(markColors[m], layout.Bold) }

@@ -107,6 +107,18 @@ func TestLastLine(t *testing.T) {
 	in := openLoop()
 	c := &in.Result.Measurement.Counts
 	c.Acked, c.Failed = c.Sent/4, c.Sent-c.Sent/4
-	lines := strings.Split(strings.TrimSuffix(briefly(t, build(in)), "\n"), "\n")
-	assert.Equal(t, lines[len(lines)-1], "  exit code 0: no limit was set; --slo 'failure-rate<1%' makes it 1")
+	for _, tt := range []struct {
+		limit, want string
+	}{
+		{"", "exit code 0: no limit was set; --slo 'failure-rate<1%' makes it 1"},
+		{"p99 < 20 ms", "exit code 0: no limit is on failures; --slo 'failure-rate<1%' makes it 1"},
+		{"failure-rate < 90%", "pictures      carronade report open k3v9x2ab"},
+	} {
+		d := build(in)
+		if tt.limit != "" {
+			d.Checks = []Check{{Name: tt.limit, OK: true, Text: "it holds"}}
+		}
+		lines := strings.Split(strings.TrimSuffix(briefly(t, d), "\n"), "\n")
+		assert.Equal(t, strings.TrimSpace(lines[len(lines)-1]), tt.want, "with the limit %q", tt.limit)
+	}
 }
