@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"carronade/internal/run"
-	"carronade/internal/trust"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/target"
@@ -36,7 +35,7 @@ type AgentConfig struct {
 	Allow func(settings []workload.Entry) error
 	Host  any // this machine, described as in a report
 	// Others is what else uses this machine; nil: each run measures it.
-	Others *trust.Others
+	Others *run.Others
 	// Traces is the folder for a trace of each run, RUN.parquet; "": none are written.
 	Traces string
 	// Claim is called when a run begins. It returns what is called at its end, or why this agent
@@ -221,7 +220,7 @@ func (a *agent) measure(ctx context.Context, j *job, planned, own []byte) (m *ru
 	}
 	m, err = run.Measure(ctx, run.Job{
 		Workload: w, Version: a.Info.Version, RunID: p.RunID, Host: a.Host, Others: a.Others, Abort: j.abort, Trace: traced,
-		Disturbed: func(o *trust.Others) {
+		Disturbed: func(o *run.Others) {
 			a.Logf("run %s: warning: %s: results may not be trusted (carronade doctor)", j.name, o.Text())
 		},
 		Logf: func(format string, args ...any) { a.Logf("run "+j.name+": "+format, args...) },

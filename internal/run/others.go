@@ -6,6 +6,9 @@ import (
 	"carronade/internal/trust"
 )
 
+// Others is what else uses a machine.
+type Others = trust.Others
+
 // lookAround begins to measure what else uses this machine, unless that is known. A system that this run starts would
 // count, so it is measured before; else while the target is opened.
 func (e *execution) lookAround(ctx context.Context) {
