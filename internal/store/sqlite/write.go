@@ -77,7 +77,7 @@ type encodedReport struct {
 }
 
 // An encodedBlock is some intervals of a finished report as they are stored: their JSON in lines, as one frame. Intervals
-// resemble each other, so together they take less than half.
+// resemble each other, so together they take less.
 type encodedBlock struct {
 	at  float64
 	sum [sha256.Size]byte
