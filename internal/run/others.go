@@ -3,7 +3,7 @@ package run
 import (
 	"context"
 
-	"carronade/internal/trust"
+	"carronade/internal/verdict/trust"
 )
 
 // Others is what else uses a machine.
