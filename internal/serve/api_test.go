@@ -90,6 +90,12 @@ func openTestSite(t *testing.T, o jobs.Options, wrap func(net.Listener) net.List
 	assert.OK(t, err)
 	api := &API{
 		Jobs: q, Kinds: kinds, Loads: func(args []string) bool { return args[0] == "run" }, Folder: s.folder, Version: "1",
+		Check: func(args []string) (what, way string) {
+			if slices.Contains(args, "--rat") {
+				return "unknown flag --rat", "did you mean --rate?"
+			}
+			return "", ""
+		},
 		Run: func(_ context.Context, user string, args []string, stdout, stderr io.Writer) int {
 			s.mu.Lock()
 			defer s.mu.Unlock()
