@@ -103,6 +103,9 @@ func addEvents(to, from *measure.Tally) {
 	to.Arrived += from.Arrived
 	to.ArrivedBytes += from.ArrivedBytes
 	to.Answers += from.Answers
+	to.Sends += from.Sends
+	to.SendBytes += from.SendBytes
+	to.SendWire += from.SendWire
 }
 
 // mergeTallies adds steps by name: a generator that had no events in a step may lack it.

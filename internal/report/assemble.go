@@ -169,9 +169,14 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 	t := &ph.Totals
 	t.RateOf = d.Totals.RateOf
 	var arrived uint64
-	var within float64
+	var within, sent, bytesSent, wire, answers float64
 	for i := range rows {
 		iv := &rows[i]
+		part := 1.0
+		if length := iv.EndS - iv.StartS; iv.WithinS < length {
+			part = iv.WithinS / length
+		}
+		sent, bytesSent, wire, answers = sent+part*float64(iv.Sent), bytesSent+part*float64(iv.Bytes), wire+part*float64(iv.WireBytes), answers+part*float64(iv.Answered)
 		arrived += iv.Arrived
 		within += iv.WithinS
 		t.Counts.Add(iv.Counts)
@@ -199,6 +204,9 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 	t.ElapsedS = ph.EndS - ph.StartS
 	elapsed := units.Seconds(t.ElapsedS)
 	t.EventsPerS, t.BytesPerS = measure.PerSecond(events, elapsed), measure.PerSecond(bytes, elapsed)
+	if t.ElapsedS > 0 && t.RateOf != RateConsumed {
+		t.SentPerS, t.SentBytesPerS, t.WireBytesPerS, t.AnswersPerS = sent/t.ElapsedS, bytesSent/t.ElapsedS, wire/t.ElapsedS, answers/t.ElapsedS
+	}
 	ph.Times = assembleTimes(rows)
 	return ph, true
 }

@@ -236,9 +236,9 @@ func (b *builder) totals(t *measure.Tally) Totals {
 		Counts: t.Counts, Statuses: t.Statuses, ElapsedS: t.Length().Seconds(), InFlightMean: t.InFlight, InFlightMax: b.inFlightMax(t), InFlightPeak: t.InFlightPeak,
 		EventsPerS: t.EventsPerSecond(), BytesPerS: t.BytesPerSecond(), AnswersPerS: t.AnswersPerSecond(), RateOf: b.rateOf(),
 	}
+	out.SentPerS, out.SentBytesPerS, out.WireBytesPerS = t.SentPerSecond()
 	if out.RateOf == RateSent {
-		out.EventsPerS = measure.PerSecond(t.Sent, t.Length())
-		out.BytesPerS = measure.PerSecond(t.Bytes, t.Length())
+		out.EventsPerS, out.BytesPerS, _ = out.SendRates()
 	}
 	return out
 }
