@@ -330,7 +330,9 @@ func TestOlderSchema(t *testing.T) {
 	assert.OK(t, first.Put(t.Context(), reporttest.Document(2, 3)))
 	var hits struct {
 		Hits struct {
-			Hits []struct{ Source map[string]any `json:"_source"` }
+			Hits []struct {
+				Source map[string]any `json:"_source"`
+			}
 		}
 	}
 	query := assert.Value(json.Marshal(object{"query": object{"exists": object{"field": "within_s"}}}))(t)
