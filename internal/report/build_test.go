@@ -158,6 +158,7 @@ func TestExitCode(t *testing.T) {
 		}, system.ExitFailed},
 		{"output not written", func(in *Input) { in.Problems = []string{"disk full"} }, system.ExitFailed},
 		{"the target gave up", func(in *Input) { in.Result.Stopped = load.ByTarget }, system.ExitFailed},
+		{"more memory than it may have", func(in *Input) { in.Result.Stopped = load.ByMemory }, system.ExitFailed},
 		{"interrupted outranks all", func(in *Input) {
 			in.Result.Stopped = load.Interrupted
 			in.Trust.OK = false

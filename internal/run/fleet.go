@@ -201,7 +201,7 @@ func (e *execution) stopFleet(ctx context.Context, ask func(load.Reason), over <
 		select {
 		case <-interrupted:
 			interrupted = nil
-			ask(load.Interrupted)
+			ask(whyEnded(ctx))
 		case <-died:
 			if died = nil; !e.goesOn() {
 				ask(load.BySystem)
