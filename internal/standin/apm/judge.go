@@ -17,7 +17,7 @@ import (
 // in place.
 type validator struct {
 	tokens wire.Tokens
-	counts wire.Counts // of events in the text
+	counts wire.Counts // of events in the text that the server keeps
 	end    int         // of the object that a valid text begins with
 }
 
@@ -68,6 +68,7 @@ var errUnrecognized = errors.New("did not recognize object type")
 func (j *validator) line(p []byte) (kind string, err error) {
 	j.counts = wire.Counts{}
 	j.tokens.Reset(p)
+	j.tokens.LooseText = true
 	if tok, err := j.tokens.Next(); err != nil || tok != wire.BeginObject {
 		return "", notObject(err)
 	}
@@ -83,7 +84,16 @@ func (j *validator) line(p []byte) (kind string, err error) {
 	if err := j.nextValue(n); err != nil {
 		return kind, withPath(kind, err)
 	}
-	return kind, j.finish()
+	if err := j.finish(); err != nil {
+		return kind, err
+	}
+	if k, ok := wire.KindOfLine(p); ok {
+		j.counts[k]++
+	}
+	if j.counts[wire.Metricset] > 0 {
+		j.counts[wire.Metricset] = keptMetricsets(kind, p[:j.end])
+	}
+	return kind, nil
 }
 
 func notObject(err error) error {
