@@ -6,6 +6,8 @@ import (
 	"maps"
 	"strings"
 	"time"
+
+	wire "carronade/internal/wire/apm"
 )
 
 // A document is what is written for one event: its stack and the fields that
@@ -178,7 +180,7 @@ func (s *source) at(now time.Time) time.Time {
 		return time.UnixMicro(us)
 	}
 	if json.Unmarshal(s.Timestamp, &text) == nil {
-		if t, ok := parseTime(text); ok {
+		if t, ok := wire.ParseTime(text); ok {
 			return t
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	wire "carronade/internal/wire/apm"
@@ -296,7 +295,7 @@ func (j *validator) array(n *node) (set bool, err error) {
 
 func (n *node) text(raw []byte) error {
 	if n.isTime {
-		if _, ok := parseTime(wire.Unquote(raw)); !ok {
+		if _, ok := wire.ParseTime(wire.Unquote(raw)); !ok {
 			return invalidf("%.60q: want a time such as 2026-11-21T13:00:00Z", raw)
 		}
 		return nil
@@ -319,16 +318,6 @@ func (n *node) text(raw []byte) error {
 		return invalidf("%.60q: want one of %s", s, strings.Join(n.enum, ", "))
 	}
 	return nil
-}
-
-// parseTime parses a time with its offset, which may be without colon or minutes.
-func parseTime(s string) (time.Time, bool) {
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07"} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t, true
-		}
-	}
-	return time.Time{}, false
 }
 
 func (n *node) number(raw []byte) error {
