@@ -3,11 +3,13 @@ package mongoose
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
@@ -64,6 +66,12 @@ func play(t *testing.T, p compat.Program, script string, args ...string) (got pl
 		}
 		got.runs = append(got.runs, settings)
 		return &report.Document{Stopped: load.ByEvents, Trust: measure.Trust{OK: true}}, nil
+	}
+	p.Topics = func(_ context.Context, d *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
+		fmt.Fprintf(&out, "deleted %s\n", strings.Join(l.Names, ","))
+		l.Started(time.Now())
+		l.Each(compat.TopicDone{At: time.Millisecond, InFlight: 1})
+		return &compat.TopicResult{Done: 1, Elapsed: time.Second}, nil
 	}
 	got.code, got.err = Tool.Main(t.Context(), &p)
 	got.out, got.errs = out.String(), errs.String()
@@ -266,6 +274,9 @@ func TestSteps(t *testing.T) {
 		{name: "wrong type", src: `Load.config({load: {op: {limit: {count: "many"}}}})`, exit: 2, errs: `load.op.limit.count: "many" is not a whole number`},
 		{name: "no map", src: `Load.config("x")`, exit: 2, errs: "config(...) needs a map of options"},
 		{name: "undefined", src: `Load.config({load: {op: {type: undefined}}})`, exit: 2, errs: "load.op.type is undefined"},
+		{name: "a pipeline that deletes", src: `PipelineLoad.append({item: {output: {path: "t"}}}).append({load: {op: {type: "delete"}}}).run()`, want: []string{"target=kafka://127.0.0.1:9092/t"}, out: "deleted t\n"},
+		{name: "a pipeline that reads and deletes", src: `PipelineLoad.append({item: {output: {path: "t"}}}).append({load: {op: {type: "read"}}}).append({load: {op: {type: "delete"}}}).run()`, want: []string{"op=pipeline"}, out: "deleted t\n"},
+		{name: "a pipeline that deletes first", src: `PipelineLoad.append({load: {op: {type: "delete"}}, item: {input: {path: "t"}}}).append({load: {op: {type: "read"}}, item: {input: {path: "t"}}}).run()`, exit: 2, errs: "creates, and then reads them, deletes them, or both"},
 		{name: "config after append", src: `PipelineLoad.append({}).config({})`, exit: 2, errs: "config(...) must come before any append(...) call"},
 		{name: "one context", src: `WeightedLoad.append({}).run()`, exit: 2, errs: "a WeightedLoad needs at least two contexts"},
 		{name: "twice", src: `var s = Load.start(); s.start()`, exit: 2, errs: "the step runs already", want: []string{"size=1048576"}},

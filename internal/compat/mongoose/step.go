@@ -394,6 +394,11 @@ func (s *step) setContent(now time.Time) (err error) {
 			}
 		}
 	}
+	for _, name := range []string{"storage-driver-request-size", "storage-driver-buffer-memory"} {
+		if n := s.v.number(name); s.work == writeRecords && s.v.has(name) && n < s.javaSize() {
+			return fmt.Errorf("--%s: %d is less than the %d bytes that Java's client counts for a record, so it refuses each that long: give more, or a smaller --item-data-size", name, n, s.javaSize())
+		}
+	}
 	if seed := s.v.text("item-data-input-seed"); seed != "" {
 		if _, err := strconv.ParseUint(seed, 16, 64); err != nil {
 			return fmt.Errorf("--item-data-input-seed: %q is not a hexadecimal number of at most 16 digits", seed)
