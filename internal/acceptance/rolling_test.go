@@ -17,7 +17,7 @@ import (
 func TestRollingRestarts(t *testing.T) {
 	t.Parallel()
 	cluster := kafkatest.Start(t, kafkatest.Config{Nodes: 3})
-	common := []string{"--for", "1h", "--drain", "90s", "--json", "--quiet"}
+	common := []string{"--for", "1h", "--json", "--quiet"}
 	type operation struct {
 		name  string
 		flags []string
@@ -84,10 +84,11 @@ func TestRollingRestarts(t *testing.T) {
 			assert.True(t, all.Consumed == end || o.name == "group" && all.Consumed > end, "%s: consumed %d of %d events\n%s", o.name, all.Consumed, end, e.stderr)
 			continue
 		}
-		// With an engine of its own, a batch that meets a moved leader is sent again; none is lost.
-		assert.True(t, all.Failed+all.Unknown+all.Unsent+all.Dropped == 0, "%s: %+v, %+v\n%s", o.name, all, d.Failures, e.stderr)
+		// Ctrl-C leaves what is due at that moment unsent. Without idempotence, a batch that is sent again may be there twice.
+		assert.True(t, all.Failed+all.Unknown+all.Dropped == 0 && all.Unsent < 1000, "%s: %+v, %+v\n%s", o.name, all, d.Failures, e.stderr)
+		once := slices.Contains(o.flags, "--idempotent") || slices.Contains(o.flags, "--transactions")
 		if l := d.Ledger; o.name != "feed" {
-			assert.True(t, l != nil && l.Lost+l.Corrupted+l.Inexact == 0 && l.Read == l.Acked && l.Acked > 1000, "%s: %+v", o.name, l)
+			assert.True(t, l != nil && l.Lost+l.Corrupted+l.Inexact == 0 && l.Read == l.Acked+l.Duplicated && l.Acked > 1000 && (!once || l.Duplicated+l.Reordered == 0), "%s: %+v", o.name, l)
 		}
 	}
 }

@@ -261,7 +261,7 @@ func TestSteps(t *testing.T) {
 		{name: "headers keep their names", src: `Load.config({storage: {driver: {record: {headers: {"x-a": 1, "b": "d:e,f=g"}}}}}).run()`, want: []string{"header=x-a=1 b=d:e,f=g"}},
 		{name: "no = in names", src: `Load.config({storage: {driver: {record: {headers: {"a=b": 1}}}}}).run()`, exit: 2, errs: "storage.driver.record.headers: the name a=b contains ="},
 		{name: "expressions", src: `Load.config({item: {output: {path: "%{string:format(\"t%d\", 7)}"}}, storage: {driver: {record: {headers: {"x-${math:random(3)}": "${rnd.nextInt(9) == 1}"}}}}}).run()`, want: []string{"target=kafka://127.0.0.1:9092/t7"}},
-		{name: "a path that varies", src: `Load.config({item: {output: {path: "${path:random(16, 2)"}}}).run()`, exit: 2, errs: "item.output.path: ${path:random(16, 2)} may differ between records"},
+		{name: "a path that varies", src: `Load.config({item: {output: {path: "${path:random(16, 2)"}}}).run()`, exit: 2, errs: "item.output.path: ${path:random(16, 2)} names another topic for each record, and a step sends to one: give one, or a WeightedLoad"},
 		{name: "a pattern of version 3", src: `Load.config({item: {output: {path: "a%d(1){00}[0-99]"}}}).run()`, exit: 2, errs: "item.output.path: patterns in braces are not supported"},
 		{name: "precondition", src: `PreconditionLoad.run()`, want: []string{"size=1048576"}},
 		{name: "noop", src: `NoopLoad.run()`, want: []string{"target=null://mongoose"}},

@@ -153,6 +153,9 @@ func (s *step) evaluate(now time.Time) error {
 		if !t.Constant() && name == "item-naming-prefix" {
 			continue // of each name
 		}
+		if !t.Constant() && name == "item-output-path" {
+			return fmt.Errorf("--%s: %s names another topic for each record, and a step sends to one: give one, or a %s with a context for each topic", name, text, weightedLoad)
+		}
 		if !t.Constant() {
 			return fmt.Errorf("--%s: %s may differ between records, and only headers may", name, text)
 		}
