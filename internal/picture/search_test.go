@@ -53,8 +53,7 @@ func TestLoadLatency(t *testing.T) {
 	for name, want := range map[string]int{"p99 holds": 2, "p99 fails": 1, "p99 undecided or not judged": 2, "p50 of a trial": 5} {
 		assert.Equal(t, points[name], want, "points of %s", name)
 	}
-	limit := slices.IndexFunc(f.Series, func(s Series) bool { return s.Name == "limit p99 < 50 ms" })
-	assert.True(t, limit >= 0 && f.Series[limit].Y[0] == 50_000, "no line of the limit in %+v", f.Series)
+	assert.Same(t, f.Limits, []Limit{{Value: 50_000, Text: "p99 < 50 ms"}}, "limits")
 	if len(f.Marks) != 2 || f.Marks[0].Text != "ceiling 800 to 840/s" || f.Marks[0].From != 800 || f.Marks[0].To != 840 || f.Marks[1].Text != "knee" || f.Marks[1].From != 500 {
 		t.Errorf("marks: %+v", f.Marks)
 	}
@@ -74,7 +73,7 @@ func TestLoadLatency(t *testing.T) {
 	assert.True(t, err == nil && b.Len() != 0, "PNG: %v", err)
 	b.Reset()
 	err = f.SVG(&b, Auto)
-	assert.True(t, err == nil && strings.Contains(b.String(), "limit p99 &lt; 50 ms"), "SVG: %v", err)
+	assert.True(t, err == nil && strings.Contains(b.String(), ">p99 &lt; 50 ms<"), "SVG: %v", err)
 }
 
 // Several searches are overlaid; a run beside one has its own figures.

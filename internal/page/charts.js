@@ -2,8 +2,8 @@
 //   name, title, x and y: axes with a unit, a label, and whether they are logarithmic (log), begin at
 //     zero (zero) or end at round numbers (round);
 //   series: name, tone, dash, style, xs, y (null is a gap), least (indices of lower bounds), and for
-//     ranges lo, hi and symbol;
-//   marks: [from, to, text, kind] along x; limits: {value, text} along y; between: two of y;
+//     ranges lo, hi and symbol; filled: the area below steps too;
+//   marks: [from, to, text, kind] along x; limits: {value, text} of y, or of x (x: true); between: two of y;
 //   heat instead of series; shared if its x is the time that all charts of a group show.
 const charts = (() => {
   'use strict';
@@ -25,6 +25,13 @@ const charts = (() => {
     return e;
   }
 
+  // widthOf is the width of a text of an axis.
+  const ruler = document.createElement('canvas').getContext('2d');
+  function widthOf(text) {
+    ruler.font = FONT;
+    return ruler.measureText(text ?? '').width;
+  }
+
   // color is a color of the theme.
   const colors = new Map();
   function color(name) {
@@ -36,11 +43,32 @@ const charts = (() => {
   function sample(s) {
     const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg'), path = document.createElementNS(svg.namespaceURI, 'path');
     for (const [k, v] of Object.entries({ viewBox: '0 0 28 12', width: 28, height: 12, 'aria-hidden': 'true', class: 'sample' })) svg.setAttribute(k, v);
-    const filled = s.style === DOTS || s.filled;
+    const filled = s.style === DOTS || s.symbol && s.filled;
     path.setAttribute('class', filled ? 'f' + s.tone : `line t${s.tone} d${s.style === RANGES ? 0 : s.dash}`);
     path.setAttribute('d', s.style === DOTS ? 'M10 6a4 4 0 1 0 8 0a4 4 0 1 0-8 0z' : s.symbol ?? 'M1 6h26');
     svg.append(path);
     return svg;
+  }
+
+  // numbered are the moments of a figure with a text, in order. The plot has only their numbers.
+  function numbered(f) {
+    return f.shared ? (f.marks ?? []).filter(([from, to, text]) => text && from === to).sort((a, b) => a[0] - b[0]) : [];
+  }
+
+  // join places labels of a width at positions from lo to hi. Those that would overlap become one: 3-5.
+  function join(all, lo, hi, width, gap) {
+    const out = [];
+    for (const one of all) {
+      let { first, last, at: from } = one;
+      const to = one.at;
+      for (;;) {
+        const text = first === last ? String(first) : first + '-' + last, w = width(text);
+        const x = Math.max(Math.min((from + to - w) / 2, hi - w), lo), before = out.at(-1);
+        if (!before || before.x + before.w + gap <= x) { out.push({ first, last, at: from, text, x, w }); break; }
+        ({ first, at: from } = out.pop());
+      }
+    }
+    return out;
   }
 
   // axisMax rounds up, so that an axis does not jump with each value.
@@ -76,7 +104,7 @@ const charts = (() => {
   function axisOf(axis, log, apart, more) {
     const unit = format.axis(axis.unit), text = (v) => (v === 0 ? '0' : format(v, unit));
     const line = (name) => ({ stroke: () => color(name), width: 1 });
-    const out = { stroke: () => color('muted'), font: FONT, labelFont: FONT, labelSize: 20, labelGap: 2, gap: 3, grid: line('grid'), ticks: { ...line('axis'), size: 4 }, border: { show: true, ...line('axis') }, space: apart, ...more };
+    const out = { stroke: () => color('muted'), font: FONT, labelFont: FONT, labelSize: 18, labelGap: 0, gap: 4, grid: line('grid'), ticks: { ...line('axis'), size: 4 }, border: { show: true, ...line('axis') }, space: apart, ...more };
     if (!log) {
       const incrs = axis.unit === 's' ? CLOCK : axis.unit?.startsWith('bytes') ? POWERS : undefined;
       return { ...out, ...(incrs && { incrs }), values: (u, all) => all.map((v) => (v === null ? '' : text(v))) };
@@ -87,9 +115,13 @@ const charts = (() => {
       splits: (u, i, lo, hi) => {
         const [all, texts] = logMarks(axis.unit, lo, hi, Math.max(2, Math.floor(((i === 0 ? u.width : u.height) - 80) / apart)));
         named = texts;
-        // A text at the right end would be cut off.
-        const room = (v) => Math.log(hi / v) / Math.log(hi / lo) * (u.width - 90) + 12;
-        if (i === 0) for (const v of texts) if (room(v) < text(v).length * 3.5) texts.delete(v);
+        // Texts that would overlap are left out: of a lesser mark first.
+        const long = ((i === 0 ? u.bbox.width : u.bbox.height) || (i === 0 ? u.width - 90 : u.height - 60) * devicePixelRatio) / devicePixelRatio;
+        const size = (v) => (i === 0 ? text(v).length * 7 + 6 : 15), at = (v) => Math.log(v / lo) / Math.log(hi / lo) * long, kept = [];
+        const round = (v) => (Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9 ? 0 : 1);
+        for (const v of [...texts].sort((a, b) => round(a) - round(b) || a - b)) {
+          if (kept.some((k) => Math.abs(at(k) - at(v)) < (size(k) + size(v)) / 2)) texts.delete(v); else kept.push(v);
+        }
         return all;
       },
       values: (u, all) => all.map((v) => (named.has(v) ? text(v) : '')),
@@ -190,6 +222,7 @@ const charts = (() => {
       box.setAttribute('aria-roledescription', 'chart');
       box.setAttribute('aria-label', f.title + '. Arrow keys read values' + (this.zooms() ? ', plus and minus zoom, 0 shows the whole run.' : ', Home and End go to the ends.'));
       this.items(legend);
+      this.scale(box.closest('figure').querySelector('figcaption'));
       group.list.push(this);
       this.build();
       group.widths.observe(box);
@@ -211,31 +244,37 @@ const charts = (() => {
         legend.append(this.cell);
         return;
       }
-      for (const e of legend.querySelectorAll('[data-s]')) e.remove();
-      const rest = legend.firstChild;
+      legend.replaceChildren();
       this.values = f.series.map((s, i) => {
-        const key = f.name + ' ' + s.name, button = make('button', { type: 'button', 'aria-pressed': String(!this.group.hidden.has(key)), title: 'Show or hide' }), value = make('b');
+        const key = f.name + ' ' + s.name, button = make('button', { type: 'button', 'aria-pressed': String(!this.group.hidden.has(key)) }), value = make('b');
+        const says = () => { button.title = (this.group.hidden.has(key) ? 'Show ' : 'Hide ') + (s.name || f.title); };
+        says();
         button.append(sample(s), make('span', {}, s.name || f.title), value);
         button.addEventListener('click', () => {
           const on = this.group.hidden.delete(key) || !this.group.hidden.add(key);
           button.setAttribute('aria-pressed', String(on));
+          says();
           this.plot.setSeries(i + 1, { show: on });
         });
         const item = make('li', { 'data-s': i });
         item.append(button);
-        legend.insertBefore(item, rest);
+        legend.append(item);
         return value;
       });
-      if (f.y.unit === '%') return;
-      const say = () => (this.log ? 'log scale' : 'linear scale');
-      const button = make('button', { type: 'button', title: 'Change the scale' }, say()), item = make('li', { class: 'how' });
+    }
+
+    // scale is the button that changes the scale.
+    scale(heading) {
+      heading.querySelector('.how')?.remove();
+      if (this.f.heat) return;
+      const say = () => (this.log ? 'Use a linear scale' : 'Use a log scale'), button = make('button', { type: 'button', class: 'how' }, say());
+      button.append(make('span', { class: 'screen-reader' }, ' for ' + this.f.title));
       button.addEventListener('click', () => {
         this.log = !this.log;
-        button.textContent = say();
+        button.firstChild.data = say();
         this.build();
       });
-      item.append(button);
-      legend.append(item);
+      heading.insertBefore(button, heading.children[1] ?? null);
     }
 
     build() {
@@ -269,7 +308,7 @@ const charts = (() => {
       const { f, narrow } = this;
       const stepped = uPlot.paths.stepped({ align: 1 });
       return {
-        width: Math.max(this.box.clientWidth, 200), height: this.height(), padding: [f.marks?.some((m) => m[2]) ? 20 : 10, narrow ? 8 : 14, f.x.label ? 4 : 0, 0],
+        width: Math.max(this.box.clientWidth, 200), height: this.height(), padding: [f.marks?.some((m) => m[2] && (!f.shared || m[0] === m[1])) ? 22 : 8, this.right(), 0, 0],
         legend: { show: false },
         cursor: {
           drag: { x: this.zooms(), y: false, setScale: false, dist: 8 }, y: Boolean(f.heat), points: { size: 7 },
@@ -279,11 +318,15 @@ const charts = (() => {
           x: { time: false, distr: f.x.log ? 3 : 1, range: (u, lo, hi) => (hi > lo ? [lo, hi] : [1, 2]) },
           y: { distr: this.log ? 3 : 1, clamp: (u, v, lo) => lo, range: (u, lo, hi) => this.span(lo ?? Infinity, hi ?? -Infinity) },
         },
-        axes: [axisOf(f.x, f.x.log, 80, { size: 26, label: f.x.label, grid: { show: false } }), axisOf(f.y, this.log, 34, { size: narrow ? 60 : 72, label: narrow ? undefined : f.y.label })],
+        axes: [
+          axisOf(f.x, f.x.log, 80, { size: 24, label: f.shared ? undefined : f.x.label, grid: { show: false } }),
+          axisOf(f.y, this.log, 34, { size: (u, texts) => Math.ceil(Math.max(34, ...(texts ?? []).map((t) => widthOf(t) + 12))) }),
+        ],
         series: [{}, ...(f.heat ? [{ paths: () => null, points: { show: false } }] : f.series.map((s, i) => {
           const stroke = () => color('t' + s.tone), dots = s.style === DOTS;
           return {
             label: s.name, show: !this.hidden(i), stroke, width: 1.6, dash: DASHES[s.dash], spanGaps: false,
+            fill: s.filled && s.style === STEPS ? () => color('t' + s.tone) + '33' : undefined, fillTo: () => (this.log ? this.plot.scales.y.min : 0),
             paths: dots || s.style === RANGES ? () => null : s.style === STEPS ? stepped : undefined,
             points: { show: s.style !== RANGES, size: dots ? 7 : 4, fill: stroke, filter: dots ? undefined : alone },
           };
@@ -297,7 +340,10 @@ const charts = (() => {
       };
     }
 
-    height() { return (this.narrow ? 210 : 240) + (this.f.x.label ? 22 : 0) + (this.f.heat ? 70 : 0); }
+    // right is the room for half of the last text of the x axis.
+    right() { return this.f.x.unit === 'percentile' ? 34 : 28; }
+
+    height() { return this.narrow ? 220 : this.f.wide ? 320 : 260; }
 
     resize() {
       const width = Math.max(this.box.clientWidth, 200);
@@ -315,6 +361,8 @@ const charts = (() => {
           min = Math.min(min, s.xs[0] ?? Infinity);
           max = Math.max(max, s.xs.at(-1) ?? -Infinity);
         }
+        for (const l of f.limits ?? []) if (l.x) { min = Math.min(min, l.value); max = Math.max(max, l.value * 1.05); }
+        if (f.x.zero) min = Math.min(min, 0);
         if (!(max > min)) [min, max] = f.x.log ? [min / 1.5, max * 1.5] : [min - 1, max + 1];
         else if (!f.x.log) {
           const by = (max - min) * 0.05;
@@ -329,7 +377,7 @@ const charts = (() => {
     span(lo, hi) {
       const { f, log } = this, { zero, round, unit } = f.y;
       if (f.heat) return [f.heat.low, f.heat.high];
-      const also = [...(f.limits ?? []).map((l) => l.value), ...f.series.flatMap((s, i) => (s.style === RANGES && !this.hidden(i) ? [...s.lo, ...s.hi] : []))];
+      const also = [...(f.limits ?? []).filter((l) => !l.x).map((l) => l.value), ...f.series.flatMap((s, i) => (s.style === RANGES && !this.hidden(i) ? [...s.lo, ...s.hi] : []))];
       for (const v of also) if (v !== null && (!log || v > 0)) { lo = Math.min(lo, v); hi = Math.max(hi, v); }
       if (!(hi >= lo)) [lo, hi] = [log ? 0.1 : 0, 1];
       if (round && !log) return [0, axisMax(hi, unit)];
@@ -388,49 +436,68 @@ const charts = (() => {
             if (edge && kind < 3) fill(edge, a, kind === 1 ? b.top : b.top + b.height - 4 * px, wide, 4 * px);
             if (kind === 3) faults.push([a, wide]);
           }
-          if (text) texts.push([a, text]);
+          if (text && !f.shared) texts.push([a, text]);
         }
         for (const [a, wide] of faults) fill(BANDS[3][1], a, b.top + 4 * px, wide, 4 * px); // a stall covers its fault
       });
-      this.paint(u, (ctx, b, px) => this.texts(ctx, b, px, texts), true);
+      this.paint(u, (ctx, b, px) => {
+        this.placed = []; // what the plot says, for a test of overlaps
+        this.texts(ctx, b, px, texts);
+        this.numbers(u, ctx, b, px);
+      }, true);
     }
 
-    // texts writes the texts of marks above the plot, or below another one. Without room it
-    // leaves a text out.
-    texts(ctx, b, px, texts) {
-      const ends = [-Infinity, -Infinity, -Infinity];
-      ctx.fillStyle = color('muted');
-      for (const [a, text] of texts.sort((x, y) => x[0] - y[0])) {
-        const w = ctx.measureText(text).width;
-        const x = Math.max(Math.min(a, b.left + b.width - w), b.left), row = ends.findIndex((end) => end < x);
-        if (row < 0) continue;
-        ends[row] = x + w + 8 * px;
-        ctx.fillText(text, x + (row && 3 * px), b.top + (row ? 13 * row : -6) * px);
+    // numbers writes the numbers of moments above the plot.
+    numbers(u, ctx, b, px) {
+      const all = numbered(this.f).map(([at], i) => ({ at: u.valToPos(at, 'x', true), first: i + 1, last: i + 1 })).filter(({ at }) => at >= b.left - 1 && at <= b.left + b.width + 1);
+      for (const { x, w, text } of join(all, b.left - 8 * px, b.left + b.width + 8 * px, (t) => ctx.measureText(t).width + 6 * px, 3 * px)) {
+        const top = b.top - 17 * px;
+        ctx.fillStyle = color('muted');
+        ctx.fillRect(x, top, w, 14 * px);
+        ctx.fillStyle = color('background');
+        ctx.fillText(text, x + 3 * px, top + 11 * px);
+        this.placed.push({ text, left: x / px, right: (x + w) / px, top: top / px, bottom: top / px + 14 });
       }
     }
 
+    // texts writes the texts of marks above the plot. Without room it leaves a text out: the title and
+    // the description have it.
+    texts(ctx, b, px, texts) {
+      let end = -Infinity;
+      ctx.fillStyle = color('muted');
+      for (const [a, text] of texts.sort((x, y) => x[0] - y[0])) {
+        const w = ctx.measureText(text).width, x = Math.max(Math.min(a, b.left + b.width - w), 0);
+        if (end > x) continue;
+        end = x + w + 8 * px;
+        ctx.fillText(text, x, b.top - 6 * px);
+        this.placed.push({ text, left: x / px, right: (x + w) / px, top: b.top / px - 17, bottom: b.top / px - 3 });
+      }
+    }
+
+    // limits draws the lines of limits. Texts of lines that are close stand side by side.
     limits(u) {
       this.paint(u, (ctx, b, px) => {
+        const placed = [], bottom = b.top + b.height, right = b.left + b.width;
+        const meets = (r) => placed.some((p) => r.x < p.x + p.w + 6 * px && p.x < r.x + r.w + 6 * px && Math.abs(r.y - p.y) < 13 * px);
         ctx.strokeStyle = color('ink');
-        ctx.textAlign = 'right';
-        const placed = []; // texts: of lines that are close to each other, they are side by side
         for (const l of this.f.limits ?? []) {
-          const y = Math.round(u.valToPos(l.value, 'y', true));
+          const v = Math.round(u.valToPos(l.value, l.x ? 'x' : 'y', true)), w = ctx.measureText(l.text).width;
+          if (l.x ? v < b.left || v > right : v < b.top || v > bottom) continue;
           ctx.lineWidth = 2 * px;
           ctx.setLineDash([10 * px, 3 * px, 2 * px, 3 * px]);
           ctx.beginPath();
-          ctx.moveTo(b.left, y);
-          ctx.lineTo(b.left + b.width, y);
+          if (l.x) { ctx.moveTo(v, b.top); ctx.lineTo(v, bottom); } else { ctx.moveTo(b.left, v); ctx.lineTo(right, v); }
           ctx.stroke();
-          const at = y - 5 * px < b.top + 10 * px ? y + 13 * px : y - 5 * px, w = ctx.measureText(l.text).width;
-          const right = Math.min(b.left + b.width, ...placed.filter((p) => Math.abs(p.at - at) < 13 * px).map((p) => p.left)), left = right - w - 6 * px;
-          placed.push({ at, left });
+          const at = l.x ? { x: v + 5 * px, y: b.top + 12 * px, w } : { x: right - w - 4 * px, y: v - 15 * px < b.top ? v + 13 * px : v - 5 * px, w };
+          if (l.x && at.x + w > right) at.x = v - 5 * px - w;
+          while (meets(at) && at.x > 0 && at.y < bottom) if (l.x) at.y += 14 * px; else at.x -= 8 * px;
+          placed.push(at);
           ctx.globalAlpha = 0.8;
           ctx.fillStyle = color('background');
-          ctx.fillRect(left, at - 10 * px, w + 4 * px, 13 * px);
+          ctx.fillRect(at.x - 2 * px, at.y - 10 * px, w + 4 * px, 13 * px);
           ctx.globalAlpha = 1;
           ctx.fillStyle = color('ink');
-          ctx.fillText(l.text, right - 4 * px, at);
+          ctx.fillText(l.text, at.x, at.y);
         }
       });
     }
@@ -598,5 +665,5 @@ const charts = (() => {
   // edgeOf is the lower bound of a row of a map.
   function edgeOf(h, i) { return h.low * (h.high / h.low) ** (i / h.rows); }
 
-  return Object.freeze({ Group, Chart, make });
+  return Object.freeze({ Group, Chart, make, numbered });
 })();
