@@ -492,6 +492,7 @@ const charts = (() => {
           if (l.x && at.x + w > right) at.x = v - 5 * px - w;
           while (meets(at) && at.x > 0 && at.y < bottom) if (l.x) at.y += 14 * px; else at.x -= 8 * px;
           placed.push(at);
+          this.placed.push({ axis: 3, text: l.text, left: at.x / px, right: (at.x + w) / px, top: (at.y - 9 * px) / px, bottom: at.y / px });
           ctx.globalAlpha = 0.8;
           ctx.fillStyle = color('background');
           ctx.fillRect(at.x - 2 * px, at.y - 10 * px, w + 4 * px, 13 * px);
