@@ -53,7 +53,7 @@ var assets = sync.OnceValue(func() map[string]*asset {
 	add("/style.css", []byte(page.Style()))
 	var b bytes.Buffer
 	markup := out["/index.html"].plain
-	if err := page.Parse(string(markup)).Execute(&b, map[string]any{"Band": page.Blank(), "Key": page.Key{}}); err != nil {
+	if err := page.Parse(string(markup)).Execute(&b, map[string]any{"Band": page.Blank(), "Key": page.BlankKey()}); err != nil {
 		panic(err) // the markup is the program's
 	}
 	add("/index.html", b.Bytes())

@@ -68,7 +68,7 @@ func TestInABrowser(t *testing.T) {
 			if v.Touch == v.Dark { // the other screens have the same parts
 				tab.Accessible()
 			}
-			tab.Keep(fmt.Sprintf("%s-%d-%s", name, v.Width, map[bool]string{true: "dark"}[v.Dark]))
+			tab.Keep(fmt.Sprintf("%s-%d-%s", name, v.Width, map[bool]string{true: "dark", false: "light"}[v.Dark]))
 		}
 		tab.SetView(browser.View{})
 	}
@@ -151,7 +151,8 @@ func TestTrialOfASearch(t *testing.T) {
 	if want := "none, band, none, ink, muted none"; !strings.HasPrefix(got, "none, band, none, ink") || !strings.HasSuffix(got, "muted none") {
 		t.Errorf("colors: got %q, want %q", got, want)
 	}
-	assert.Has(t, browser.Eval[string](tab, `document.getElementById("key").textContent`), "1 0 s trial 3, search: 1 k/s", "2 5 s measurement begins", "3 12 s a step", "warm-up not measured")
+	assert.Has(t, browser.Eval[string](tab, `document.getElementById("key").innerText.replace(/\s+/g, " ")`), "1 0 s trial 3, search: 1 k/s", "2 5 s measurement begins", "3 12 s a step", "warm-up or drain not measured")
+	assert.Equal(t, browser.Eval[string](tab, `[...document.querySelectorAll(".shades li:not([hidden])")].map((e) => e.className).join()`), "band", "shades")
 	tab.Check()
 }
 

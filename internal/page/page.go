@@ -73,8 +73,12 @@ func Blank() Band {
 	return Band{Band: report.Band{Word: "…", Mark: "open", Facts: make([]report.Fact, report.MostFacts), Notes: make([]report.Note, report.MostNotes)}}
 }
 
+// BlankKey is the key that a script fills: it has all shades, of which the script shows some.
+func BlankKey() Key { return Key{Hidden: true, Shades: picture.EachMarkKind} }
+
 // A Key explains the marks and shades of all charts of a page, once.
 type Key struct {
+	Hidden bool // until a script fills it
 	Shades []picture.MarkKind
 	Marks  []KeyMark
 	Rest   []KeyMark // those for which there is little room

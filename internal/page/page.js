@@ -32,19 +32,18 @@ const page = (() => {
     if (more) set(rest.firstElementChild, more + ' more below');
   }
 
-  // key fills the key with shades, [class, name, sentence], and marks of a figure.
-  function key(element, shades, marks) {
-    const all = charts.numbered({ shared: true, marks }), text = JSON.stringify([shades, all]);
+  // key shows those of its shades that have one of these classes, and the marks of a figure.
+  function key(element, classes, marks) {
+    const all = charts.numbered({ shared: true, marks }), text = JSON.stringify([[...classes], all]);
     if (element.shown === text) return; // a rebuilt list would close what was opened
     element.shown = text;
-    element.hidden = shades.length + all.length === 0;
-    const line = (first, b, rest, cls) => {
-      const li = make('li', cls ? { class: cls } : {});
-      li.append(...first, make('b', {}, b), ' ' + rest);
+    element.hidden = classes.size + all.length === 0;
+    for (const li of element.querySelector('.shades').children) li.hidden = !classes.has(li.className);
+    const moments = (from, to) => all.slice(from, to).map(([at, , what], i) => {
+      const li = make('li');
+      li.append(make('span', { class: 'pill' }, String(from + i + 1)), ' ', make('b', {}, format(at, 's')), ' ' + what);
       return li;
-    };
-    const moments = (from, to) => all.slice(from, to).map(([at, , what], i) => line([make('span', { class: 'pill' }, String(from + i + 1)), ' '], format(at, 's'), what));
-    element.querySelector('.shades').replaceChildren(...shades.map(([cls, name, what]) => line([], name, what, cls)));
+    });
     const most = 6, rest = all.length - most;
     element.querySelector('.moments').replaceChildren(...moments(0, most));
     let more = element.querySelector('details');

@@ -166,6 +166,9 @@ func (k MarkKind) Tone() Tone {
 	return Blue
 }
 
+// EachMarkKind are all kinds of marks.
+var EachMarkKind = []MarkKind{OtherPhase, Stall, Freeze, Fault}
+
 // MarkKinds are the figure's mark kinds that the legend names.
 func (f *Figure) MarkKinds() []MarkKind {
 	var out []MarkKind
@@ -193,7 +196,7 @@ func (k MarkKind) Explain() string {
 	return [markKinds]string{
 		OtherPhase: "not measured",
 		Stall:      "the system answered nothing",
-		Freeze:     "this machine stood still: part of the times, and not the system's doing",
+		Freeze:     "this machine did not run: these delays are its own, not the system's",
 		Fault:      "something was broken on purpose",
 	}[k%markKinds]
 }

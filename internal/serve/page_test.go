@@ -71,7 +71,7 @@ func TestPage(t *testing.T) {
 		tab.Shown(v)
 		tab.Fits()
 		tab.Accessible()
-		tab.Keep(fmt.Sprintf("team-%d-%v", v.Width, v.Dark))
+		tab.Keep(fmt.Sprintf("team-%d-%s", v.Width, map[bool]string{true: "dark", false: "light"}[v.Dark]))
 	}
 	tab.SetView(browser.View{Width: 1280, Height: 800})
 	press := func(button string) string {

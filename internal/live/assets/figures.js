@@ -103,13 +103,6 @@ function limitsOf(c, { limits = [], search }) {
   return out;
 }
 
-// SHADES are the kinds of shaded time, by the kind of a mark: the class, the name, and what it says.
-const SHADES = [
-  ['band', 'warm-up', 'not measured'], undefined,
-  ['freeze', 'generator froze', "this machine stood still: part of the times, and not the system's doing"],
-  ['fault', 'fault', 'something was broken on purpose'],
-];
-
 // marksOf are the warm-up, the frames in which the generator froze, the faults until they were healed,
 // and the remarks. A freeze is shaded, and needs no remark.
 function marksOf(frames) {
@@ -179,8 +172,8 @@ export class Figures {
 
   // key are the shades and marks of the charts, for their key.
   key() {
-    const marks = this.marks ?? [], kinds = new Set(marks.filter((m) => m[1] > m[0]).map((m) => m[3]));
-    return [SHADES.filter((s, kind) => s && kinds.has(kind)), marks];
+    const marks = this.marks ?? [];
+    return [new Set(marks.filter((m) => m[1] > m[0]).map((m) => ['band', 'stall', 'freeze', 'fault'][m[3]])), marks];
   }
 
   // rebuild begins with another run.
