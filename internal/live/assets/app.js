@@ -164,7 +164,7 @@ async function choose(id) {
   document.title = title + ' - Carronade';
   const started = new Date(run.started_at);
   const about = [run.title, 'report ' + id, !Number.isNaN(started.valueOf()) && 'started ' + started.toLocaleTimeString(),
-    ...Object.entries(run.labels ?? {}).map(([k, v]) => `${k}=${v}`), ...(run.limits ?? []).map((l) => l.text)].filter(Boolean).join(' · ');
+    ...Object.entries(run.labels ?? {}).map(([k, v]) => `${k}=${v}`), ...(run.limits ?? []).map((l) => l.text.replaceAll(' ', '\u00a0'))].filter(Boolean).join(' · '); // a limit stays in one line
   if (!serves) $('about').textContent = about;
   $('last').textContent = run.interval > 1 ? 'Last ' + format(run.interval, 's') : 'Last second';
   $('runs').value = id;
