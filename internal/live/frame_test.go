@@ -14,10 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // An exampleFrame is a run of random intervals of a given length.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"carronade/internal/picture"
 	"carronade/internal/report"
+	"carronade/internal/report/picture"
 )
 
 //go:embed *.js *.css *.html UPLOT-LICENSE

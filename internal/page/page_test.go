@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/export"
 	"carronade/internal/live"
 	"carronade/internal/page"
 	"carronade/internal/report"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/report/export"
+	"carronade/test/testkit/assert"
 )
 
 // Both pages have the same style sheet and scripts, to the byte, and no other sheet. The page in one file has

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -210,8 +210,8 @@ func (s *Search) facts() []Fact {
 	if s.AtLeast > 0 {
 		f := Fact{Name: "asked for", Value: units.FormatRate(s.AtLeast), Note: "holds", Mark: Good.Name()}
 		switch s.ExitCode() {
-		case system.ExitOK:
-		case system.ExitBroken:
+		case host.ExitOK:
+		case host.ExitBroken:
 			f.Note, f.Mark = "does not hold", Bad.Name()
 		default:
 			f.Note, f.Mark = cannotTell, Open.Name()
@@ -239,7 +239,7 @@ func (d *Document) scenarioFacts() []Fact {
 	s := d.Scenario
 	well, met := 0, 0
 	for i := range s.Steps {
-		if s.Steps[i].Exit == system.ExitOK {
+		if s.Steps[i].Exit == host.ExitOK {
 			well++
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/find"
 	"carronade/internal/layout"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/verdict/find"
 	"carronade/internal/workload"
+	"carronade/test/testkit/assert"
 )
 
 // TestBand: the band of each report has the word and the color of its answer, three to five numbers (two, if
