@@ -328,10 +328,12 @@ func (d *Document) results() []string {
 // mainP99 is the p99 of the main time, by its name; empty texts if nothing was timed.
 func (d *Document) mainP99() (name, value string) {
 	main := d.MainTime()
-	if v, ok := main.Sum.At(99); ok {
-		return main.Title + " p99", Percentile(v)
+	text, ok := d.rangeOf(&main, "", 99)
+	if !ok {
+		return "", ""
 	}
-	return "", ""
+	name = main.Title + " p99"
+	return name, strings.TrimPrefix(text, name+" ")
 }
 
 // notTaken are the numbers of events that the system did not take, each with what became of them.
@@ -398,8 +400,8 @@ func (d *Document) stepsHeadline() []string {
 	}
 	parts = append(parts, at)
 	main := s.MainTime()
-	if v, ok := main.Sum.At(99); ok {
-		parts = append(parts, main.Title+" p99 "+Percentile(v)+" there")
+	if text, ok := d.rangeOf(&main, s.Name, 99); ok {
+		parts = append(parts, text+" there")
 	}
 	return parts
 }
