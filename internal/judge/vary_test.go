@@ -74,6 +74,7 @@ func TestVary(t *testing.T) {
 		assert.True(t, layout.Width(strings.TrimRight(line, "\n")) <= layout.Columns,
 			"wider than %d columns: %s", layout.Columns, line)
 	}
+	golden(t, "vary.txt", v.Text)
 	var fields []string
 	for _, n := range v.Numbers {
 		fields = append(fields, n.Field)

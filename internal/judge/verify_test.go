@@ -311,6 +311,7 @@ func TestVerifyOverview(t *testing.T) {
 		if asked == "" {
 			assert.True(t, strings.HasPrefix(lines[3], "  FAIL") && strings.Contains(b.String(), "kafka t, rate 22k/s, ") && len(lines) <= 29, "the overview is\n%s", b.String())
 			assert.Has(t, b.String(), "\n  and 3 more\n")
+			golden(t, "overview.txt", v.Text)
 			continue
 		}
 		assert.Equal(t, strings.Count(b.String(), "\n  newest "), 23, "workloads with their numbers")

@@ -162,6 +162,9 @@ func (g *Gate) brief() string {
 			return why
 		}
 		difference, _ := r.change()
+		if since, _, step := strings.Cut(r.Reason, " since "); step {
+			difference = since
+		}
 		out = append(out, r.Title+" "+difference)
 		if g.Verdict == Worse {
 			break
