@@ -49,7 +49,7 @@ var times = []struct {
 		func(t *Times) *measure.Summary { return t.Batching }, nil,
 	},
 	{
-		Time{Name: "queueing", Title: "queueing", Of: "a batch", Meaning: "waited for in-flight limit"},
+		Time{Name: "queueing", Title: "queueing", Of: "a batch", Meaning: "in-flight limit reached"},
 		func(t *Times) *measure.Summary { return t.Queueing }, nil,
 	},
 	{
