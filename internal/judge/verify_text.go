@@ -138,7 +138,7 @@ func (g *Gate) shortTarget() string {
 		return g.Target
 	}
 	host, path, _ := strings.Cut(rest, "/")
-	return kind + " " + cmp.Or(path, host)
+	return strings.TrimSpace(kind + " " + cmp.Or(path, host))
 }
 
 // worstChange is by how much the worst row changed for the worse, as a share.
