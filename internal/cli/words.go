@@ -18,11 +18,11 @@ import (
 	"carronade/internal/layout"
 	"carronade/internal/secret"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // This file prints errors, hints and warnings. Their texts come from where they occur: words,
-// target.Error and workload.Error. Progress and the lines of old tools are printed elsewhere.
+// protocol.Error and workload.Error. Progress and the lines of old tools are printed elsewhere.
 
 // words is an error with a hint.
 type words = command.Words
@@ -112,7 +112,7 @@ func hintOf(err error) string {
 	var (
 		own *words
 		doc *workload.Error
-		to  *target.Error
+		to  *protocol.Error
 	)
 	switch {
 	case errors.As(err, &own) && own.Hint != "":
@@ -172,7 +172,7 @@ func checkOnce(root *cobra.Command, args []string) error {
 // many reports whether a flag may be given several times: it makes a list, or it takes no value.
 func many(f *pflag.Flag) bool {
 	if s, ok := command.SettingOf(f); ok {
-		return s.Type == target.List || s.Type == target.Bool
+		return s.Type == protocol.List || s.Type == protocol.Bool
 	}
 	if _, ok := f.Value.(pflag.SliceValue); ok {
 		return true

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/host"
+	"carronade/test/testkit/assert"
 )
 
 // A deletion names what it deleted, as long as that is readable.
@@ -19,7 +19,7 @@ func TestDeletedNames(t *testing.T) {
 		{ids[:1], "deleted 1 report: " + ids[0] + "\n"},
 		{[]string{"branch=main", "--yes"}, "and 2 others\n"},
 	} {
-		if code, words := s.run(append([]string{"delete"}, tt.args...)...); code != system.ExitOK || !strings.Contains(s.notes.String(), tt.want) {
+		if code, words := s.run(append([]string{"delete"}, tt.args...)...); code != host.ExitOK || !strings.Contains(s.notes.String(), tt.want) {
 			t.Errorf("%s: got %d, %q, %q, want %q", tt.args, code, words, s.notes.String(), tt.want)
 		}
 	}
@@ -28,10 +28,10 @@ func TestDeletedNames(t *testing.T) {
 		code int
 		says string
 	}{
-		{"", system.ExitFailed, "needs reports"},
-		{"--older-than x", system.ExitFailed, "is not an age"},
-		{"last --older-than 1d", system.ExitFailed, "goes with filters"},
-		{"--older-than 400d --yes", system.ExitOK, ""},
+		{"", host.ExitFailed, "needs reports"},
+		{"--older-than x", host.ExitFailed, "is not an age"},
+		{"last --older-than 1d", host.ExitFailed, "goes with filters"},
+		{"--older-than 400d --yes", host.ExitOK, ""},
 	} {
 		code, words := s.run(append([]string{"delete"}, strings.Fields(tt.args)...)...)
 		assert.True(t, code == tt.code && strings.Contains(words, tt.says), "%s: got %d, %q, want %d, %q", tt.args, code, words, tt.code, tt.says)
@@ -39,7 +39,7 @@ func TestDeletedNames(t *testing.T) {
 	s.repeat(2, "main", "bbbb", 9*day, 50e3)
 	s.repeat(1, "main", "cccc", 1*day, 50e3)
 	code, words := s.run("delete", "--older-than", "4d", "--yes")
-	assert.True(t, code == system.ExitOK && strings.Contains(s.notes.String(), "deleted 2 reports: "), "got %d, %q, %q", code, words, s.notes.String())
+	assert.True(t, code == host.ExitOK && strings.Contains(s.notes.String(), "deleted 2 reports: "), "got %d, %q, %q", code, words, s.notes.String())
 	for n, want := range map[int]string{5: strings.Join(ids[:5], " "), 7: strings.Join(ids[:4], " ") + " and 3 others"} {
 		assert.Equal(t, few(ids[:n]), want, "%d", n)
 	}

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/kafka/cluster"
 	"carronade/internal/layout"
-	"carronade/internal/testkit/assert"
 	"carronade/measure"
-	"carronade/target/kafka/cluster"
+	"carronade/test/testkit/assert"
 )
 
 // Operations with an unknown result are distinguished from those that failed.

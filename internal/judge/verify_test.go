@@ -12,8 +12,8 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/store"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // history is revisions of a branch, a day apart, each with several runs, whose

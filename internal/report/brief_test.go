@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"carronade/internal/layout"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/trust"
+	"carronade/internal/verdict/trust"
 	"carronade/measure"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // screen is the maximum number of lines of the brief report. If everything went

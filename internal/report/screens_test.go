@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"carronade/internal/layout"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/trust"
+	"carronade/internal/verdict/trust"
 	"carronade/measure"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // screens are first pages that inputs has no run for.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
-	"carronade/internal/trust"
+	"carronade/internal/verdict/trust"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
