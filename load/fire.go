@@ -209,6 +209,15 @@ func (t *thread) freeSlots(ls *laneState) slotIterator {
 // recordSent accounts for a batch that the lane accepted.
 func (t *thread) recordSent(batch *Batch, s *stream, ls *laneState, phase int, now time.Duration) {
 	batches := batch.count()
+	if batch.Withheld {
+		s.next += uint64(batch.Events)
+		pg := t.rec.at(now, phase, s.part)
+		pg.Unsent += uint64(batch.Events)
+		if !t.scheduled() {
+			pg.Offered += uint64(batch.Events)
+		}
+		return
+	}
 	if t.run.plan.Concurrency > 0 {
 		t.callerSlots.pop(batches)
 	} else {
@@ -223,6 +232,13 @@ func (t *thread) recordSent(batch *Batch, s *stream, ls *laneState, phase int, n
 	pg.Sent += uint64(batch.Events)
 	pg.Bytes += uint64(batch.Bytes)
 	pg.Batches += uint64(batches)
+	at := t.run.phaseAt(now)
+	t.sends[at] += uint64(batch.Events)
+	t.sendsB[at] += uint64(batch.Bytes)
+	if own := t.account(s.part); own != nil {
+		own.sends[at] += uint64(batch.Events)
+		own.sendsB[at] += uint64(batch.Bytes)
+	}
 	if !t.scheduled() {
 		pg.Offered += uint64(batch.Events)
 	}

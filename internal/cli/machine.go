@@ -38,6 +38,7 @@ type machine struct {
 	kinds       []protocol.Kind
 	configured  []string // values of the configuration
 	stores      []store.Store
+	disk        int64 // how many bytes the files of jobs may have; 0: that is not limited
 }
 
 // commandEnd is how long a command that is cancelled has to end by itself.
@@ -64,8 +65,9 @@ func (s *session) openMachine(ctx context.Context, v *serving) (*machine, error)
 	}
 	m := &machine{data: data, files: filepath.Join(data, "files"), hub: live.NewHub(), program: program, kinds: s.Kinds}
 	m.rules = v.rules(m.files, store)
+	m.disk = v.disk(data)
 	m.queue, err = jobs.Open(ctx, jobs.Options{
-		Dir: data, Parallel: v.parallel,
+		Dir: data, Parallel: v.parallel, MostFiles: m.disk,
 		Environ: func(j *jobs.Job) []string { return m.environ(j.User, j.Args, false) },
 		Frames:  func(_ int64, r io.Reader) { m.hub.Read(r) },
 		Problem: s.printError,
@@ -145,6 +147,15 @@ func (m *machine) environ(user string, args []string, noLoad bool) []string {
 	rules.User, rules.Home, rules.NoLoad = user, m.home(user), noLoad
 	if noLoad { // several run at the same time as the jobs
 		rules.Memory = max(leastJobMemory, rules.Memory/serve.MostCommands)
+	}
+	if m.disk > 0 { // the store is a file, too
+		rules.FileSize = m.disk
+		places, _ := databases(rules.Store) // the place was checked
+		for _, path := range places {
+			if info, err := os.Stat(path); err == nil {
+				rules.FileSize = max(rules.FileSize, info.Size()+m.disk)
+			}
+		}
 	}
 	rules.Wall = rules.WallOf(m.kinds, args, m.configured...)
 	env := host.Environ()

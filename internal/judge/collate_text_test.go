@@ -50,7 +50,7 @@ const heyAPMTable = `DONE  4 rows of apm-server.tracing.enabled in 2 groups: no 
 for 30s  events 10  spans 10  frames 10  concurrency 20  branch trace-apm-server
 revision c961d664fbe5
 report id  revision date         pushed    accepted  throughput  per batch  service p50     p99  index  max rss  effic  apm-server.tracing.enabled
-v5yruht0   2018-05-18 10:21  7.15 MiB/s  4.58 MiB/s      435/s^     185 ms       185 ms  370 ms  73.3%  413 MiB  0.669  false
+v5yruht0   2018-05-18 10:21  7.15 MiB/s  4.58 MiB/s       435/s     185 ms       185 ms  370 ms  73.3%  413 MiB  0.669  false
 958l1oly   2018-05-18 10:21  7.34 MiB/s  3.81 MiB/s       350/s     222 ms       222 ms  444 ms  70.6%  408 MiB  0.564  true
 
 for 30s  events 10  spans 10  frames 10  concurrency 1  branch trace-apm-server
@@ -61,9 +61,6 @@ bcl41bfu   2018-05-18 10:21  4.86 MiB/s  4.86 MiB/s       495/s     174 ms      
 
   one repetition of each is too few to tell a difference from noise, so no row
   is marked as the best; run with --repeat 6
-  ^ ahead, unproven: more than a fifth higher than every other row of its group
-  (of times: every other row is more than a fifth higher), but with too few
-  repetitions to tell that from noise
 `
 
 func TestCollateText(t *testing.T) {

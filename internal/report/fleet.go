@@ -54,7 +54,7 @@ func (a *Agent) Measured(r *load.Result, processors int) {
 	m := &r.Measurement
 	a.Counts, a.ElapsedS, a.EventsPerS = m.Counts, m.Length().Seconds(), m.EventsPerSecond()
 	if r.Unanswered {
-		a.EventsPerS = measure.PerSecond(m.Sent, m.Length())
+		a.EventsPerS, _, _ = m.SentPerSecond()
 	}
 	a.SendDelayP99 = measure.Micros(m.SendDelay.Percentile(99))
 	if m.SendDelay.Count() == 0 {

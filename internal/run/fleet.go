@@ -204,7 +204,7 @@ func (e *execution) stopFleet(ctx context.Context, ask func(load.Reason), over <
 		select {
 		case <-interrupted:
 			interrupted = nil
-			ask(load.Interrupted)
+			ask(whyEnded(ctx))
 		case <-died:
 			if died = nil; !e.goesOn() {
 				ask(load.BySystem)
@@ -394,7 +394,10 @@ func addSteps(r *load.Result, all []*load.Result) {
 		s.Statuses.Merge(iv.Statuses)
 		s.Arrived += iv.Arrived
 		s.ArrivedBytes += iv.AckedBytes
-		s.Answers += iv.Answered
+		s.Answers += iv.Part(iv.Answered)
+		s.Sends += iv.Part(iv.Sent)
+		s.SendBytes += iv.Part(iv.Bytes)
+		s.SendWire += iv.Part(iv.WireBytes)
 	}
 }
 

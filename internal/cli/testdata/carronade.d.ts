@@ -608,6 +608,9 @@ declare module "carronade" {
     events_per_s: number;
     bytes_per_s: number;
     answers_per_s?: number;
+    sent_per_s?: number;
+    sent_bytes_per_s?: number;
+    wire_bytes_per_s?: number;
     rate_of: string;
     in_flight_mean: number;
     in_flight_max: number;
