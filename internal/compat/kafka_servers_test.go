@@ -3,7 +3,7 @@ package compat
 import (
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 func TestServers(t *testing.T) {

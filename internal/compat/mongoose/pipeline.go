@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/internal/system"
+	"carronade/internal/host"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -54,7 +54,7 @@ func (r *runner) runWithDeletion(ctx context.Context, l *loads) (code int, err e
 	deletion := *l.parts[len(flow.parts)].step
 	deletion.id = flow.parts[0].id
 	deleted, err := deletion.fire(ctx, r.program, r.args, true, time.Now())
-	return system.WorseExit(code, deleted), err
+	return host.WorseExit(code, deleted), err
 }
 
 // pipeline is the workload of a pipeline.
@@ -97,7 +97,7 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 	create.trace = create.trace || read.v.flag("output-metrics-trace-persist")
 	f, t, err := create.outputs(p, r.args, r.again(create.id))
 	if err != nil {
-		return system.ExitFailed, err
+		return host.ExitFailed, err
 	}
 	watched, watchedBack := apiOf(ctx).watch(&create), apiOf(ctx).watch(&read)
 	defer watched.end()
@@ -122,7 +122,7 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 	d, err := p.Run(ctx, l.pipeline(), observer)
 	written := tr.end()
 	if err != nil {
-		return compat.NoReport(ctx, system.ExitFailed, err)
+		return compat.NoReport(ctx, host.ExitFailed, err)
 	}
 	f.keepError(written)
 	last := m.last(d)
