@@ -38,6 +38,21 @@ func TestAnswersByWhenTheyCame(t *testing.T) {
 	}
 }
 
+// TestSendsByWhenTheyLeft: the rate of what was sent counts what left within the measurement. What waits for the
+// in-flight limit is sent in the drain, and counts there.
+func TestSendsByWhenTheyLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plan := Plan{Schedule: Constant(100), MaxInFlight: 1, BatchEvents: 1, Measurement: Limits{Time: time.Second}, Drain: time.Minute}
+		r := fireTest(t, plan, newFake(Single(), 1, func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
+			return at + 99*time.Millisecond, Outcome{}
+		}))
+		m := &r.Measurement
+		events, _, _ := m.SentPerSecond()
+		assert.True(t, m.Sent == 100 && m.Sends == 11 && events == 11 && r.Drain.Sends == 89,
+			"%d sent, %d of them in the measurement (%v/s) and %d in the drain; want 100, 11 and 89", m.Sent, m.Sends, events, r.Drain.Sends)
+	})
+}
+
 // TestUnknownIsNotRefused: what may have been written before its connection was lost was not refused, whatever
 // the lane says.
 func TestUnknownIsNotRefused(t *testing.T) {

@@ -33,6 +33,7 @@ type tally struct {
 	measure.Counts
 	measure.Set
 	statuses measure.Statuses
+	wire     uint64 // see measure.Tally.SendWire
 }
 
 // A sum adds up one interval of one phase over all threads.
@@ -193,6 +194,11 @@ func (c *collector) closeInterval(i int, end time.Duration) {
 	}
 	slices.Sort(phases)
 	var rows []measure.Interval
+	if d := end - start; d > 0 {
+		for ph := range c.total {
+			c.total[ph].wire += uint64(float64(wire) * c.within(ph, start, end).Seconds() / d.Seconds())
+		}
+	}
 	blank := measure.Interval{Start: start, End: end, InFlight: uint64(max(inFlight, 0)), Generator: usage, LagEvents: -1}
 	combined := blank
 	for _, ph := range phases {

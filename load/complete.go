@@ -187,6 +187,7 @@ func (t *thread) addRead(pg *page, o *Outcome) {
 	}
 	o.Bytes += o.Read
 	pg.Bytes += uint64(o.Read)
+	t.sendsB[t.run.phaseAt(o.Done)] += uint64(o.Read)
 	t.countBytes(o.Read, int(o.Phase), o.Done)
 }
 

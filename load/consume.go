@@ -182,6 +182,9 @@ func (r *Reading) Earliest(at, earliest time.Duration) time.Duration {
 	return min(earliest, r.watchdog.earliest(at))
 }
 
+// Frozen returns the freezes of this process that ended after a moment. It is safe for concurrent use.
+func (r *Reading) Frozen(after time.Duration) Frozen { return r.watchdog.since(after) }
+
 func (r *Reading) now() time.Duration { return time.Since(r.start) }
 
 func (r *Reading) end(why Reason, at time.Duration) {

@@ -13,11 +13,9 @@ func (r *Run) Consumed(o *Outcome, at, earliest time.Duration) {
 	pg := j.rec.at(at, int(o.Phase), r.partOf(o.Stream))
 	pg.Consumed += uint64(o.Events)
 	h, lower := hist(&pg.EndToEnd), &j.lower[o.Phase].endToEnd
-	// A consumer that did not run also requests its next data later, so all data in
-	// transit at that time may be late by as much.
-	earliest = min(earliest, r.watchdog.earliest(at), at-r.watchdog.within(o.firstSent(), at))
+	earliest = min(earliest, r.watchdog.earliest(at))
 	r.eachDue(o, 0, o.Events, func(due time.Duration, n uint64) {
-		took, least, delay := o.EndToEnd(due, at, earliest)
+		took, least, delay := o.EndToEnd(due, at, earliest, r.watchdog.within)
 		h.RecordN(took, n)
 		lower.Record(least, delay, o.Late, n)
 	})
@@ -63,8 +61,11 @@ func (r *Run) eachDue(o *Outcome, from, to int32, f func(due time.Duration, n ui
 // EndToEnd returns the end-to-end time of an event of a batch that was due at a time (below 0: never, so
 // that it counts from when it was sent), read at another one, and arrived no earlier than a third; what
 // remains of it without what the reader may have added; and the delay of the generator in sending it, which
-// is a part of both. With the outcome's Late, a LowerBound takes the last two.
-func (o *Outcome) EndToEnd(due, at, earliest time.Duration) (took, least, delay time.Duration) {
+// is a part of both. With the outcome's Late, a LowerBound takes the last two. frozen returns how much of a
+// span the reader did not run: it then requests its next data later, too, so all data in transit may be late
+// by as much.
+func (o *Outcome) EndToEnd(due, at, earliest time.Duration, frozen func(from, to time.Duration) time.Duration) (took, least, delay time.Duration) {
+	earliest = min(earliest, at-frozen(o.firstSent(), at))
 	if due >= 0 {
 		delay = o.sendDelay(due)
 	}

@@ -53,6 +53,8 @@ func (c *collector) finish(started time.Time) *Result {
 		res.Drain.Arrived += t.arrived[len(r.phases)]
 		res.Drain.ArrivedBytes += t.arrivedB[len(r.phases)]
 		res.Drain.Answers += t.answers[len(r.phases)]
+		res.Drain.Sends += t.sends[len(r.phases)]
+		res.Drain.SendBytes += t.sendsB[len(r.phases)]
 	}
 	for _, name := range []string{measure.WarmUp, measure.Measurement} {
 		if c.run.plan.Schedule != nil {
@@ -199,7 +201,7 @@ func (c *collector) reconcile(name string) {
 }
 
 func (c *collector) tally(i int, name string, start, end time.Duration) measure.Tally {
-	t := measure.Tally{Name: name, Rate: c.run.phases[i].rate, Start: start, End: end, Counts: c.total[i].Counts, Set: c.total[i].Set, Statuses: c.total[i].statuses}
+	t := measure.Tally{Name: name, Rate: c.run.phases[i].rate, Start: start, End: end, SendWire: c.total[i].wire, Counts: c.total[i].Counts, Set: c.total[i].Set, Statuses: c.total[i].statuses}
 	var area float64
 	var lower lowerBounds
 	lower.merge(&c.run.consumed.lower[i])
@@ -208,6 +210,8 @@ func (c *collector) tally(i int, name string, start, end time.Duration) measure.
 		t.Arrived += th.arrived[i]
 		t.ArrivedBytes += th.arrivedB[i]
 		t.Answers += th.answers[i]
+		t.Sends += th.sends[i]
+		t.SendBytes += th.sendsB[i]
 		area += th.area[i]
 		t.InFlightPeak += uint64(th.most[i])
 	}

@@ -232,6 +232,13 @@ func (t *thread) recordSent(batch *Batch, s *stream, ls *laneState, phase int, n
 	pg.Sent += uint64(batch.Events)
 	pg.Bytes += uint64(batch.Bytes)
 	pg.Batches += uint64(batches)
+	at := t.run.phaseAt(now)
+	t.sends[at] += uint64(batch.Events)
+	t.sendsB[at] += uint64(batch.Bytes)
+	if own := t.account(s.part); own != nil {
+		own.sends[at] += uint64(batch.Events)
+		own.sendsB[at] += uint64(batch.Bytes)
+	}
 	if !t.scheduled() {
 		pg.Offered += uint64(batch.Events)
 	}

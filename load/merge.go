@@ -73,7 +73,7 @@ func Merge(names []string, of []*Result) *Result {
 // worse returns the reason of two that says more: what ended one generator early is the
 // reason of all.
 func worse(a, b Reason) Reason {
-	order := []Reason{ByTime, BySchedule, ByEvents, ByBytes, ByFeed, ByIdle, ByEnd, ByLimit, ByFailures, ByFailureRate, Interrupted, BySystem, ByLoss, ByTarget, ByGenerator, ByLease, Killed}
+	order := []Reason{ByTime, BySchedule, ByEvents, ByBytes, ByFeed, ByIdle, ByEnd, ByLimit, ByFailures, ByFailureRate, Interrupted, BySystem, ByLoss, ByMemory, ByTarget, ByGenerator, ByLease, Killed}
 	if slices.Index(order, b) > slices.Index(order, a) {
 		return b
 	}
@@ -103,6 +103,9 @@ func addEvents(to, from *measure.Tally) {
 	to.Arrived += from.Arrived
 	to.ArrivedBytes += from.ArrivedBytes
 	to.Answers += from.Answers
+	to.Sends += from.Sends
+	to.SendBytes += from.SendBytes
+	to.SendWire += from.SendWire
 }
 
 // mergeTallies adds steps by name: a generator that had no events in a step may lack it.

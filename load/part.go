@@ -14,6 +14,7 @@ type account struct {
 	area     []float64 // events in flight x seconds, per phase of time
 
 	arrived, arrivedB, answers []uint64 // per phase of time
+	sends, sendsB              []uint64 // the same
 	unsent, offered            []uint64 // per phase of the events
 }
 
@@ -48,6 +49,7 @@ func newAccounts(r *Run, n int) []account {
 func newAccount(n int) account {
 	return account{
 		area: make([]float64, n), arrived: make([]uint64, n), arrivedB: make([]uint64, n), answers: make([]uint64, n),
+		sends: make([]uint64, n), sendsB: make([]uint64, n),
 		unsent: make([]uint64, n), offered: make([]uint64, n),
 	}
 }
@@ -246,6 +248,8 @@ func (r *Run) partResult(own *partTally, accounts []*account, whole measure.Tall
 			res.Arrived += a.arrived[ph]
 			res.ArrivedBytes += a.arrivedB[ph]
 			res.Answers += a.answers[ph]
+			res.Sends += a.sends[ph]
+			res.SendBytes += a.sendsB[ph]
 			res.Offered += a.offered[ph]
 			res.Unsent += a.unsent[ph]
 			area += a.area[ph]

@@ -99,6 +99,7 @@ const (
 	ByGenerator   Reason = "generator lost" // another one of several generators was lost
 	ByLease       Reason = "lease ended"    // one of several generators did not hear from the one that commands them
 	BySystem      Reason = "system ended"   // the run had started the system under test, and it ended
+	ByMemory      Reason = "memory limit"   // the process had nearly all of the memory that it may have
 	ByLoss        Reason = "no connection"  // a fault of the run ended processes, and no connection came back
 	Killed        Reason = "killed"         // carronade itself was killed; set in the report that was saved until then
 )

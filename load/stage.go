@@ -289,7 +289,10 @@ func (s *Stage) record(r *stageRead, o *Outcome) {
 	t.Bytes += bytes
 	t.AckedBytes += bytes
 	t.WireBytes += uint64(max(o.Wire, 0))
-	at := s.run.phaseAt(o.Done)
+	at := s.run.phaseAt(o.Sent)
+	s.account.sends[at] += uint64(o.Events)
+	s.account.sendsB[at] += bytes
+	at = s.run.phaseAt(o.Done)
 	s.account.arrived[at] += uint64(o.Acked)
 	s.account.arrivedB[at] += bytes
 	if o.Acked > 0 || o.Failed > 0 {

@@ -58,6 +58,7 @@ type thread struct {
 	most            []int64       // most events in flight, per phase of time
 	arrived         []uint64      // events answered, per phase of time
 	arrivedB        []uint64      // their bytes
+	sends, sendsB   []uint64      // per phase of time: events sent, and their bytes
 	answers         []uint64      // batches answered, with any result, per phase of time
 	unsent          []uint64      // events due and not sent, per phase
 	offered         []uint64      // events offered, per phase (only when stopped early)
@@ -124,6 +125,7 @@ func newThread(r *Run, id, of int) *thread {
 	t.rec = recorder{length: r.plan.Interval, free: make(chan *page, 8)}
 	n := len(r.phases) + 1
 	t.area, t.arrived, t.arrivedB, t.answers = make([]float64, n), make([]uint64, n), make([]uint64, n), make([]uint64, n)
+	t.sends, t.sendsB = make([]uint64, n), make([]uint64, n)
 	t.lower = make([]lowerBounds, len(r.phases))
 	t.unsent, t.offered, t.most = make([]uint64, n), make([]uint64, n), make([]int64, n)
 	t.accounts = newAccounts(r, n)

@@ -27,13 +27,11 @@ type watchdog struct {
 	ended chan struct{}
 
 	mu             sync.Mutex
-	processFreezes []freeze // of the process, the newest mostFreezes
+	processFreezes Frozen
 	known          []freeze // times in which the process or a thread did not run: disjoint, in order, the newest mostFreezes
 	withoutCause   []unexplained
 	result         measure.Freezes
 }
-
-type freeze struct{ from, to time.Duration }
 
 const (
 	beatEvery = 5 * time.Millisecond
@@ -154,8 +152,7 @@ func (w *watchdog) note(who string, from, to time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if who == frozeProcess {
-		w.processFreezes = append(w.processFreezes, freeze{from, to})
-		w.processFreezes = slices.Delete(w.processFreezes, 0, max(0, len(w.processFreezes)-mostFreezes))
+		w.processFreezes.Add(from, to)
 		storeMax(&w.last, int64(to))
 	}
 	first, fresh := w.know(from, to)
@@ -287,16 +284,24 @@ func (w *watchdog) earliest(at time.Duration) time.Duration {
 
 // within returns how much of a span the process did not run, as far as its freezes are
 // remembered.
-func (w *watchdog) within(from, to time.Duration) (sum time.Duration) {
+func (w *watchdog) within(from, to time.Duration) time.Duration {
 	if from >= time.Duration(w.last.Load()) {
 		return 0
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i := len(w.processFreezes) - 1; i >= 0 && w.processFreezes[i].to > from; i-- {
-		sum += max(0, min(to, w.processFreezes[i].to)-max(from, w.processFreezes[i].from))
+	return w.processFreezes.Within(from, to)
+}
+
+// since returns the freezes of the process that ended after a moment, as far as they are remembered.
+func (w *watchdog) since(after time.Duration) Frozen {
+	if after >= time.Duration(w.last.Load()) {
+		return nil
 	}
-	return sum
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.IndexFunc(w.processFreezes, func(f freeze) bool { return f.to > after })
+	return slices.Clone(w.processFreezes[i:])
 }
 
 // noteUnwatched notes a freeze that the watchdog did not see, because it was paused: a wait

@@ -123,6 +123,11 @@ type Tally struct {
 	ArrivedBytes uint64
 	// Answers counts batches that were answered between Start and End, with any answer.
 	Answers uint64
+	// Sends counts events that were sent between Start and End, no matter which phase they belong to:
+	// what waits for the in-flight limit is sent in the drain, too. SendBytes is the same in event
+	// bytes, and SendWire in bytes on the connections, where an interval that lies in part between
+	// Start and End has that part of its bytes.
+	Sends, SendBytes, SendWire uint64
 
 	// InFlight is the time-weighted mean of events in flight.
 	InFlight float64
@@ -143,6 +148,20 @@ func (t *Tally) BytesPerSecond() float64 { return PerSecond(t.ArrivedBytes, t.Le
 
 // AnswersPerSecond returns how many batches were answered a second in the phase.
 func (t *Tally) AnswersPerSecond() float64 { return PerSecond(t.Answers, t.Length()) }
+
+// SentPerSecond returns how many events, event bytes and bytes on the connections were sent a second in the phase.
+func (t *Tally) SentPerSecond() (events, bytes, wire float64) {
+	d := t.Length()
+	return PerSecond(t.Sends, d), PerSecond(t.SendBytes, d), PerSecond(t.SendWire, d)
+}
+
+// Part returns the part of a number of the interval that lies in its phase, if the number grew evenly.
+func (iv *Interval) Part(n uint64) uint64 {
+	if iv.Within >= iv.Length() {
+		return n
+	}
+	return uint64(float64(n) * iv.Within.Seconds() / iv.Length().Seconds())
+}
 
 // PerSecond returns n divided by a length of time; 0 without length.
 func PerSecond(n uint64, d time.Duration) float64 {

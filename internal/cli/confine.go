@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"carronade/internal/conn"
 	"carronade/internal/fleet/bus"
@@ -16,6 +17,7 @@ import (
 	"carronade/internal/sandbox"
 	"carronade/internal/serve"
 	"carronade/internal/store/sqlite"
+	"carronade/units"
 )
 
 // takeRules takes the rules of the server whose job this process is, if it is one, and confines the
@@ -49,10 +51,25 @@ func (s *session) takeRules() (err error) {
 	if s.rules.Wall == nil {
 		return nil
 	}
-	if err := sandbox.Confine(s.limits(folders, files)); err != nil {
+	limits := s.limits(folders, files)
+	if err := sandbox.Confine(limits); err != nil {
 		return &words{Err: fmt.Errorf("cannot confine the job's process: %w", err), Hint: "ask the operator of the server; --allow runs jobs without walls"}
 	}
+	if limits.Memory > 0 && sandbox.Memory() > 0 {
+		go s.watchMemory(limits.Memory)
+	}
 	return nil
+}
+
+// watchMemory ends the job, with its report, when it has nearly all of the memory that it may have. At the limit the
+// system gives it no more, and the process ends without a report.
+func (s *session) watchMemory(most int64) {
+	for range time.Tick(50 * time.Millisecond) {
+		if sandbox.Memory() > most/10*9 {
+			s.interrupt(&words{Err: fmt.Errorf("%w: %s (--job-memory)", run.ErrMemory, units.FormatSize(s.rules.Memory)), Hint: "ask for less, or ask the operator of the server for more"})
+			return
+		}
+	}
 }
 
 // limits are what the system allows this process.
@@ -60,7 +77,7 @@ func (s *session) limits(folders, files []string) sandbox.Limits {
 	l := sandbox.Limits{
 		Write: append([]string{s.rules.Folder, os.TempDir()}, folders[2:]...),
 		Read:  append([]string{s.rules.Home}, files...),
-		Ports: s.rules.Wall.Ports, AnyPort: s.rules.Wall.AnyPort,
+		Ports: s.rules.Wall.Ports, AnyPort: s.rules.Wall.AnyPort, FileSize: s.rules.FileSize,
 	}
 	if s.rules.Memory > 0 {
 		l.Memory = 2*s.rules.Memory + beyondMemory

@@ -2,12 +2,15 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"carronade/internal/host"
+	"carronade/internal/run"
+	"carronade/internal/sandbox"
 	"carronade/internal/serve"
 	"carronade/internal/workload"
 	"carronade/protocol"
@@ -135,6 +138,21 @@ func TestJobMemory(t *testing.T) {
 	for _, text := range []string{"1KiB", "much", "-1"} {
 		v := serving{listen: "127.0.0.1", parallel: 1, jobMemory: text}
 		assert.ErrorHas(t, v.check(), "--job-memory", "%q", text)
+	}
+	v = serving{listen: "127.0.0.1", parallel: 1, jobDisk: "1KiB"}
+	assert.ErrorHas(t, v.check(), "--job-disk")
+	v.jobDisk = "2GiB"
+	assert.OK(t, v.check())
+	assert.Equal(t, v.disk(t.TempDir()), 2<<30, "--job-disk")
+	v.jobDisk = ""
+	assert.True(t, v.disk(t.TempDir()) > 0, "the files of jobs have no limit")
+	if sandbox.Memory() > 0 {
+		ends := make(chan error, 1)
+		near := &session{Program: &Program{}, rules: &serve.Rules{Memory: 1 << 30}, interrupt: func(cause error) { ends <- cause }}
+		near.watchMemory(1 << 20)
+		err := <-ends
+		assert.True(t, errors.Is(err, run.ErrMemory), "got %v", err)
+		assert.ErrorHas(t, err, "1 GiB", "--job-memory")
 	}
 	parallel := &session{Program: &Program{Kinds: Kinds(), Room: &laptop}, rules: &serve.Rules{Memory: 1 << 30}}
 	var doc workload.Document

@@ -51,7 +51,7 @@ func inProcess(t *testing.T, files map[string]string) (s *session, out *bytes.Bu
 	}
 	out = new(bytes.Buffer)
 	p := &Program{Kinds: Kinds(), In: strings.NewReader(""), Out: out, Err: new(bytes.Buffer), Measured: untrusted(), Others: &trust.Others{}}
-	return &session{Program: p, out: &stdout{w: out}, interrupt: func() {}}, out, path
+	return &session{Program: p, out: &stdout{w: out}, interrupt: func(error) {}}, out, path
 }
 
 // untrusted makes these runs of a session, from 1, not trusted, and all others

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"carronade/internal/command"
 	"carronade/internal/host"
 	"carronade/internal/live"
@@ -36,6 +38,7 @@ type machine struct {
 	kinds       []protocol.Kind
 	configured  []string // values of the configuration
 	stores      []store.Store
+	disk        int64 // how many bytes the files of jobs may have; 0: that is not limited
 }
 
 // commandEnd is how long a command that is cancelled has to end by itself.
@@ -62,8 +65,9 @@ func (s *session) openMachine(ctx context.Context, v *serving) (*machine, error)
 	}
 	m := &machine{data: data, files: filepath.Join(data, "files"), hub: live.NewHub(), program: program, kinds: s.Kinds}
 	m.rules = v.rules(m.files, store)
+	m.disk = v.disk(data)
 	m.queue, err = jobs.Open(ctx, jobs.Options{
-		Dir: data, Parallel: v.parallel,
+		Dir: data, Parallel: v.parallel, MostFiles: m.disk,
 		Environ: func(j *jobs.Job) []string { return m.environ(j.User, j.Args, false) },
 		Frames:  func(_ int64, r io.Reader) { m.hub.Read(r) },
 		Problem: s.printError,
@@ -144,6 +148,15 @@ func (m *machine) environ(user string, args []string, noLoad bool) []string {
 	if noLoad { // several run at the same time as the jobs
 		rules.Memory = max(leastJobMemory, rules.Memory/serve.MostCommands)
 	}
+	if m.disk > 0 { // the store is a file, too
+		rules.FileSize = m.disk
+		places, _ := databases(rules.Store) // the place was checked
+		for _, path := range places {
+			if info, err := os.Stat(path); err == nil {
+				rules.FileSize = max(rules.FileSize, info.Size()+m.disk)
+			}
+		}
+	}
 	rules.Wall = rules.WallOf(m.kinds, args, m.configured...)
 	env := host.Environ()
 	if !rules.Everything {
@@ -195,15 +208,20 @@ func (m *machine) run(ctx context.Context, user string, args []string, stdout, s
 func (m *machine) api(s *session) *serve.API {
 	return &serve.API{
 		Jobs: m.queue, Kinds: s.Kinds, Rules: m.rules, Folder: m.files, Version: version(),
-		Run: m.run, Loads: s.loads,
+		Run: m.run, Loads: s.loads, Check: s.checkLine,
 	}
+}
+
+// takes reports whether jobs may run a command, or one below it.
+func (m *machine) takes(c *cobra.Command) bool {
+	return m.rules.Command(pathOf(c), nil) == nil || slices.ContainsFunc(c.Commands(), m.takes)
 }
 
 // session runs sessions of the shell.
 func (m *machine) session(s *session, o shell.Options) func(ctx context.Context, conn io.ReadWriter, user string) error {
 	var names []string
 	for _, c := range s.root().Commands() {
-		if !c.Hidden {
+		if !c.Hidden && m.takes(c) {
 			names = append(names, c.Name())
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"carronade/internal/host"
 	"carronade/internal/live"
 	"carronade/internal/report"
+	"carronade/internal/run"
 	"carronade/internal/serve"
 	"carronade/internal/verdict/trust"
 	"carronade/internal/workload"
@@ -60,8 +61,8 @@ func OS(kinds []protocol.Kind) *Program {
 // Main runs the command line and returns its exit code.
 func (p *Program) Main() int {
 	out := &stdout{w: p.Out}
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
 	s := &session{Program: p, out: out, interrupt: stop}
 	defer s.watchSignals()()
 
@@ -77,7 +78,10 @@ func (p *Program) Main() int {
 	root.SetOut(out)
 	root.SetErr(p.Err)
 	root.SetIn(p.In)
-	_, err := root.ExecuteContextC(ctx)
+	err := checkOnce(root, p.Args)
+	if err == nil {
+		_, err = root.ExecuteContextC(ctx)
+	}
 	s.closeFrames()
 	if err == nil {
 		err = s.helpError
@@ -101,6 +105,10 @@ func (p *Program) Main() int {
 		code = host.ExitFailed
 		s.printError(err)
 	}
+	if errors.Is(context.Cause(ctx), run.ErrMemory) {
+		s.printError(context.Cause(ctx))
+		code = host.ExitFailed
+	}
 	if out.err != nil {
 		s.printError(&words{Err: errors.New("cannot write to stdout: " + command.Reason(out.err)), Hint: s.lost()})
 		code = host.ExitFailed
@@ -112,7 +120,7 @@ func (p *Program) Main() int {
 type session struct {
 	*Program
 	out       *stdout
-	interrupt func()
+	interrupt func(cause error)
 	pprof     pprofFlags
 	// restore is the watcher whose status line is on the terminal; the line is removed before
 	// an exit at once.
@@ -173,7 +181,7 @@ func (s *session) watchSignals() func() {
 			}
 			if first == nil {
 				first, at = sig, time.Now()
-				s.interrupt()
+				s.interrupt(nil)
 				continue
 			}
 			if first == sig && time.Since(at) < sameSignal {

@@ -34,7 +34,7 @@ func TestSecondSignal(t *testing.T) {
 				signals := make(chan os.Signal)
 				var codes []int
 				stopped := 0
-				s := &session{Program: &Program{Signals: signals, Exit: func(code int) { codes = append(codes, code) }}, interrupt: func() { stopped++ }}
+				s := &session{Program: &Program{Signals: signals, Exit: func(code int) { codes = append(codes, code) }}, interrupt: func(error) { stopped++ }}
 				end := s.watchSignals()
 				for i, sig := range tt.signals {
 					time.Sleep(tt.at[i])

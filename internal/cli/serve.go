@@ -55,6 +55,12 @@ const (
 // leastJobMemory is what the smallest job needs, its program included.
 const leastJobMemory = 64 << 20
 
+// leastJobDisk is what the report and the files of a small job need.
+const leastJobDisk = 1 << 20
+
+// unknownDisk is what jobs may take of a disk whose space is not known.
+const unknownDisk = 10 << 30
+
 // serving holds the flags of serve.
 type serving struct {
 	data            string
@@ -71,6 +77,7 @@ type serving struct {
 	store           string
 	host            []string // names of the server besides its address
 	jobMemory       string   // of all jobs that run at once; "": half of the machine's
+	jobDisk         string   // of the folder files; "": half of the space on its disk
 	ports           []uint16 // of the open server on this machine's loopback
 }
 
@@ -97,6 +104,7 @@ func (v *serving) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&v.color, "color", false, "sessions over the text port have colors, as telnet shows them, unless NO_COLOR is set")
 	fs.IntVar(&v.parallel, "parallel", 1, "jobs that run at once, for different systems: they share this machine, so `N` above 1 makes results less certain")
 	fs.StringVar(&v.jobMemory, "job-memory", "", "memory that the jobs which run at once may take together, a `SIZE` (default: half of this machine's)")
+	fs.StringVar(&v.jobDisk, "job-disk", "", "what the files of all jobs may take together, a `SIZE` (default: half of the space on their disk)")
 	fs.BoolVar(&v.everything, "allow", false, "jobs may do what this user may: files, programs, all addresses")
 	fs.StringArrayVar(&v.targets, "allow-target", nil, "jobs may only connect to addresses like `PATTERN`, such as 10.0.0.* or broker-*:9092 (repeatable; default: all)")
 	fs.StringArrayVar(&v.builds, "allow-build", nil, "jobs may build and start what is in repositories below `FOLDER` (repeatable; default: none)")
@@ -136,6 +144,11 @@ func (v *serving) check() error {
 			return &words{Err: fmt.Errorf("--job-memory: %q is not a size of %s or more", v.jobMemory, units.FlagSize(leastJobMemory)), Hint: "such as --job-memory 4GiB"}
 		}
 	}
+	if v.jobDisk != "" {
+		if n, err := units.ParseSize(v.jobDisk); err != nil || n < leastJobDisk {
+			return &words{Err: fmt.Errorf("--job-disk: %q is not a size of %s or more", v.jobDisk, units.FlagSize(leastJobDisk)), Hint: "such as --job-disk 10GiB"}
+		}
+	}
 	for i, b := range v.builds {
 		path, err := filepath.Abs(b)
 		if info, statErr := os.Stat(path); err != nil || statErr != nil || !info.IsDir() {
@@ -161,6 +174,21 @@ func (v *serving) memory() int64 {
 		all, _ = units.ParseSize(v.jobMemory)
 	}
 	return all / int64(v.parallel)
+}
+
+// disk is how many bytes the folder with the files of jobs may have; 0: that is not limited. check has read the flag.
+func (v *serving) disk(files string) int64 {
+	if v.everything {
+		return 0 // jobs write elsewhere, too
+	}
+	if v.jobDisk != "" {
+		n, _ := units.ParseSize(v.jobDisk)
+		return n
+	}
+	if free := host.FreeDisk(files); free > 0 {
+		return int64(min(free, math.MaxInt64)) / 2
+	}
+	return unknownDisk
 }
 
 // serve runs the server until the context ends.

@@ -20,9 +20,8 @@ Reports in which every other independent variable is the same form a group. A
 group has a row for each value of VAR, with the medians of its repetitions and,
 below them, half of the confidence interval. The best row is marked (*) only if
 the repetitions support it, which takes six of each. With fewer, a row whose
-throughput is more than a fifth higher than that of every other row is marked as
-ahead, unproven (^). For times, every other row must be more than a fifth
-higher.
+throughput is more than twice that of every other row is marked as ahead,
+unproven (^); for times, one with less than half.
 
 Filters choose the reports, as in report list. A filter on VAR itself chooses
 the rows to start from; the other rows of their groups may have any value. With

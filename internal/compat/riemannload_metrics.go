@@ -213,10 +213,11 @@ func (m *riemannMetrics) end(d *report.Document) {
 	if t.ElapsedS <= 0 {
 		return
 	}
-	m.sends.overallRate = float64(t.Batches) / t.ElapsedS
+	sent, _, wire := t.SendRates()
+	m.sends.overallRate = sent / float64(m.batch)
 	m.acks.overallRate = t.EventsPerS / float64(m.batch)
 	m.events.overallRate = t.EventsPerS
-	m.bytes.overallRate = float64(t.WireBytes) / t.ElapsedS
+	m.bytes.overallRate = wire
 	m.rtt.overallRate = m.acks.overallRate
 	m.unacked = 0
 }

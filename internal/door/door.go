@@ -25,7 +25,8 @@ const FromOne = 16
 
 // A Door has the connections of a server. It is safe for concurrent use.
 type Door struct {
-	places int
+	places  int
+	foreign int // places of strangers
 
 	mu        sync.Mutex
 	strangers []*Guest // the oldest first
@@ -34,8 +35,8 @@ type Door struct {
 }
 
 // New returns a door with the given number of places for connections that have shown a token or a
-// key, and a tenth of that number for strangers.
-func New(places int) *Door { return &Door{places: places} }
+// key, and a tenth of that number for strangers, one at least.
+func New(places int) *Door { return &Door{places: places, foreign: max(1, places/10)} }
 
 // A Guest is a connection.
 type Guest struct {
@@ -73,7 +74,7 @@ func (d *Door) crowding(host string) *Guest {
 		from[g.host]++
 	}
 	if from[host] < FromOne {
-		if len(d.strangers) < d.places/10 {
+		if len(d.strangers) < d.foreign {
 			return nil
 		}
 		host = slices.MaxFunc(d.strangers, func(a, b *Guest) int { return cmp.Compare(from[a.host], from[b.host]) }).host

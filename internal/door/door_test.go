@@ -73,3 +73,15 @@ func TestDoor(t *testing.T) {
 	after, afterConn := come("10.0.0.4")
 	assert.True(t, afterConn.closed && !after.Known() && lateConn.closed, "a connection enters when the server has ended")
 }
+
+// TestFewPlaces: a door with few places has one for a stranger, which the next one takes.
+func TestFewPlaces(t *testing.T) {
+	for places := range 10 {
+		d := New(places)
+		first := &fakeConn{from: "10.0.0.1"}
+		d.Enter(first)
+		assert.True(t, !first.closed, "%d places: no stranger may enter", places)
+		d.Enter(&fakeConn{from: "10.0.0.2"})
+		assert.True(t, first.closed, "%d places: there are two strangers", places)
+	}
+}

@@ -302,7 +302,10 @@ func (r *firing) lost(m *participant) *load.Result {
 		tally.Statuses.Merge(row.Statuses)
 		tally.Arrived += row.Arrived
 		tally.ArrivedBytes += row.AckedBytes
-		tally.Answers += row.Answered
+		tally.Answers += row.Part(row.Answered)
+		tally.Sends += row.Part(row.Sent)
+		tally.SendBytes += row.Part(row.Bytes)
+		tally.SendWire += row.Part(row.WireBytes)
 		for _, c := range row.Classes {
 			res.Classes[c.Class] += c.Events
 		}

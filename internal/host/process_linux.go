@@ -2,6 +2,7 @@ package host
 
 import (
 	"os"
+	"path/filepath"
 	"runtime"
 	"time"
 
@@ -50,4 +51,17 @@ func diskSpace(mount string) (bytes, free uint64) {
 		return 0, 0
 	}
 	return st.Blocks * uint64(st.Bsize), st.Bavail * uint64(st.Bsize)
+}
+
+// FreeDisk is how many bytes the disk of a folder, or of the nearest one above it that exists, has left; 0 if
+// that is not known.
+func FreeDisk(dir string) uint64 {
+	for {
+		bytes, free := diskSpace(dir)
+		above := filepath.Dir(dir)
+		if bytes > 0 || above == dir {
+			return free
+		}
+		dir = above
+	}
 }

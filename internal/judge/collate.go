@@ -372,7 +372,7 @@ func (c *Collation) addNotes(v *variable) {
 		add("a row is marked as the best only among rows of at least %d repetitions", stats.Least)
 	}
 	if ahead {
-		add("^ ahead, unproven: more than a fifth higher than every other row of its group (of times: every other row is more than a fifth higher), but with too few repetitions to tell that from noise")
+		add("^ ahead, unproven: more than twice every other row of its group (of times: less than half), but with too few repetitions to tell that from noise")
 	}
 	if best {
 		add("* better than every other row of its group (U-test, all comparisons of a group together at %g)", stats.Defaults.Alpha)

@@ -85,8 +85,9 @@ func (g *Group) best(c *quantity, o stats.Options) (best int, sure bool) {
 }
 
 // farAhead times the median of every other row is how much better the median of a
-// row must be to be called ahead without a test.
-const farAhead = 1.2
+// row must be to be called ahead without a test. All runs of a row may have been made while another program
+// took half of the machine, and few repetitions do not show that.
+const farAhead = 2
 
 // ahead returns the row of a column that is far better than every other one, if no
 // row is the best because of too few repetitions. All of its values must be better

@@ -15,7 +15,7 @@ import (
 )
 
 // TestCollateAhead: with too few repetitions for a test, a row is marked as ahead
-// if it leads every other one by more than a fifth and no doubt about its values
+// if it is more than twice as good as every other one and no doubt about its values
 // explains that.
 func TestCollateAhead(t *testing.T) {
 	x := func(v string, more ...fields) fields {
@@ -29,29 +29,29 @@ func TestCollateAhead(t *testing.T) {
 		return append(runs(1, "a", n, 50e3, 0.012, 0.01, x("1", first)), runs(2, "b", n, 50e3*gap, p99, 0.01, x("2", second))...)
 	}
 	even := func(gap float64) []store.Row { return sides(1, gap, 0.012, nil, nil) }
-	closely := append(even(1.5), runs(3, "c", 1, 50e3*1.4, 0.012, 0.01, x("3"))...)
-	overlapping := sides(3, 1.5, 0.012, nil, nil)
+	closely := append(even(2.5), runs(3, "c", 1, 50e3*2.4, 0.012, 0.01, x("3"))...)
+	overlapping := sides(3, 2.5, 0.012, nil, nil)
 	overlapping[3] = runs(2, "b", 1, 40e3, 0.012, 0.01, x("2"))[0]
-	unjudged := even(1.5)
+	unjudged := even(2.5)
 	untrust(&unjudged[0])
-	follower := append(even(1.5), runs(3, "c", 1, 10e3, 0.012, 0.01, x("3"))...)
+	follower := append(even(2.5), runs(3, "c", 1, 10e3, 0.012, 0.01, x("3"))...)
 	for _, tt := range []struct {
 		name string
 		rows []store.Row
 		want []string
 	}{
-		{"half as much more, once", even(1.5), []string{"2 throughput"}},
-		{"less", even(0.6), []string{"1 throughput"}},
-		{"a tenth more", even(1.1), nil},
-		{"half the time", sides(1, 1, 0.006, nil, nil), []string{"2 response_p99"}},
+		{"two and a half times, once", even(2.5), []string{"2 throughput"}},
+		{"less", even(0.4), []string{"1 throughput"}},
+		{"nearly twice", even(1.9), nil},
+		{"less than half the time", sides(1, 1, 0.005, nil, nil), []string{"2 response_p99"}},
 		{"of three, two are close", closely, nil},
 		{"of three, two are far behind", follower, []string{"2 throughput"}},
-		{"four times", sides(4, 1.5, 0.012, nil, nil), []string{"2 throughput"}},
+		{"four times", sides(4, 2.5, 0.012, nil, nil), []string{"2 throughput"}},
 		{"three times, once behind", overlapping, nil},
-		{"often enough for a test", sides(10, 1.5, 0.012, nil, nil), nil},
+		{"often enough for a test", sides(10, 2.5, 0.012, nil, nil), nil},
 		{"one row is not trusted", unjudged, nil},
-		{"a lower bound", append(even(1)[:1], bounded(runs(2, "b", 1, 50e3, 0.006, 0.01, x("2")))...), nil},
-		{"the generator may have decided it", sides(1, 1, 0.006, fields{"response_lower_p99": 0.005, "trust_level": "noisy"}, nil), nil},
+		{"a lower bound", append(even(1)[:1], bounded(runs(2, "b", 1, 50e3, 0.005, 0.01, x("2")))...), nil},
+		{"the generator may have decided it", sides(1, 1, 0.005, fields{"response_lower_p99": 0.005, "trust_level": "noisy"}, nil), nil},
 	} {
 		c := collated(t, tt.rows, "x")
 		var got []string
@@ -72,9 +72,9 @@ func TestCollateAhead(t *testing.T) {
 
 // A rate that was asked for does not count as a lead; the times at that rate may be one.
 func TestCollateAheadOfRates(t *testing.T) {
-	rows := append(runs(1, "a", 1, 50e3, 0.012, 0.01, fields{"rate": "50k/s"}), runs(2, "b", 1, 75e3, 0.006, 0.01, fields{"rate": "75k/s"})...)
-	l := collated(t, rows, "rate").Groups[0].Rows[1]
-	assert.True(t, l.Text == "75k/s" && !l.Cells["throughput"].Ahead && l.Cells["response_p99"].Ahead,
+	rows := append(runs(1, "a", 1, 50e3, 0.012, 0.01, fields{"rate": "50k/s"}), runs(2, "b", 1, 125e3, 0.005, 0.01, fields{"rate": "125k/s"})...)
+	l := collated(t, rows, "rate").Groups[0].Rows[0]
+	assert.True(t, l.Text == "125k/s" && !l.Cells["throughput"].Ahead && l.Cells["response_p99"].Ahead,
 		"%s: throughput %+v, p99 %+v", l.Text, l.Cells["throughput"], l.Cells["response_p99"])
 }
 
@@ -106,20 +106,20 @@ func TestCollateComputedRates(t *testing.T) {
 
 // Every form of a collation marks the row that is ahead.
 func TestCollateAheadForms(t *testing.T) {
-	c := collated(t, append(runs(1, "a", 1, 50e3, 0.012, 0, fields{"flag.x": "1"}), runs(2, "b", 1, 75e3, 0.012, 0, fields{"flag.x": "2"})...), "x")
+	c := collated(t, append(runs(1, "a", 1, 50e3, 0.012, 0, fields{"flag.x": "1"}), runs(2, "b", 1, 125e3, 0.012, 0, fields{"flag.x": "2"})...), "x")
 	write := func(form func(*bytes.Buffer) error) string {
 		t.Helper()
 		var b bytes.Buffer
 		assert.OK(t, form(&b))
 		return b.String()
 	}
-	if text := write(func(b *bytes.Buffer) error { return c.Text(b, layout.Style{}, 0) }); !strings.Contains(text, " 75 k/s^ ") || !strings.Contains(text, "  ^ ahead, unproven: ") {
+	if text := write(func(b *bytes.Buffer) error { return c.Text(b, layout.Style{}, 0) }); !strings.Contains(text, " 125 k/s^ ") || !strings.Contains(text, "  ^ ahead, unproven: ") {
 		t.Errorf("as text:\n%s", text)
 	}
 	if text := write(func(b *bytes.Buffer) error { return c.Text(b, layout.Style{Color: true}, 0) }); !strings.Contains(text, layout.Yellow) || strings.Contains(text, layout.Green) {
 		t.Errorf("in color:\n%q", text)
 	}
-	if text := write(func(b *bytes.Buffer) error { return c.Markdown(b) }); !strings.Contains(text, "**75 k/s^**") || !strings.Contains(text, "ahead, unproven") {
+	if text := write(func(b *bytes.Buffer) error { return c.Markdown(b) }); !strings.Contains(text, "**125 k/s^**") || !strings.Contains(text, "ahead, unproven") {
 		t.Errorf("as Markdown:\n%s", text)
 	}
 	all, err := csv.NewReader(strings.NewReader(write(func(b *bytes.Buffer) error { return c.CSV(b) }))).ReadAll()

@@ -174,6 +174,8 @@ var judgings = []struct {
 	}},
 	{"collate, two rows of 6", func(t *testing.T, w *world, factor float64) bool { return collatedAs(t, w, 2, 6, factor) }},
 	{"collate, four rows of 6", func(t *testing.T, w *world, factor float64) bool { return collatedAs(t, w, 4, 6, factor) }},
+	{"collate, two rows of 1", func(t *testing.T, w *world, factor float64) bool { return collatedAs(t, w, 2, 1, factor) }},
+	{"collate, two rows of 3", func(t *testing.T, w *world, factor float64) bool { return collatedAs(t, w, 2, 3, factor) }},
 }
 
 // apart lets time pass until the next group.
@@ -202,7 +204,7 @@ func worseOf(t *testing.T, rows []store.Row) bool {
 	return v.Verdict == Worse
 }
 
-// collatedAs is whether a row is the best. The last row is made by the factor.
+// collatedAs is whether a row is the best, or ahead. The last row is made by the factor.
 func collatedAs(t *testing.T, w *world, lines, each int, factor float64) bool {
 	t.Helper()
 	var rows []store.Row
@@ -219,7 +221,7 @@ func collatedAs(t *testing.T, w *world, lines, each int, factor float64) bool {
 	for _, g := range c.Groups {
 		for _, l := range g.Rows {
 			for _, cell := range l.Cells {
-				if cell.Best {
+				if cell.Best || cell.Ahead {
 					return true
 				}
 			}

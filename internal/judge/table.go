@@ -25,7 +25,7 @@ const (
 // TableFields are the fields of rows that a table is made of.
 func TableFields() []string {
 	out := []string{
-		"op", "started", "ended", "partial", "trusted", "trust_level", "throughput", "elapsed", "acked", "sent", "bytes_moved", "acked_bytes", "accepted", "wire_bytes", "consumed", "read", "rate", "acks",
+		"op", "started", "ended", "partial", "trusted", "trust_level", "throughput", "elapsed", "acked", "sent", "bytes_moved", "acked_bytes", "accepted", "send_rate", "wire", "consumed", "read", "rate", "acks",
 		"in_flight", "in_flight_max", "in_flight_peak", "warmup",
 	}
 	for _, t := range []string{"response", "service"} {
@@ -164,7 +164,7 @@ func runOf(r *store.Row, side string) TableRun {
 		}
 		return x
 	}
-	x.flow(r, elapsed)
+	x.flow(r)
 	for _, of := range []string{"response", "service"} {
 		if _, ok := r.Num(of + "_p50"); !ok {
 			continue

@@ -23,18 +23,20 @@ func (t *Table) InColumnsOf(tool string) *Table {
 }
 
 // flow sets what the load tool for Riemann shows.
-func (x *TableRun) flow(r *store.Row, elapsed float64) {
-	over := func(name string, factor float64) *float64 {
+func (x *TableRun) flow(r *store.Row) {
+	value := func(name string, factor float64) *float64 {
 		n, ok := r.Num(name)
-		if !ok || elapsed <= 0 {
+		if !ok {
 			return nil
 		}
-		n = n * factor / elapsed
+		n *= factor
 		return &n
 	}
-	x.SentPerS, x.AckedPerS, x.MbitPerS = over("sent", 1), over("acked", 1), over("wire_bytes", 8e-6)
-	if n, ok := r.Num("throughput"); ok && x.AckedPerS != nil && *x.AckedPerS > 0 {
-		x.AckedPerS = &n // what came in the drain is no part of the rate
+	x.SentPerS, x.MbitPerS = value("send_rate", 1), value("wire", 8e-6)
+	if n, _ := r.Num("acked"); n > 0 { // else the throughput is of what was sent
+		x.AckedPerS = value("throughput", 1)
+	} else {
+		x.AckedPerS = value("acked", 1)
 	}
 	if n, ok := r.Num("in_flight"); ok {
 		x.Unacked = &n

@@ -210,11 +210,11 @@ func TestTableLikeRiemannLoad(t *testing.T) {
 	none := fields{"throughput": nil, "response_p50": nil, "response_p99": nil, "response_p999": nil, "rate": nil, "acks": nil}
 	rows := []store.Row{
 		row("r1", start, none, fields{
-			"op": "send", "throughput": 99_900.0, "elapsed": 10.0, "sent": 1e6, "acked": 999_000.0, "acked_bytes": 18e6, "wire_bytes": 22e6,
+			"op": "send", "throughput": 99_900.0, "elapsed": 10.0, "sent": 1e6, "acked": 999_000.0, "acked_bytes": 18e6, "send_rate": 100e3, "wire": 2.2e6,
 			"in_flight": 15000.4, "in_flight_max": 16000.0, "in_flight_peak": 21000.0, "service_mean": 0.2, "service_p50": 0.19,
 			"service_p99": store.Value{Kind: store.KindDuration, Num: 0.9, Text: ">="},
 		}),
-		row("r2", start, none, fields{"op": "send", "throughput": 0.5, "elapsed": 10.0, "sent": 5.0, "trusted": false}),
+		row("r2", start, none, fields{"op": "send", "throughput": 0.5, "elapsed": 10.0, "sent": 5.0, "send_rate": 0.5, "trusted": false}),
 	}
 	table := assert.Value(TableOf(rows, Producing))(t)
 	before := tableText(t, rows, Producing)
@@ -243,12 +243,12 @@ func TestTableLikeRiemannLoad(t *testing.T) {
 // What came after the measurement is no part of a rate.
 func TestTableRatesAreOfTheMeasurement(t *testing.T) {
 	r := row("drained", start, fields{
-		"op": "produce", "elapsed": 1.0, "sent": 50_000.0, "acked": 50_000.0, "throughput": 14_000.0, "bytes_moved": 50e6, "acked_bytes": 50e6, "accepted": 14 * float64(mb),
+		"op": "produce", "elapsed": 1.0, "sent": 50_000.0, "send_rate": 20_000.0, "acked": 50_000.0, "throughput": 14_000.0, "bytes_moved": 50e6, "acked_bytes": 50e6, "accepted": 14 * float64(mb),
 	})
 	table := assert.Value(TableOf([]store.Row{r}, Producing))(t)
 	x := &table.Runs[0]
 	assert.Equal(t, x.PerS, 14_000, "events/s")
 	assert.Equal(t, x.MBPerS, 14, "MB/s")
 	assert.Equal(t, *x.AckedPerS, 14_000, "ack rate")
-	assert.Equal(t, *x.SentPerS, 50_000, "send rate")
+	assert.Equal(t, *x.SentPerS, 20_000, "send rate")
 }

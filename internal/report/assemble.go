@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/units"
@@ -71,22 +72,91 @@ func (d *Document) resealed() *Document {
 	return d
 }
 
-// balance adds the unaccounted events of a phase to its last interval.
+// balance adds the unaccounted events of a phase to its last interval, with what is known of their ages.
 func (d *Document) balance(name string) {
 	var c measure.Counts
-	var last *Interval
+	var rows []*Interval
 	for i := range d.Intervals {
 		if d.Intervals[i].Phase == name {
-			last = &d.Intervals[i]
-			c.Add(last.Counts)
+			rows = append(rows, &d.Intervals[i])
+			c.Add(d.Intervals[i].Counts)
 		}
 	}
-	unknown, unsent := excess(c.Sent, c.Acked+c.Failed+c.Unknown), excess(c.Offered, c.Sent+c.Dropped+c.Unsent)
-	if unknown+unsent > 0 {
-		last.Unknown += unknown
-		last.Unsent += unsent
-		last.sum, last.raw = nil, nil
+	answered := c.Acked + c.Failed + c.Unknown
+	unknown, unsent := excess(c.Sent, answered), excess(c.Offered, c.Sent+c.Dropped+c.Unsent)
+	may, unread := uint64(0), uint64(0)
+	if d.Op == workload.RoundTrip || c.Consumed > 0 {
+		may = excess(c.Sent, c.Failed+c.Consumed+c.Unread) // not read, though the system may have them
+		if unread = min(may, excess(c.Acked, c.Consumed+c.Unread)); d.Totals.RateOf == RateSent {
+			unread = may
+		}
 	}
+	if unknown+unsent+may == 0 {
+		return
+	}
+	last, end := rows[len(rows)-1], d.Intervals[len(d.Intervals)-1].EndS
+	last.Unknown += unknown
+	last.Unsent += unsent
+	last.Unread += unread
+	if d.Totals.RateOf == RateAcked && slices.ContainsFunc(rows, func(iv *Interval) bool { return iv.Response != nil }) {
+		last.addAges("response", leastAges(rows, end, answered, unknown))
+	}
+	last.addAges("end_to_end", leastAges(rows, end, c.Failed+c.Consumed+c.Unread, may))
+	last.sum, last.raw = nil, nil
+}
+
+// leastAges returns the least ages, at the end, of the events that are sent and not done. Of those sent until
+// the end of an interval, as many are not done as there are more of them than of events that are done,
+// whichever those are: they are at least as old as that end.
+func leastAges(rows []*Interval, end float64, done, left uint64) *measure.Histogram {
+	h := measure.NewHistogram()
+	var sent, older uint64
+	for _, iv := range rows {
+		sent += iv.Sent
+		if n := min(excess(sent, done), left); n > older {
+			h.RecordN(units.Seconds(end-iv.EndS), n-older)
+			older = n
+		}
+	}
+	return h
+}
+
+// addAges adds the ages of events that are missing in a time.
+func (iv *Interval) addAges(name string, ages *measure.Histogram) {
+	if ages.Count() == 0 {
+		return
+	}
+	set := iv.set()
+	times, missing, sum := &set.Response, &set.Censored, &iv.Response
+	if name == "end_to_end" {
+		times, missing, sum = &set.EndToEnd, &set.UnreadAges, &iv.EndToEnd
+	}
+	if *missing != nil {
+		ages.Merge(*missing)
+	}
+	*missing = ages
+	if *times == nil {
+		*times = measure.NewHistogram()
+	}
+	var extra []float64
+	if *sum != nil {
+		for _, v := range (*sum).Percentiles {
+			extra = append(extra, v.P)
+		}
+	}
+	*sum = measure.Summarize(*times, ages, extra)
+	iv.times, iv.Histograms = set, nil
+}
+
+// set returns a copy of the histograms of the interval.
+func (iv *Interval) set() *measure.Set {
+	if iv.times != nil {
+		set := *iv.times
+		return &set
+	}
+	set := new(measure.Set)
+	set.Each(func(name string, h **measure.Histogram) { *h = iv.Histogram(name) })
+	return set
 }
 
 // assemblePhase sums up the intervals of a phase; false if there are none.
@@ -99,9 +169,14 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 	t := &ph.Totals
 	t.RateOf = d.Totals.RateOf
 	var arrived uint64
-	var within float64
+	var within, sent, bytesSent, wire, answers float64
 	for i := range rows {
 		iv := &rows[i]
+		part := 1.0
+		if length := iv.EndS - iv.StartS; iv.WithinS < length {
+			part = iv.WithinS / length
+		}
+		sent, bytesSent, wire, answers = sent+part*float64(iv.Sent), bytesSent+part*float64(iv.Bytes), wire+part*float64(iv.WireBytes), answers+part*float64(iv.Answered)
 		arrived += iv.Arrived
 		within += iv.WithinS
 		t.Counts.Add(iv.Counts)
@@ -119,16 +194,40 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 	// Phases need not meet where intervals do, and the last answers of the warm-up arrive in intervals of
 	// the measurement: neither makes a phase longer.
 	if within > 0 {
-		if name != measure.WarmUp {
-			ph.StartS = rows[0].EndS - rows[0].WithinS
+		ph.StartS = d.startOf(name, rows)
+		ph.EndS = ph.StartS + within
+		if t.RateOf == RateAcked && t.Acked > 0 { // how many bytes of them arrived in the phase is not known
+			bytes = uint64(float64(bytes) * float64(arrived) / float64(t.Acked))
 		}
-		ph.EndS, events = ph.StartS+within, arrived
+		events = arrived
 	}
 	t.ElapsedS = ph.EndS - ph.StartS
 	elapsed := units.Seconds(t.ElapsedS)
 	t.EventsPerS, t.BytesPerS = measure.PerSecond(events, elapsed), measure.PerSecond(bytes, elapsed)
+	if t.ElapsedS > 0 && t.RateOf != RateConsumed {
+		t.SentPerS, t.SentBytesPerS, t.WireBytesPerS, t.AnswersPerS = sent/t.ElapsedS, bytesSent/t.ElapsedS, wire/t.ElapsedS, answers/t.ElapsedS
+	}
 	ph.Times = assembleTimes(rows)
 	return ph, true
+}
+
+// startOf returns when a phase began, of its intervals. If the warm-up lasted into the first of them, it began
+// at the end of the warm-up. Else it lasted from there to the end of that interval, whose parts in several
+// steps have rows of their own.
+func (d *Document) startOf(name string, rows []Interval) float64 {
+	if name == measure.WarmUp {
+		return rows[0].StartS
+	}
+	within := 0.0
+	for i := range d.Intervals {
+		switch iv := &d.Intervals[i]; {
+		case iv.Phase == measure.WarmUp && iv.WithinS > 0 && iv.StartS <= rows[0].StartS && rows[0].StartS < iv.EndS:
+			return iv.StartS + iv.WithinS
+		case iv.Phase == name && iv.StartS == rows[0].StartS:
+			within += iv.WithinS
+		}
+	}
+	return rows[0].EndS - within
 }
 
 // assembleTimes joins the histograms of intervals. A time without histograms is left out.

@@ -76,7 +76,7 @@ func Build(in Input) *Document {
 		Repetition: max(in.Repetition, 1), Repetitions: max(in.Repetitions, 1), Replaces: in.Replaces,
 		StartedAt: r.Started.Round(0), EndedAt: r.Ended.Round(0), // without the monotonic clock, which JSON does not keep
 		Stopped: r.Stopped,
-		Partial: r.Stopped == load.Interrupted && !r.Whole || r.Stopped == load.ByTarget || r.Stopped == load.BySystem || r.Stopped == load.ByLoss || r.Stopped == load.ByGenerator || r.Stopped == load.ByLease,
+		Partial: r.Stopped == load.Interrupted && !r.Whole || r.Stopped == load.ByTarget || r.Stopped == load.ByMemory || r.Stopped == load.BySystem || r.Stopped == load.ByLoss || r.Stopped == load.ByGenerator || r.Stopped == load.ByLease,
 		Trust:   in.Trust, Steady: r.Steady,
 		Checks: checks(in), Problems: orEmpty(in.Problems), Warnings: orEmpty(in.Warnings), Notice: in.Notice,
 		Workload: in.Workload, Settings: orEmpty(in.Settings),
@@ -236,9 +236,9 @@ func (b *builder) totals(t *measure.Tally) Totals {
 		Counts: t.Counts, Statuses: t.Statuses, ElapsedS: t.Length().Seconds(), InFlightMean: t.InFlight, InFlightMax: b.inFlightMax(t), InFlightPeak: t.InFlightPeak,
 		EventsPerS: t.EventsPerSecond(), BytesPerS: t.BytesPerSecond(), AnswersPerS: t.AnswersPerSecond(), RateOf: b.rateOf(),
 	}
+	out.SentPerS, out.SentBytesPerS, out.WireBytesPerS = t.SentPerSecond()
 	if out.RateOf == RateSent {
-		out.EventsPerS = measure.PerSecond(t.Sent, t.Length())
-		out.BytesPerS = measure.PerSecond(t.Bytes, t.Length())
+		out.EventsPerS, out.BytesPerS, _ = out.SendRates()
 	}
 	return out
 }

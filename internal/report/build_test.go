@@ -158,6 +158,7 @@ func TestExitCode(t *testing.T) {
 		}, host.ExitFailed},
 		{"output not written", func(in *Input) { in.Problems = []string{"disk full"} }, host.ExitFailed},
 		{"the target gave up", func(in *Input) { in.Result.Stopped = load.ByTarget }, host.ExitFailed},
+		{"more memory than it may have", func(in *Input) { in.Result.Stopped = load.ByMemory }, host.ExitFailed},
 		{"interrupted outranks all", func(in *Input) {
 			in.Result.Stopped = load.Interrupted
 			in.Trust.OK = false

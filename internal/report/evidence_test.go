@@ -12,6 +12,7 @@ import (
 
 	"carronade/internal/host"
 	"carronade/internal/layout"
+	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/test/testkit/assert"
@@ -245,6 +246,44 @@ func TestAssembleLittle(t *testing.T) {
 	}
 }
 
+// TestAssembleAges: events that a killed program left without an answer, or unread, are in the times with the
+// least ages that they can have.
+func TestAssembleAges(t *testing.T) {
+	// 100 events a second, all acked within a second; reading stops after two: 250 of 400 are read.
+	in := measured(3)
+	d := build(in)
+	d.Op, d.Intervals = workload.RoundTrip, nil
+	consumed := []uint64{100, 100, 50, 0}
+	for i := range 4 {
+		iv := Interval{Phase: measure.Measurement, StartS: float64(i), EndS: float64(i + 1), WithinS: 1, Counts: measure.Counts{Offered: 100, Sent: 100, Acked: 90 - 30*uint64(i/3), Consumed: consumed[i]}}
+		iv.Response, iv.times = new(measure.Summary), new(measure.Set)
+		d.Intervals = append(d.Intervals, iv)
+	}
+	got := Assemble(d, d.Intervals)
+	assert.OK(t, got.Check())
+	c := got.Totals.Counts
+	assert.True(t, c.Unknown == 70 && c.Unread == 80, "%d unknown, %d unread, want 70 and 80", c.Unknown, c.Unread)
+	last := &got.Intervals[3]
+	for _, tt := range []struct {
+		name  string
+		sum   *measure.Summary
+		whole *measure.Summary
+		ages  *measure.Histogram
+		count uint64
+	}{
+		// 330 were answered: nothing sent before the last second must be without an answer.
+		{"response", last.Response, got.Response, last.Histogram("censored"), 70},
+		// Of 300 that were sent until second 3, 50 were not read then, and another 100 since.
+		{"end to end", last.EndToEnd, got.EndToEnd, last.Histogram("unread"), 150},
+	} {
+		assert.True(t, tt.sum != nil && tt.whole != nil && tt.sum.Censored == tt.count && tt.whole.Censored == tt.count && tt.ages.Count() == tt.count,
+			"%s: %+v, of the run %+v; want %d ages", tt.name, tt.sum, tt.whole, tt.count)
+	}
+	if v, ok := got.EndToEnd.At(90); !ok || !v.AtLeast || v.D.Round(10*time.Millisecond) != time.Second {
+		t.Errorf("end to end p90 is %+v, want at least 1 s", v)
+	}
+}
+
 // The text shows the note, the attachments, and the report's id and hash.
 func TestTextOfEvidence(t *testing.T) {
 	d := sealed(t, measured(3))
@@ -311,6 +350,15 @@ func TestAssemblePhaseBoundary(t *testing.T) {
 		{"a boundary within an interval", []Interval{
 			row("warm-up", 0, 100, 100, 1), row("warm-up", 1, 50, 50, 0.5), row("measurement", 1, 45, 50, 0.5), row("warm-up", 2, 5, 0, 0), row("measurement", 2, 100, 100, 1),
 		}, 100, 100, 1.5, 3},
+		{"a step that ends within the first interval", []Interval{
+			row("warm-up", 0, 30, 30, 0.3), row("measurement", 0, 20, 20, 0.2), row("measurement", 0, 50, 50, 0.5), row("measurement", 1, 100, 100, 1),
+		}, 100, 100, 0.3, 2},
+		{"a measurement within the first interval", []Interval{
+			row("warm-up", 0, 30, 30, 0.3), row("measurement", 0, 40, 40, 0.4),
+		}, 100, 100, 0.3, 0.7},
+		{"nothing is due at the end of the warm-up", []Interval{
+			row("warm-up", 0, 100, 100, 1), row("measurement", 1, 20, 20, 0.2), row("measurement", 1, 50, 50, 0.5), row("measurement", 2, 100, 100, 1),
+		}, 100, 100, 1.3, 3},
 		{"an older version", []Interval{
 			row("warm-up", 0, 100, 0, 0), row("warm-up", 1, 50, 0, 0), row("measurement", 1, 50, 0, 0), row("warm-up", 2, 0, 0, 0), row("measurement", 2, 100, 0, 0),
 		}, 50, 75, 1, 3},
@@ -319,10 +367,11 @@ func TestAssemblePhaseBoundary(t *testing.T) {
 			head := &Document{}
 			head.Totals.RateOf = RateAcked
 			d := Assemble(head, tt.rows)
-			assert.Equal(t, d.Phases[0].Totals.EventsPerS, tt.warm, "warm-up events/s")
-			assert.Equal(t, d.Totals.EventsPerS, tt.measurement, "measurement events/s")
-			assert.Equal(t, d.Phases[1].StartS, tt.from, "start of the measurement")
-			assert.Equal(t, d.Phases[1].EndS, tt.to, "end of the measurement")
+			assert.True(t, math.Abs(d.Phases[0].Totals.EventsPerS-tt.warm) < 1e-6 && math.Abs(d.Totals.EventsPerS-tt.measurement) < 1e-6,
+				"%v events/s in the warm-up and %v in the measurement, want %v and %v", d.Phases[0].Totals.EventsPerS, d.Totals.EventsPerS, tt.warm, tt.measurement)
+			near := func(got, want float64) bool { return math.Abs(got-want) < 1e-9 }
+			assert.True(t, near(d.Phases[1].StartS, tt.from) && near(d.Phases[1].EndS, tt.to),
+				"the measurement is from %v to %v, want %v to %v", d.Phases[1].StartS, d.Phases[1].EndS, tt.from, tt.to)
 		})
 	}
 }

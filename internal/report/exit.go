@@ -11,7 +11,7 @@ func (d *Document) ExitCode() int {
 	switch {
 	case d.Stopped == load.Interrupted:
 		return host.ExitInterrupted
-	case len(d.Problems) > 0 || d.Stopped == load.ByTarget:
+	case len(d.Problems) > 0 || d.Stopped == load.ByTarget || d.Stopped == load.ByMemory:
 		return host.ExitFailed
 	case d.Search != nil:
 		return d.Search.ExitCode()

@@ -100,22 +100,23 @@ func (d *Document) answers(p *layout.Page) {
 	p.Table(&t)
 	p.Note("of the batches of the measurement that were answered")
 	if d.Totals.ElapsedS > 0 {
-		p.Pair("", "pushed", d.volume(d.Totals.Bytes)+" of events, "+d.volume(d.Totals.WireBytes)+" on the wire")
-		p.Pair("", "accepted", fmt.Sprintf("%s/s (%s) of events", units.FormatSize(int64(d.Totals.BytesPerS)), units.FormatSize(int64(d.Totals.AckedBytes))))
+		_, pushed, wire := d.Totals.SendRates()
+		p.Pair("", "pushed", volume(pushed, d.Totals.Bytes)+" of events, "+volume(wire, d.Totals.WireBytes)+" on the wire")
+		p.Pair("", "accepted", volume(d.Totals.BytesPerS, d.Totals.AckedBytes)+" of events")
 	}
 }
 
-// rateText is n per second of the measurement.
+// rateText is the rate of a number of answered batches.
 func (d *Document) rateText(n uint64) string {
 	if d.Totals.ElapsedS <= 0 {
 		return "-"
 	}
-	return units.FormatRate(float64(n) / d.Totals.ElapsedS)
+	return units.FormatRate(d.Totals.AnswerRate(n))
 }
 
-// volume formats bytes as a rate over the measurement and in total.
-func (d *Document) volume(bytes uint64) string {
-	return fmt.Sprintf("%s/s (%s)", units.FormatSize(int64(float64(bytes)/d.Totals.ElapsedS)), units.FormatSize(int64(bytes)))
+// volume formats a rate in the measurement, and the bytes in total.
+func volume(perS float64, bytes uint64) string {
+	return fmt.Sprintf("%s/s (%s)", units.FormatSize(int64(perS)), units.FormatSize(int64(bytes)))
 }
 
 // indexedText prints what the store behind the system contained.

@@ -171,6 +171,7 @@ var endings = map[load.Reason]string{
 	load.ByGenerator:   "a generator was lost",
 	load.ByLease:       "its generators heard nothing of the program that commands them",
 	load.BySystem:      "the system under test ended by itself",
+	load.ByMemory:      "it needed more memory than a job of this server may have",
 	load.ByLoss:        "its own fault left no connection",
 	load.Killed:        "the program was killed",
 }

@@ -71,7 +71,7 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 			continue
 		case <-stop:
 			stop = nil
-			r.Stop(load.Interrupted)
+			r.Stop(whyEnded(ctx))
 			continue
 		case <-e.Abort:
 			r.Abort()

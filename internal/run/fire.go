@@ -53,7 +53,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	e.system.begin(ctx)
 	f.pipeline.start(r)
 	e.watchConnections(e.session.Target(), watchedRun{r}, faults)
-	stopped := context.AfterFunc(ctx, func() { r.Stop(load.Interrupted) }) // Start may wait for the common start
+	stopped := context.AfterFunc(ctx, func() { r.Stop(whyEnded(ctx)) }) // Start may wait for the common start
 	r.Start()
 	stopped()
 	f.rows.began(r)
@@ -271,6 +271,17 @@ func lastRequests(ctx context.Context) {
 	}
 }
 
+// ErrMemory is the cause of a context that ended because the process has nearly all of the memory that it may have.
+var ErrMemory = errors.New("this job needs more memory than the server allows a job")
+
+// whyEnded is why a run stops whose context has ended.
+func whyEnded(ctx context.Context) load.Reason {
+	if errors.Is(context.Cause(ctx), ErrMemory) {
+		return load.ByMemory
+	}
+	return load.Interrupted
+}
+
 // await stops the run when the context ends, or when the system has died or cannot be reached any more, and
 // aborts it on request.
 func (e *execution) await(ctx context.Context, r *load.Run, died <-chan struct{}) {
@@ -281,7 +292,7 @@ func (e *execution) await(ctx context.Context, r *load.Run, died <-chan struct{}
 		select {
 		case <-stop:
 			stop = nil
-			r.Stop(load.Interrupted)
+			r.Stop(whyEnded(ctx))
 		case <-died:
 			died = nil
 			if e.goesOn() {

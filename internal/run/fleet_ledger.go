@@ -34,6 +34,7 @@ type fleetLedger struct {
 	logOf   map[int32]int32
 	left    [2]uint64     // events without a record: acked, arrived
 	newest  time.Duration // arrival that was read
+	frozen  load.Frozen   // when the reader did not run
 	until   time.Duration // when the reader ended; 0: it has not
 	apart   time.Duration // the error of times between the clocks of two generators, once that is known
 	broken  error         // the first chunk that could not be read
@@ -114,6 +115,8 @@ func (f *fleetLedger) record(r *recorded) {
 	case r.logs != nil && f.logs == nil:
 		f.begin(r.logs)
 	case f.logs == nil:
+	case r.froze != nil:
+		f.frozen.Add(r.froze[0], r.froze[1])
 	case f.impossible(r) != nil:
 		if f.broken == nil {
 			f.broken = f.impossible(r)
@@ -206,7 +209,7 @@ func split(r *recorded) []load.Outcome {
 // arrived records the end-to-end time of events.
 func (f *fleetLedger) arrived(o load.Outcome, at, earliest time.Duration) {
 	n := uint64(max(o.Events, 0))
-	took, least, delay := o.EndToEnd(o.DueFirst, at, earliest)
+	took, least, delay := o.EndToEnd(o.DueFirst, at, earliest, f.frozen.Within)
 	phase := entry(f.byPhase, o.Phase)
 	phase.events += n
 	phase.times.RecordN(took, n)
@@ -224,7 +227,7 @@ func (f *fleetLedger) missed(o load.Outcome) {
 	if f.incomplete() {
 		known = 0
 	}
-	_, age, _ := o.EndToEnd(o.DueFirst, math.MaxInt64, known) // nothing arrives before it is sent
+	_, age, _ := o.EndToEnd(o.DueFirst, math.MaxInt64, known, f.frozen.Within) // nothing arrives before it is sent
 	unread := o.Acked
 	if f.unanswered {
 		unread += o.Unknown

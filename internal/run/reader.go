@@ -83,7 +83,7 @@ func (e *execution) read(ctx context.Context) (outcome, error) {
 		return out, failed(ctx, err)
 	}
 	r := load.NewReading(plan, src)
-	keep.early = r.Earliest
+	keep.early, keep.froze = r.Earliest, r.Frozen
 	e.startKeeping(ctx, load.Consuming, false)
 	q := newGaugeReader(e.sources(), plan.Interval, e.Figures)
 	q.before(ctx)

@@ -30,6 +30,7 @@ const (
 	arrivalRecord
 	leftOutRecord // a number of acked events, and one of arrived ones, without a record
 	logsRecord    // what is read; the first record of a generator that reads
+	frozeRecord   // when a generator that reads did not run, before the arrivals that it delayed
 )
 
 // Flags of the record of an outcome.
@@ -58,13 +59,15 @@ type Records struct {
 	times bool                                               // records have what end-to-end times need
 	due   func(stream int32, index uint64) time.Duration     // nil: nothing schedules the run
 	early func(at, earliest time.Duration) (t time.Duration) // of arrivals; nil: as it is
+	froze func(after time.Duration) load.Frozen              // freezes of this process; nil: none
 
 	mu      sync.Mutex
 	chunks  [][]byte // full ones
 	size    int      // of them
 	current []byte
 	last    recordState
-	left    [2]uint64 // events without a record: acked, arrived
+	left    [2]uint64     // events without a record: acked, arrived
+	frozen  time.Duration // end of the newest freeze that has a record
 
 	// An interval is delivered with the outcomes that it counts (later, if more chunks wait than are
 	// taken at once), and with none that the next one counts, so that totals and
@@ -283,6 +286,13 @@ func (r *Records) outcomeTimes(b []byte, o *load.Outcome, flags byte) []byte {
 func (r *Records) Arrived(_ int, as []load.Arrival) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.froze != nil {
+		r.froze(r.frozen).Each(func(from, to time.Duration) {
+			r.current = binary.AppendUvarint(append(r.current, frozeRecord), uint64(max(0, from)))
+			r.current = binary.AppendUvarint(r.current, uint64(to-from))
+			r.frozen = to
+		})
+	}
 	for i := range as {
 		a := &as[i]
 		if a.Events <= 0 || r.full(1, a.Events) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"carronade/load"
@@ -18,6 +19,7 @@ type recorded struct {
 	arrival *load.Arrival
 	left    [2]uint64
 	logs    *Logs
+	froze   *[2]time.Duration // from, to
 }
 
 var errRecords = errors.New("records of a generator cannot be read")
@@ -36,6 +38,9 @@ func readRecords(chunk []byte, f func(r *recorded)) (err error) {
 			r.left = [2]uint64{d.uint(), d.uint()}
 		case logsRecord:
 			r.logs = d.logs()
+		case frozeRecord:
+			from, length := d.time(), d.time()
+			r.froze = &[2]time.Duration{from, from + length}
 		default:
 			return fmt.Errorf("%w: there is a record of kind %d", errRecords, kind)
 		}
@@ -101,6 +106,16 @@ func (d *recordReader) upTo(most uint64) int32 {
 		return 0
 	}
 	return int32(v)
+}
+
+// time is a time since the start, or the length of one.
+func (d *recordReader) time() time.Duration {
+	v := d.uint()
+	if v > math.MaxInt64/2 { // two of them have a sum
+		d.broken = true
+		return 0
+	}
+	return time.Duration(v)
 }
 
 func (d *recordReader) sum() uint32 {

@@ -79,6 +79,13 @@ func TestRecords(t *testing.T) {
 	var sent []load.Outcome
 	var read []load.Arrival
 	first := map[int32]uint64{}
+	var froze, came load.Frozen
+	r.froze = func(after time.Duration) (f load.Frozen) {
+		from := after + time.Duration(rnd.Int64N(int64(time.Second)))
+		f.Add(from, from+time.Second)
+		froze.Add(from, from+time.Second)
+		return f
+	}
 	for range 8000 {
 		o, a := randomOutcome(rnd, first), randomArrival(rnd)
 		if n := len(read); n > 0 && rnd.IntN(3) == 0 { // of the same answer
@@ -105,12 +112,15 @@ func TestRecords(t *testing.T) {
 				}
 				assert.Must(t, reflect.DeepEqual(*rec.arrival, read[k]), "arrival %d is %+v, want %+v", k, *rec.arrival, read[k])
 				k++
+			case rec.froze != nil:
+				came.Add(rec.froze[0], rec.froze[1])
 			case rec.logs != nil && rec.logs.Names[0] == "t-0" && rec.logs.Starts[0] == 5 && rec.logs.Stamped:
 				logs++
 			}
 		})
 		assert.OK(t, err)
 	}
+	assert.True(t, reflect.DeepEqual(came, froze), "%d freezes came back of %d", len(came), len(froze))
 	assert.True(t, i == len(sent) && k == len(read) && logs == 1, "%d outcomes, %d arrivals and %d logs came back", i, k, logs)
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -302,6 +303,21 @@ func TestInterruptions(t *testing.T) {
 				assert.True(t, !tt.interrupted || doc.Partial != tt.whole, "partial: got %v", doc.Partial)
 				<-tt.m.session.ended
 			})
+		})
+	}
+}
+
+// TestMemoryLimit: a run whose process has nearly all of its memory ends with its report, which says so.
+func TestMemoryLimit(t *testing.T) {
+	for _, set := range [][]string{{"rate=10/s"}, {"op=consume", "for=1h", "idle-timeout=1h"}} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			time.AfterFunc(time.Second, func() { cancel(fmt.Errorf("%w: 1 GiB", ErrMemory)) })
+			m := fakeKind{}
+			d := assert.Value(Execute(ctx, Job{Portable: true, Workload: resolve(t, &m, set...)}))(t)
+			assert.True(t, d.Stopped == load.ByMemory && d.Partial && d.ExitCode() == host.ExitFailed, "%s: stopped by %q, partial %v, exit %d", set, d.Stopped, d.Partial, d.ExitCode())
+			<-m.session.ended
 		})
 	}
 }

@@ -247,8 +247,8 @@ func TestFleetUnrecorded(t *testing.T) {
 	}
 }
 
-// TestFleetLower: the lower bound of end-to-end times in a fleet leaves out the lateness of other events, as in
-// one program.
+// TestFleetLower: the lower bound of end-to-end times in a fleet leaves out the lateness of other events, and
+// freezes of the reader, as in one program.
 func TestFleetLower(t *testing.T) {
 	const events = 100
 	var want load.LowerBound
@@ -256,6 +256,12 @@ func TestFleetLower(t *testing.T) {
 	sends.Of(func(int32) int32 { return 0 }, true, nil)
 	assert.OK(t, reads.found(&Logs{Names: []string{"t-0"}, Starts: []int64{0}}))
 	f := &fleetLedger{times: true, phases: 1, interval: time.Second, logOf: map[int32]int32{}, byPhase: map[int32]*endToEnd{}, byRow: map[rowKey]*endToEnd{}}
+	var frozen, news load.Frozen // the reader stood still while a fetch was on its way: 40 ms of some events' 50
+	reads.froze = func(time.Duration) load.Frozen { return news }
+	for k := 7; k < events; k += 10 {
+		due := time.Duration(k) * 10 * time.Millisecond
+		frozen.Add(due+5*time.Millisecond, due+45*time.Millisecond)
+	}
 	for k := range events {
 		due := time.Duration(k) * 10 * time.Millisecond
 		o := load.Outcome{Acked: 1, Place: int64(k), Sum: uint32(k + 1), Sent: due + time.Millisecond, Done: due + 2*time.Millisecond}
@@ -264,9 +270,13 @@ func TestFleetLower(t *testing.T) {
 		if k%10 == 3 { // it queued behind a burst
 			o.Late, at = 40*time.Millisecond, due+50*time.Millisecond
 		}
+		if news = nil; k%10 == 7 {
+			at = due + 50*time.Millisecond
+			news.Add(due+5*time.Millisecond, due+45*time.Millisecond)
+		}
 		sends.Fired([]load.Outcome{o})
 		reads.Arrived(0, []load.Arrival{{Base: o.Place, Events: 1, Sum: o.Sum, At: at}})
-		_, least, delay := o.EndToEnd(due, at, at)
+		_, least, delay := o.EndToEnd(due, at, at, frozen.Within)
 		want.Record(least, delay, o.Late, 1)
 	}
 	for _, r := range []*Records{reads, sends} {

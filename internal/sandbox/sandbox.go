@@ -14,6 +14,8 @@ type Limits struct {
 	AnyPort bool
 	// Memory is how many bytes it may have; 0: as many as there are. Beyond that it ends with an error.
 	Memory int64
+	// FileSize is how large a file may become that it writes; 0: as large as there is space. Writing more is an error.
+	FileSize int64
 }
 
 // A Wall is what the system of this machine can confine.

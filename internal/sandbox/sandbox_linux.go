@@ -3,7 +3,10 @@ package sandbox
 import (
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
+	"strconv"
+	"strings"
 	"unsafe"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
@@ -62,13 +65,36 @@ func Confine(l Limits) error {
 	if err := c.BestEffort().Restrict(rules...); err != nil {
 		return err
 	}
-	if l.Memory > 0 {
-		most := unix.Rlimit{Cur: uint64(l.Memory), Max: uint64(l.Memory)} //nolint:gosec // above 0
-		if err := unix.Setrlimit(unix.RLIMIT_DATA, &most); err != nil {
-			return fmt.Errorf("limit the memory: %w", err)
+	signal.Ignore(unix.SIGXFSZ) // else it ends the process, and the write has no error
+	for _, of := range []struct {
+		what     string
+		resource int
+		most     int64
+	}{{"the memory", unix.RLIMIT_DATA, l.Memory}, {"the size of files", unix.RLIMIT_FSIZE, l.FileSize}} {
+		if of.most <= 0 {
+			continue
+		}
+		most := unix.Rlimit{Cur: uint64(of.most), Max: uint64(of.most)} //nolint:gosec // above 0
+		if err := unix.Setrlimit(of.resource, &most); err != nil {
+			return fmt.Errorf("limit %s: %w", of.what, err)
 		}
 	}
 	return dropPrivileges()
+}
+
+// Memory returns how many bytes this process has of what Limits.Memory limits; 0 if it is not known.
+func Memory() int64 {
+	text, err := os.ReadFile("/proc/self/statm") // proc_pid_statm(5): the sixth number is of data and stack, in pages
+	if err != nil {
+		return 0
+	}
+	const data = 5
+	fields := strings.Fields(string(text))
+	if len(fields) <= data {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(fields[data], 10, 64)
+	return pages * int64(os.Getpagesize())
 }
 
 // dropPrivileges gives up the capabilities of root: with them, /proc shows the environment of other

@@ -29,10 +29,22 @@ func TestMain(m *testing.M) {
 // limited is the value of inFolder for TestMemory.
 const limited = "limited"
 
-// tooMuch takes more memory than it may have.
+// tooMuch writes a larger file and takes more memory than it may.
 func tooMuch() int {
-	if err := Confine(Limits{AnyPort: true, Memory: 512 << 20}); err != nil {
+	dir := os.Getenv("TMPDIR")
+	if err := Confine(Limits{AnyPort: true, Memory: 512 << 20, FileSize: 1 << 20, Write: []string{dir}}); err != nil {
 		fmt.Println(err)
+		return 1
+	}
+	for size, ok := range map[int]bool{1 << 20: true, 1<<20 + 1: false} {
+		err := os.WriteFile(filepath.Join(dir, "large"), make([]byte, size), 0o600)
+		if (err == nil) != ok || err != nil && !errors.Is(err, syscall.EFBIG) {
+			fmt.Println(size, err)
+			return 1
+		}
+	}
+	if n := Memory(); n < 1<<20 || n > 512<<20 {
+		fmt.Println("it has", n)
 		return 1
 	}
 	kept := make([]byte, 64<<20) // it may have that
@@ -41,10 +53,10 @@ func tooMuch() int {
 	return len(kept)
 }
 
-// TestMemory: a process with a limit ends when it takes more.
+// TestMemory: a process with limits cannot write a larger file, and ends when it takes more memory.
 func TestMemory(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
-	cmd.Env = []string{inFolder + "=" + limited}
+	cmd.Env = []string{inFolder + "=" + limited, "TMPDIR=" + t.TempDir()}
 	out, err := cmd.CombinedOutput()
 	// Go's runtime ends it with one of several texts.
 	if err == nil || !strings.Contains(string(out), "67108864\n") {

@@ -7,3 +7,6 @@ func Here() Wall { return Wall{} }
 
 // Confine does nothing on this system.
 func Confine(Limits) error { return nil }
+
+// Memory is 0: this system limits none.
+func Memory() int64 { return 0 }

@@ -48,6 +48,8 @@ type Rules struct {
 	Ports []uint16 `json:"ports,omitempty"`
 	// Memory is how many bytes of memory a job may take; 0: what is free.
 	Memory int64 `json:"memory,omitempty"`
+	// FileSize is how large a file may become that a job writes; 0: as large as there is space.
+	FileSize int64 `json:"file_size,omitempty"`
 	// Wall is what the system allows the process; nil: all that its user may do.
 	Wall *Wall `json:"wall,omitempty"`
 	// Agent is set for the runs of an agent of a fleet, which are not jobs of a server. They may

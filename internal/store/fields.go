@@ -60,9 +60,10 @@ var measuredFields = []KnownField{
 
 	{"elapsed", KindDuration, "length of the measurement"},
 	{"throughput", KindRate, "events acked (sent, consumed) over the measurement"},
-	{"pushed", KindSpeed, "bytes of events sent, before compression"},
+	{"send_rate", KindRate, "events sent a second in the measurement"},
+	{"pushed", KindSpeed, "bytes of events sent in the measurement, before compression"},
 	{"accepted", KindSpeed, "bytes of events acked, before compression"},
-	{"wire", KindSpeed, "bytes on the connections"},
+	{"wire", KindSpeed, "bytes on the connections in the measurement"},
 	{"read", KindSpeed, "bytes of events consumed"},
 	{"per_batch", KindDuration, "measurement over accepted batches: the inverse of their rate, not a waiting time"},
 	{"rebalance", KindDuration, "until the first event could be read"},

@@ -17,7 +17,7 @@ import (
 
 // RowVersion is the version of RowOf. It is raised whenever RowOf makes a different row
 // of the same report, so that stored rows are made again.
-const RowVersion = 16
+const RowVersion = 17
 
 // RowOf makes the row of a report. Measured fields are absent if nothing was
 // measured.

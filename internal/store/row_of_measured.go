@@ -24,13 +24,17 @@ func (b *builder) measured(d *report.Document) {
 	b.number("throughput", KindRate, t.EventsPerS)
 	b.counts(d)
 	if t.ElapsedS > 0 && t.Sent > 0 {
-		b.number("pushed", KindSpeed, float64(t.Bytes)/t.ElapsedS)
-		b.number("wire", KindSpeed, float64(t.WireBytes)/t.ElapsedS)
+		sent, pushed, wire := t.SendRates()
+		b.number("send_rate", KindRate, sent)
+		b.number("pushed", KindSpeed, pushed)
+		b.number("wire", KindSpeed, wire)
 		if t.RateOf == report.RateAcked {
 			b.number("accepted", KindSpeed, t.BytesPerS)
 		}
 		if n := accepted(t); n > 0 {
-			b.number("per_batch", KindDuration, t.ElapsedS/float64(n))
+			if rate := t.AnswerRate(n); rate > 0 {
+				b.number("per_batch", KindDuration, 1/rate)
+			}
 		}
 	}
 	if t.ElapsedS > 0 && t.Consumed > 0 {

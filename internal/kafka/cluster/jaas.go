@@ -31,21 +31,21 @@ func parseModules(words []jaasToken) (module string, options map[string]string, 
 		words = words[:len(words)-1] // Java wants one
 	}
 	if len(words) == 0 {
-		return "", nil, errors.New("sasl.jaas.config is empty")
+		return "", nil, errors.New("it is empty")
 	}
 	if slices.Contains(words, ";") {
-		return "", nil, errors.New("sasl.jaas.config: it has several login modules, and a client uses one")
+		return "", nil, errors.New("it has several login modules, and a client uses one")
 	}
 	options = map[string]string{}
 	if len(words) > 1 {
 		switch strings.ToLower(words[1].text()) {
 		case "required", "requisite", "sufficient", "optional":
 		default:
-			return "", nil, errors.New("sasl.jaas.config: the second word must be 'required'")
+			return "", nil, errors.New("the second word must be 'required'")
 		}
 		for n, w := 1, words[2:]; len(w) > 0; n, w = n+1, w[3:] {
 			if len(w) < 3 || w[1] != "=" || w[0] == "=" || w[2] == "=" {
-				return "", nil, fmt.Errorf("sasl.jaas.config: option %d is not key=value", n)
+				return "", nil, fmt.Errorf("option %d is not key=value", n)
 			}
 			options[w[0].text()] = w[2].text()
 		}
@@ -75,13 +75,13 @@ func jaasTokens(s string) (all []jaasToken, err error) {
 		case strings.HasPrefix(s[i:], "/*"):
 			end := strings.Index(s[i+2:], "*/")
 			if end < 0 {
-				return nil, errors.New("sasl.jaas.config: a comment is not closed")
+				return nil, errors.New("a comment is not closed")
 			}
 			i += 2 + end + 2
 		case c == '"' || c == '\'':
 			word, n, closed := jaasQuoted(s[i+1:], c)
 			if !closed {
-				return nil, errors.New("sasl.jaas.config: a quote is not closed")
+				return nil, errors.New("a quote is not closed")
 			}
 			all = append(all, jaasToken(`"`+word))
 			i += 1 + n
@@ -128,7 +128,7 @@ func jaasQuoted(s string, quote byte) (word string, n int, closed bool) {
 
 // jaasOfFile reads the section KafkaClient of a file that KAFKA_OPTS names, as Java's clients and Kafka's scripts
 // do where there is no sasl.jaas.config. Without such a file, module is empty.
-func jaasOfFile() (module string, options map[string]string, err error) {
+func jaasOfFile() (source, module string, options map[string]string, err error) {
 	var file string
 	for _, word := range strings.Fields(os.Getenv("KAFKA_OPTS")) {
 		if path, ok := strings.CutPrefix(word, "-Djava.security.auth.login.config="); ok {
@@ -136,26 +136,31 @@ func jaasOfFile() (module string, options map[string]string, err error) {
 		}
 	}
 	if file == "" {
-		return "", nil, nil
+		return "", "", nil, nil
 	}
+	source = "the JAAS file " + file + " of KAFKA_OPTS"
 	data, err := place.ReadFile(file)
 	if err != nil {
-		return "", nil, fmt.Errorf("read the JAAS file of KAFKA_OPTS: %w", err)
+		return "", "", nil, fmt.Errorf("read %s: %w", source, err)
 	}
 	words, err := jaasTokens(string(place.TextOf(data)))
 	if err != nil {
-		return "", nil, fmt.Errorf("read the JAAS file of KAFKA_OPTS: %w", err)
+		return "", "", nil, fmt.Errorf("%s: %w", source, err)
 	}
 	begin := slices.Index(words, `"KafkaClient`)
 	if begin < 0 || begin+1 == len(words) || words[begin+1] != "{" {
-		return "", nil, errors.New("the JAAS file of KAFKA_OPTS has no section KafkaClient")
+		return "", "", nil, fmt.Errorf("%s has no section KafkaClient", source)
 	}
 	words = words[begin+2:]
 	end := slices.Index(words, "}")
 	if end < 0 {
-		return "", nil, errors.New("the JAAS file of KAFKA_OPTS: the section KafkaClient is not closed")
+		return "", "", nil, fmt.Errorf("%s: the section KafkaClient is not closed", source)
 	}
-	return parseModules(words[:end])
+	source += ", section KafkaClient"
+	if module, options, err = parseModules(words[:end]); err != nil {
+		err = fmt.Errorf("%s: %w", source, err)
+	}
+	return source, module, options, err
 }
 
 // A loginModule is a class of Java's that logs in, with the options that are understood here. An option
@@ -183,8 +188,8 @@ var callbackHandlers = []string{
 }
 
 // checkIdentity refuses what would log in with another identity in Java than here: a login module, an option of
-// it or a callback handler that is not understood. jaas is nil if there is no sasl.jaas.config.
-func checkIdentity(mechanism, module string, jaas, props map[string]string) error {
+// it or a callback handler that is not understood. jaas is nil if there is none; source says where it is from.
+func checkIdentity(source, mechanism, module string, jaas, props map[string]string) error {
 	refuse := func(format string, values ...any) error {
 		return refusedIdentity(mechanism, fmt.Errorf(format, values...))
 	}
@@ -196,19 +201,22 @@ func checkIdentity(mechanism, module string, jaas, props map[string]string) erro
 	if jaas == nil {
 		return nil
 	}
+	refuseText := func(format string, values ...any) error {
+		return refuse("%s: %s", source, fmt.Sprintf(format, values...))
+	}
 	known, ok := loginModules[baseClass(module)]
 	if !ok && !strings.HasSuffix(module, "LoginModule") {
-		return refuse("sasl.jaas.config: its first word is no login module") // it may be a password
+		return refuseText("its first word is no login module") // it may be a password
 	}
 	if !ok {
-		return refuse("sasl.jaas.config: the login module %s is not known", baseClass(module))
+		return refuseText("the login module %s is not known", baseClass(module))
 	}
 	if !slices.Contains(known.mechanisms, mechanism) {
-		return refuse("sasl.jaas.config: the login module %s is not for %s", baseClass(module), mechanism)
+		return refuseText("the login module %s is not for %s", baseClass(module), mechanism)
 	}
 	for _, name := range slices.Sorted(maps.Keys(jaas)) {
 		if !matchesAny(known.options, name) {
-			return refuse("sasl.jaas.config: the option %s of %s is not known", name, baseClass(module))
+			return refuseText("the option %s of %s is not known", name, baseClass(module))
 		}
 	}
 	return nil

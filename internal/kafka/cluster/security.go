@@ -139,19 +139,19 @@ func parseSecurity(v protocol.Values, props map[string]string) (*Security, error
 }
 
 func parseSASL(mechanism string, v protocol.Values, props map[string]string) (m sasl.Mechanism, user string, err error) {
-	var module string
+	source, module := "sasl.jaas.config", ""
 	var jaas map[string]string
-	if text := props["sasl.jaas.config"]; text != "" {
+	if text := props[source]; text != "" {
 		if module, jaas, err = parseJAAS(text); err != nil {
-			return nil, "", err
+			return nil, "", fmt.Errorf("%s: %w", source, err)
 		}
 	} else if !v.Has("user") && !v.Has("password") && props["sasl.username"] == "" {
-		if module, jaas, err = jaasOfFile(); err != nil {
+		if source, module, jaas, err = jaasOfFile(); err != nil {
 			return nil, "", err
 		}
 	}
 	if !v.Has("user") || !v.Has("password") { // else the options say who logs in
-		if err := checkIdentity(mechanism, module, jaas, props); err != nil {
+		if err := checkIdentity(source, mechanism, module, jaas, props); err != nil {
 			return nil, "", err
 		}
 	}

@@ -176,6 +176,21 @@ func TestJAASFileOfKafkaOpts(t *testing.T) {
 	t.Setenv("KAFKA_OPTS", "-Djava.security.auth.login.config=/no/such/file")
 	_, err = securityFor(t, nil, props)
 	assert.ErrorHas(t, err, "/no/such/file")
+	t.Setenv("KAFKA_OPTS", "-Djava.security.auth.login.config="+file)
+	for text, want := range map[string]string{
+		"KafkaClient { x.PlainLoginModule needed; };":           "the second word must be 'required'",
+		"KafkaClient { x.PlainLoginModule required a; };":       "option 1 is not key=value",
+		"KafkaClient { x.PlainLoginModule required b='canary":   "a quote is not closed",
+		"KafkaClient { x.OtherLoginModule required a=b; };":     "the login module OtherLoginModule is not known",
+		"KafkaClient { x.PlainLoginModule required serve=b; };": "the option serve of PlainLoginModule is not known",
+		"KafkaClient { };": "it is empty", "KafkaServer { };": "no section KafkaClient",
+	} {
+		assert.OK(t, os.WriteFile(file, []byte(text), 0o600))
+		_, err = securityFor(t, nil, props)
+		assert.ErrorHas(t, err, want, file)
+		assert.True(t, !strings.Contains(err.Error(), "sasl.jaas.config"), "the text came from a file: %v", err)
+	}
+	t.Setenv("KAFKA_OPTS", "-Djava.security.auth.login.config=/no/such/file")
 	s, err = securityFor(t, nil, map[string]string{"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "them", "sasl.password": "canary"})
 	assert.OK(t, err, "librdkafka's names say who logs in")
 	assert.True(t, strings.Contains(s.String(), "PLAIN as them"), "got %q", s.String())

@@ -137,11 +137,14 @@ func (p *process) close(hurry <-chan struct{}) {
 type stops struct {
 	cancelled bool   // by a user
 	closing   bool   // the server ends
+	full      string // why its files were too large; "": they were not
 	killed    string // why it was killed; "": it was not
 }
 
 // wait waits until the process ended, and interrupts and kills it if needed.
 func (q *Queue) wait(p *process, cancel <-chan struct{}) (s stops) {
+	full, unwatch := q.watchFiles()
+	defer unwatch()
 	var (
 		closing, hurry = q.closing, q.hurry
 		limit          time.Duration
@@ -164,6 +167,9 @@ func (q *Queue) wait(p *process, cancel <-chan struct{}) (s stops) {
 				continue // its limit is shorter
 			}
 			interrupt(q.o.CancelLimit)
+		case s.full = <-full:
+			full = nil
+			interrupt(q.o.CancelLimit)
 		case <-closing:
 			closing, s.closing = nil, true
 			interrupt(q.o.Drain)
@@ -178,8 +184,15 @@ func (q *Queue) wait(p *process, cancel <-chan struct{}) (s stops) {
 	}
 }
 
-// verdict sets the state of a job whose process ended.
-func verdict(j *Job, state *os.ProcessState, s stops, lastError string) {
+// tookAll reports whether the end of a process says that the system gave it no more memory. Go's runtime and the C
+// library have several texts for it.
+func tookAll(crash string) bool {
+	return slices.ContainsFunc([]string{"out of memory", "cannot allocate", "cannot map", "failed to reserve", "newosproc", "pthread_create failed", "Cannot allocate memory"},
+		func(text string) bool { return strings.Contains(crash, text) })
+}
+
+// verdict sets the state of a job whose process ended. crash is what Go's runtime printed when it ended the process.
+func verdict(j *Job, state *os.ProcessState, s stops, lastError, crash string) {
 	j.Exit = state.ExitCode()
 	signal := host.DeathSignal(state)
 	// By an interrupt, if there was one. Windows has none: processes are killed, and
@@ -194,6 +207,10 @@ func verdict(j *Job, state *os.ProcessState, s stops, lastError string) {
 		j.State, j.Reason = Cancelled, "cancelled while it ran"+late
 	case s.closing && ended:
 		j.State, j.Reason = Interrupted, "the server was stopped while it ran"+late
+	case s.full != "" && ended:
+		j.State, j.Reason = Failed, s.full+late
+	case j.Exit != host.ExitOK && tookAll(crash):
+		j.State, j.Reason = Failed, "it needed more memory than this server allows a job (--job-memory)"
 	case slices.Contains([]int{host.ExitOK, host.ExitBroken, host.ExitUntrusted, host.ExitCannotTell}, j.Exit):
 		j.State = Done
 	case signal != "":

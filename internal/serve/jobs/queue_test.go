@@ -37,6 +37,10 @@ func TestStates(t *testing.T) {
 		{[]string{"err:error: no\tsuch host", "err:hint: look", "exit:2"}, Failed, 2, "no such host"},
 		{[]string{"exit:2"}, Failed, 2, "its process ended with exit code 2"},
 		{[]string{"exit:77"}, Failed, 77, "its process ended with exit code 77"},
+		{[]string{"err:fatal error: runtime: out of memory", "err:", "err:goroutine 1 [running]:", "exit:2"}, Failed, 2, "it needed more memory than this server allows a job (--job-memory)"},
+		{[]string{"err:runtime/cgo: pthread_create failed: Resource temporarily unavailable", "exit:2"}, Failed, 2, "it needed more memory than this server allows a job (--job-memory)"},
+		{[]string{"err:fatal error: all goroutines are asleep - deadlock!", "exit:2"}, Failed, 2, "its process ended with exit code 2"},
+		{[]string{"out:fatal error: runtime: out of memory", "exit:0"}, Done, 0, ""},
 		{[]string{"exit:130"}, Failed, 130, "its process was interrupted from outside"},
 	} {
 		j := submit(t, q, request("x", tt.steps...))
@@ -50,6 +54,20 @@ func TestStates(t *testing.T) {
 		assert.True(t, diff == "" && err == nil, "stored otherwise (%v):\n%s", err, diff)
 		assert.True(t, !exists(q.folder.running(j.ID)), "a file for the running process was left")
 	}
+}
+
+// TestFullFolder: a job that makes the folder of files larger than it may be ends, and one that writes nothing does not.
+func TestFullFolder(t *testing.T) {
+	q := open(t, Options{MostFiles: 1000})
+	touch(t, q.folder.path("files", "old"))
+	assert.OK(t, os.Truncate(q.folder.path("files", "old"), 2000))
+	j := submit(t, q, request("x", "drains", "note:new|more", "pause:600000"))
+	got := wait(t, q, j.ID)
+	const want = "the folder files has 1.96 KiB, more than the 1000 B that this server allows (--job-disk)"
+	assert.True(t, got.State == Failed && got.Exit == 130 && got.Reason == want, "got %s, %d, %q", got.State, got.Exit, got.Reason)
+	j = submit(t, q, request("x", "pause:2500"))
+	got = wait(t, q, j.ID)
+	assert.True(t, got.State == Done, "a job that writes nothing: %s, %q", got.State, got.Reason)
 }
 
 // A request arrives at the process and in lists exactly.
@@ -206,9 +224,9 @@ func TestOldestFirst(t *testing.T) {
 	}
 }
 
-// 1,000 jobs of one system from two goroutines run one at a time, in order,
+// Many jobs of one system from two goroutines run one at a time, in order,
 // each once.
-func TestThousandJobs(t *testing.T) {
+func TestManyJobs(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a Unix shell")
@@ -216,7 +234,7 @@ func TestThousandJobs(t *testing.T) {
 	dir := t.TempDir()
 	script := `mkdir here || echo overlap >> overlaps; echo "$0" >> ran; rmdir here`
 	q := open(t, Options{Program: []string{"/bin/sh", "-c", script}, Parallel: 3, QueuedPerUser: 1000})
-	const each = 500
+	const each = 100
 	var work sync.WaitGroup
 	for k := range 2 {
 		work.Go(func() {

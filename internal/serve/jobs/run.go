@@ -173,7 +173,7 @@ func (q *Queue) perform(e *entry, j *Job) {
 	}
 	s := q.wait(p, e.cancel)
 	p.close(q.hurry)
-	verdict(j, p.child.State(), s, out.lastError())
+	verdict(j, p.child.State(), s, out.lastError(), out.crash())
 }
 
 // insist repeats a change of a job's state until it is stored: on a full disk,

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -48,8 +49,8 @@ func (s *session) filters(args []string, options ...string) (out []string, err e
 				}
 				out = append(out, args[i])
 			}
-		case strings.HasPrefix(a, "-") && s.Allow == nil:
-			out = append(out, a) // carronade's own
+		case strings.HasPrefix(a, "-") && (s.Allow == nil || s.Allow.Command != nil):
+			out = append(out, a) // carronade's own, which its process checks
 		case strings.HasPrefix(a, "-"):
 			return nil, fmt.Errorf("%s is not allowed here", cut(a, 40))
 		case !strings.ContainsAny(a, "=<>"):
@@ -145,11 +146,31 @@ func (s *session) collate(words []string) error {
 		return fmt.Errorf("read the collation: %w", err)
 	}
 	c.columns = columns(strict)
+	margin := "twice that of the others"
+	if strict {
+		c.markAsTool()
+		margin = "a fifth above the others"
+	}
 	if asCSV {
 		return s.collationCSV(&c)
 	}
-	s.collationText(&c)
+	s.collationText(&c, margin)
 	return nil
+}
+
+// markAsTool marks the row with the best efficiency of a group as ahead if it is a fifth above the next, as the tool did.
+func (c *collation) markAsTool() {
+	const toolMargin = 1.2
+	for i := range c.Groups {
+		rows := slices.Clone(c.Groups[i].Rows)
+		of := func(r row) float64 { return r.Measured["efficiency"].Median }
+		slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(of(b), of(a)) })
+		if len(rows) > 1 && of(rows[1]) > 0 && of(rows[0]) > toolMargin*of(rows[1]) {
+			m := rows[0].Measured["efficiency"]
+			m.Ahead = true
+			rows[0].Measured["efficiency"] = m
+		}
+	}
 }
 
 // firstArgument is the first word that is neither an option nor the value of one of options, and the
@@ -352,7 +373,7 @@ func (c *collation) first(equal []setting) string {
 	return strings.Join(parts, "  ")
 }
 
-func (s *session) collationText(c *collation) {
+func (s *session) collationText(c *collation, margin string) {
 	if len(c.Groups) == 0 {
 		s.say("%s", Printable(strings.Join(c.Notes, "; ")))
 	}
@@ -376,7 +397,7 @@ func (s *session) collationText(c *collation) {
 			case proven:
 				s.say("%s has the best efficiency", r.id())
 			case unproven:
-				s.say("%s", wrap(r.id()+" is ahead, unproven: its efficiency is more than a fifth above the others, with too few repetitions to tell that from noise", ""))
+				s.say("%s", wrap(r.id()+" is ahead, unproven: its efficiency is more than "+margin+", with too few repetitions to tell that from noise", ""))
 			}
 		}
 		s.say("")

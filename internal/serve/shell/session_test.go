@@ -209,7 +209,7 @@ func TestCollate(t *testing.T) {
 			"report id  revision date   pushed     accepted    throughput  latency  index  max rss  effic  apm-server.tracing.enabled\n"+
 			"v5yruht0   18-05-18 10:21  7.5Mbps    4.8Mbps     435.3dps    3700ms   73.3%  432.9Mb  0.669  false\n"+
 			green+"958l1oly   18-05-18 10:21  7.7Mbps    4.0Mbps     349.6dps    4440ms   70.6%  428.3Mb  0.564  true\n"+
-			"958l1oly is ahead, unproven: its efficiency is more than a fifth above the\nothers, with too few repetitions to tell that from noise\n\n"+cyan)
+			"958l1oly is ahead, unproven: its efficiency is more than twice that of the\nothers, with too few repetitions to tell that from noise\n\n"+cyan)
 	wants(t, ran, "collate apm-server.tracing.enabled branch=trace-apm-server limit=4000000000 --filter-starts --json --all")
 	got = d.do("collate apm-server.tracing.enabled --csv")
 	assert.Has(t, got, "duration,events,spans,frames,concurrency,branch,revision,report id,revision date,pushed,", "\n30s,10,10,10,20,trace-apm-server,c961d664fbe5893d523bd9077be64617f57a96e7,v5yruht0,18-05-18 10:21,7.5Mbps,", ",true,,\"ahead, unproven\"\n")

@@ -213,7 +213,10 @@ func (s *Store) finishKilled(ctx context.Context) (unwritten map[string]*reportD
 			return nil, err
 		}
 		doc.KeptNS = k.KeptNS
-		claimed, err := s.claim(ctx, k)
+		var claimed *version
+		if err = s.ready(ctx); err == nil { // the indices may be an older program's
+			claimed, err = s.claim(ctx, k)
+		}
 		if err == nil {
 			err = s.putIntervals(ctx, d)
 		}

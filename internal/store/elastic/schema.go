@@ -11,8 +11,9 @@ import (
 )
 
 // schemaVersion is the version of the documents below. It is in the template
-// and in the mappings of the indices.
-const schemaVersion = 1
+// and in the mappings of the indices. Version 2 brought the intervals' unread, within_s and
+// arrived; documents of version 1 are read as before, because their JSON is complete.
+const schemaVersion = 2
 
 // A reportDoc is the document of a run. Values for dashboards have separate
 // fields; this package reads back only head and digest.
@@ -50,6 +51,9 @@ type intervalDoc struct {
 	Unknown    uint64  `json:"unknown"`
 	Sent       uint64  `json:"sent"`
 	Consumed   uint64  `json:"consumed"`
+	Unread     uint64  `json:"unread"`
+	WithinS    float64 `json:"within_s"`
+	Arrived    uint64  `json:"arrived"`
 	EventsPerS float64 `json:"events_per_s"`
 	InFlight   uint64  `json:"in_flight"`
 
@@ -79,7 +83,7 @@ func mapping() object {
 
 			"report": keyword, "n": long, "phase": keyword, "start_s": double, "end_s": double, "sum": kept,
 			"acked": long, "failed": long, "unknown": long, "sent": long, "consumed": long,
-			"events_per_s": double, "in_flight": long,
+			"unread": long, "within_s": double, "arrived": long, "events_per_s": double, "in_flight": long,
 			"response_p99_us": double, "service_p99_us": double, "end_to_end_p99_us": double,
 			"json": kept,
 		},
@@ -89,8 +93,8 @@ func mapping() object {
 	}
 }
 
-// prepare creates the template and the indices, and refuses indices of a newer
-// program.
+// prepare creates the template and the indices, adds what indices of an older program lack, and
+// refuses those of a newer one.
 func (s *Store) prepare(ctx context.Context) error {
 	var found map[string]struct {
 		Mappings struct {
@@ -105,6 +109,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
+	older := false
 	for name, index := range found {
 		v := index.Mappings.Meta.Version
 		switch {
@@ -113,8 +118,9 @@ func (s *Store) prepare(ctx context.Context) error {
 		case *v > schemaVersion:
 			return fmt.Errorf("%w: its schema is version %d and this one knows up to %d", store.ErrNewer, *v, schemaVersion)
 		}
+		older = older || *v < schemaVersion
 	}
-	if len(found) > 0 {
+	if len(found) > 0 && !older {
 		return nil
 	}
 	indices := []string{s.reports(), s.intervals()}
@@ -134,12 +140,30 @@ func (s *Store) prepare(ctx context.Context) error {
 		}
 		err = s.do(ctx, http.MethodPut, "/_template/"+s.prefix, body, jsonType, nil)
 	}
+	if older {
+		return s.migrate(ctx, err)
+	}
 	for _, index := range indices { // if the first document created them, they could not be searched at once
 		if err == nil {
 			err = s.do(ctx, http.MethodPut, "/"+index, nil, "", nil)
 			if r, ok := errors.AsType[*statusError](err); ok && r.kind == "resource_already_exists_exception" {
 				err = nil
 			}
+		}
+	}
+	return err
+}
+
+// migrate adds the fields of this version to the indices, unless there was an error before. The index of
+// reports is last: its version says that both were changed.
+func (s *Store) migrate(ctx context.Context, err error) error {
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(mapping())
+	for _, index := range []string{s.intervals(), s.reports()} {
+		if err == nil {
+			err = s.do(ctx, http.MethodPut, "/"+index+"/_mapping", body, jsonType, nil)
 		}
 	}
 	return err

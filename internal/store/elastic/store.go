@@ -162,6 +162,7 @@ func intervalDocOf(id string, started time.Time, n int, e *report.Encoded) (*int
 		Schema: schemaVersion, At: started.Add(units.Seconds(iv.EndS)).UTC().Format(time.RFC3339Nano),
 		Report: id, N: n, Phase: iv.Phase, StartS: iv.StartS, EndS: iv.EndS, Sum: fmt.Sprintf("%x", e.Sum),
 		Acked: iv.Acked, Failed: iv.Failed, Unknown: iv.Unknown, Sent: iv.Sent, Consumed: iv.Consumed,
+		Unread: iv.Unread, WithinS: iv.WithinS, Arrived: iv.Arrived,
 		EventsPerS: iv.EventsPerS, InFlight: iv.InFlight, JSON: string(e.JSON),
 	}
 	doc.ResponseP99, doc.ServiceP99, doc.EndToEndP99 = p99(iv.Response), p99(iv.Service), p99(iv.EndToEnd)

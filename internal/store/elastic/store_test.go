@@ -301,6 +301,46 @@ func TestForeignAndNewer(t *testing.T) {
 	}
 }
 
+// TestOlderSchema: the indices of an older program get the fields that came later, before anything is written
+// or a killed run is finished; its documents are read as before.
+func TestOlderSchema(t *testing.T) {
+	at := address(t, testkit.SharedSearch(t).URL)
+	old := open(t, at)
+	assert.OK(t, old.Put(t.Context(), reporttest.Document(0, 2)))
+	first := open(t, at)
+	var found map[string]struct {
+		Mappings map[string]any `json:"mappings"`
+	}
+	assert.OK(t, old.do(t.Context(), http.MethodGet, "/"+old.reports()+","+old.intervals()+"/_mapping", nil, "", &found))
+	for name, index := range found { // as version 1 made them
+		m := index.Mappings
+		m["_meta"] = object{"carronade": 1}
+		for _, field := range []string{"unread", "within_s", "arrived"} {
+			delete(m["properties"].(map[string]any), field)
+		}
+		body := assert.Value(json.Marshal(object{"mappings": m, "settings": object{"number_of_replicas": 0}}))(t)
+		assert.OK(t, old.do(t.Context(), http.MethodDelete, "/"+name, nil, "", nil))
+		assert.OK(t, old.do(t.Context(), http.MethodPut, "/"+name, body, jsonType, nil))
+	}
+	doc := assert.Value(reportDocOf(reporttest.Document(1, 0)))(t)
+	doc.Schema = 1
+	assert.OK(t, old.bulk(t.Context(), true, action{verb: "create", index: old.reports(), id: doc.ID, doc: doc}))
+	got := assert.Value(first.Get(t.Context(), doc.ID))(t)
+	assert.True(t, got.Hash == doc.Hash, "the report of the older program has hash %s, want %s", got.Hash, doc.Hash)
+	assert.OK(t, first.Put(t.Context(), reporttest.Document(2, 3)))
+	var hits struct {
+		Hits struct {
+			Hits []struct {
+				Source map[string]any `json:"_source"`
+			}
+		}
+	}
+	query := assert.Value(json.Marshal(object{"query": object{"exists": object{"field": "within_s"}}}))(t)
+	assert.OK(t, first.do(t.Context(), http.MethodPost, "/"+first.intervals()+"/_search", query, jsonType, &hits))
+	assert.True(t, len(hits.Hits.Hits) == 3 && hits.Hits.Hits[0].Source["arrived"] != nil, "found %v by within_s, want 3 intervals", hits)
+	assert.OK(t, open(t, at).Put(t.Context(), reporttest.Document(3, 1)))
+}
+
 // The credentials are sent, and older clusters get the older form of templates.
 func TestRequests(t *testing.T) {
 	t.Setenv("STORE_KEY", "canary")

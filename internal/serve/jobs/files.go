@@ -1,0 +1,58 @@
+package jobs
+
+import (
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"carronade/units"
+)
+
+// Between two looks at the folder of files. A folder with very many files takes long to look at: that may take a
+// fiftieth of the time, because jobs measure.
+const (
+	lookEvery = time.Second
+	lookShare = 50
+)
+
+// watchFiles returns a channel with a text when a job makes the folder files larger than it may be. What is in it
+// before the job does not count against jobs that write nothing. stop ends the watch.
+func (q *Queue) watchFiles() (full <-chan string, stop func()) {
+	most := q.o.MostFiles
+	if most <= 0 {
+		return nil, func() {}
+	}
+	found, done := make(chan string, 1), make(chan struct{})
+	dir := q.folder.path("files")
+	go func() {
+		before := sizeOf(dir)
+		for pause := lookEvery; ; {
+			select {
+			case <-time.After(pause):
+			case <-done:
+				return
+			}
+			began := time.Now()
+			if n := sizeOf(dir); n > most && n > before {
+				found <- "the folder files has " + units.FormatSize(n) + ", more than the " + units.FormatSize(most) + " that this server allows (--job-disk)"
+				return
+			}
+			pause = max(lookEvery, lookShare*time.Since(began))
+		}
+	}()
+	return found, func() { close(done) }
+}
+
+// sizeOf is what the files below a folder take. Files that vanish meanwhile take nothing.
+func sizeOf(dir string) (n int64) {
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return nil
+		}
+		if info, err := e.Info(); err == nil {
+			n += info.Size()
+		}
+		return nil
+	})
+	return n
+}
