@@ -18,6 +18,7 @@ import (
 // verdict, the row that decides, the others and the distributions.
 func (c *Comparison) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
+	machineLine(p, c.Machine)
 	p.Title("compare " + c.Base.Name + " with " + c.Candidate.Name)
 	p.Line("")
 	p.Pair("", "base", c.Base.words())

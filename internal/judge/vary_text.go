@@ -136,6 +136,7 @@ func (n *VariedNumber) shown() (shown, rest []*VariedEffect) {
 func (v *Variation) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
 	s := signsOf(style.ASCII)
+	machineLine(p, v.Machine)
 	p.Title("what the settings change: " + v.summary())
 	leftOut(p, v.LeftOut)
 	for i := range v.Numbers {
