@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,16 +17,29 @@ import (
 
 const document = "../../docs/reports.md"
 
-// fieldsTable is the table of Fields in the document.
+// statistic is the part of a help text that says which number of a time a field is.
+var statistic = regexp.MustCompile(`, (mean|min|max|p[0-9]+)`)
+
+// fieldsTable is the table of Fields in the document. Fields of one kind that differ only in
+// their names, or in the statistic of a time, share a row.
 func fieldsTable() string {
+	type row struct{ kind, help string }
+	var rows []row
+	names, also := make(map[row][]string), make(map[row][]string)
+	for _, f := range Fields() {
+		r := row{fmt.Sprint(f.Kind), statistic.ReplaceAllString(f.Help, "")}
+		if names[r] == nil {
+			rows = append(rows, r)
+		}
+		names[r] = append(names[r], "`"+f.Name+"`")
+		for _, alias := range aliasesOf(f.Name) {
+			also[r] = append(also[r], "`"+alias+"`")
+		}
+	}
 	var b strings.Builder
 	b.WriteString("| field | kind | what it is | also called |\n|---|---|---|---|\n")
-	for _, f := range Fields() {
-		also := ""
-		if names := aliasesOf(f.Name); len(names) > 0 {
-			also = "`" + strings.Join(names, "`, `") + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, f.Kind, f.Help, also)
+	for _, r := range rows {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strings.Join(names[r], " "), r.kind, r.help, strings.Join(also[r], " "))
 	}
 	return b.String()
 }
