@@ -18,28 +18,32 @@ import (
 const document = "../../docs/reports.md"
 
 // statistic is the part of a help text that says which number of a time a field is.
-var statistic = regexp.MustCompile(`, (mean|min|max|p[0-9]+)`)
+var statistic = regexp.MustCompile(`(time|delay), (mean|min|max|p[0-9]+)`)
 
 // fieldsTable is the table of Fields in the document. Fields of one kind that differ only in
-// their names, or in the statistic of a time, share a row.
+// their names, or in the statistic of a time, share a row. A help text that points to the row
+// above, such as "of those, the longest", has a row of its own.
 func fieldsTable() string {
-	type row struct{ kind, help string }
+	type row struct{ kind, help, name string }
 	var rows []row
-	names, also := make(map[row][]string), make(map[row][]string)
+	names := make(map[row][]string)
 	for _, f := range Fields() {
-		r := row{fmt.Sprint(f.Kind), statistic.ReplaceAllString(f.Help, "")}
+		r := row{fmt.Sprint(f.Kind), statistic.ReplaceAllString(f.Help, "$1"), ""}
+		if strings.HasPrefix(r.help, "of th") && !strings.HasPrefix(r.help, "of the ") {
+			r.name = f.Name
+		}
 		if names[r] == nil {
 			rows = append(rows, r)
 		}
 		names[r] = append(names[r], "`"+f.Name+"`")
 		for _, alias := range aliasesOf(f.Name) {
-			also[r] = append(also[r], "`"+alias+"`")
+			names[r] = append(names[r], "(`"+alias+"`)")
 		}
 	}
 	var b strings.Builder
-	b.WriteString("| field | kind | what it is | also called |\n|---|---|---|---|\n")
+	b.WriteString("| field (also called) | kind | what it is |\n|---|---|---|\n")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strings.Join(names[r], " "), r.kind, r.help, strings.Join(also[r], " "))
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.Join(names[r], " "), r.kind, r.help)
 	}
 	return b.String()
 }
