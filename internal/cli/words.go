@@ -135,21 +135,6 @@ func allHelp(cmd *cobra.Command) string {
 	return cmd.CommandPath() + " --help"
 }
 
-// otherTools are flags of Kafka's tools that stand for no flag here, and what to do instead.
-var otherTools = map[string]string{
-	"topic":             inTarget,
-	"bootstrap-server":  inTarget,
-	"bootstrap-servers": inTarget,
-	"broker-list":       inTarget,
-	"brokers":           inTarget,
-	"partitions":        "a topic has its partitions when it is created: --create-topic partitions=12",
-	"producer.config":   "did you mean --client-config?",
-	"producer-props":    "did you mean --client-property?",
-	"command-property":  "did you mean --client-property?",
-}
-
-const inTarget = "brokers and topic are the target: carronade run kafka://HOST:9092/TOPIC"
-
 // checkOnce returns an error for a flag that takes one value and is given twice: one of them would be ignored.
 func checkOnce(root *cobra.Command, args []string) error {
 	cmd, rest, err := root.Find(args)
