@@ -26,16 +26,19 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	if disturbed.after(o.DueFirst) {
 		disturbed = nil
 	}
+	if o.Late = 0; disturbed != nil && o.DueFirst >= 0 {
+		o.Late = max(disturbed.at(o.DueFirst), disturbed.at(o.DueLast))
+	}
 	if written && !t.run.plan.Unanswered {
 		switch {
 		case o.Acked > 0:
 			pg.Answered += batches
 			recordN(&pg.Service, o.Done-sent, batches)
-			late := time.Duration(0)
+			late := o.Late
 			// A batch that waited for room met a system that was as full as the bound
 			// allows, with or without a burst from the generator.
-			if disturbed != nil && o.DueFirst >= 0 && o.Free <= o.Ready {
-				late = max(disturbed.at(o.DueFirst), disturbed.at(o.DueLast))
+			if o.Free > o.Ready {
+				late = 0
 			}
 			lower.service.Record(arrived-sent, 0, late, batches)
 		case o.Failed > 0:
@@ -46,7 +49,6 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	if o.DueFirst < 0 {
 		return // the events had no due time
 	}
-	o.Late = max(disturbed.at(o.DueFirst), disturbed.at(o.DueLast))
 	if o.Free > o.Ready { // the answer that made room may have waited while the process was frozen
 		o.Free = max(o.Ready, t.run.watchdog.earliest(o.Free))
 	}
@@ -66,7 +68,7 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 		}
 		if acks > 0 {
 			recordN(&pg.Response, o.Done-o.DueFirst, acks)
-			lower.response.Record(arrived-o.DueFirst, delay, disturbed.at(o.DueFirst), acks)
+			lower.response.Record(arrived-o.DueFirst, delay, o.Late, acks)
 		}
 		if unknowns > 0 {
 			hist(&pg.Censored).RecordN(o.Done-o.DueFirst, unknowns)

@@ -62,11 +62,11 @@ type calibrating struct {
 
 // firstSink is the kind that is calibrated with by default.
 func firstSink() string {
-	i := slices.IndexFunc(protocols(), func(p protocol) bool { return p.sink != nil })
+	i := slices.IndexFunc(entries(), func(p kindEntry) bool { return p.sink != nil })
 	if i < 0 {
 		return "none"
 	}
-	return protocols()[i].kind
+	return entries()[i].kind
 }
 
 func (s *session) calibrateCommand() *cobra.Command {
@@ -170,10 +170,10 @@ func bytesPerEvent(d *report.Document) float64 {
 
 // calibrated returns the protocol that --target names, and the address if it has one. The
 // protocol is nil if this program has none to calibrate with.
-func (s *session) calibrated(name string) (p *protocol, address string, err error) {
+func (s *session) calibrated(name string) (p *kindEntry, address string, err error) {
 	listed := s.listed()
 	if name == "" {
-		i := slices.IndexFunc(listed, func(p protocol) bool { return p.sink != nil })
+		i := slices.IndexFunc(listed, func(p kindEntry) bool { return p.sink != nil })
 		if i < 0 {
 			return nil, "", nil
 		}

@@ -173,7 +173,7 @@ func clientsOf(w *workload.Workload) float64 {
 // calibrateCommandFor is the command that calibrates with a workload; "" for a kind that has no
 // stand-in to calibrate with.
 func (s *session) calibrateCommandFor(w *workload.Workload) string {
-	p := protocolOf(w.Kind)
+	p := entryOf(w.Kind)
 	if p == nil || p.sink == nil && p.kind+"://" != generatesTo {
 		return ""
 	}

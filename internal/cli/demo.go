@@ -45,8 +45,8 @@ That was an embedded %s, on this machine. What to type next:
   carronade help words             what the words of the report mean`
 
 // demos are the protocols with a demo.
-func (s *session) demos() []protocol {
-	return slices.DeleteFunc(s.listed(), func(p protocol) bool { return p.demo == nil })
+func (s *session) demos() []kindEntry {
+	return slices.DeleteFunc(s.listed(), func(p kindEntry) bool { return p.demo == nil })
 }
 
 // demoCommand returns the command of the demos that the program's kinds have.

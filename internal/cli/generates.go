@@ -41,7 +41,7 @@ func (s *session) addGenerates(ctx context.Context, w *workload.Workload, d *rep
 	if d.Mode != load.FullSpeed || d.Partial || dead || ctx.Err() != nil || d.Facts["discards"] == true {
 		return
 	}
-	p := protocolOf(w.Kind)
+	p := entryOf(w.Kind)
 	if p == nil || p.prepares == nil || !p.prepares(w) {
 		return
 	}

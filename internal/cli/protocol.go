@@ -14,8 +14,8 @@ import (
 	"carronade/target"
 )
 
-// A protocol is what the command line knows about one kind of target.
-type protocol struct {
+// A kindEntry is what the command line knows about one kind of target.
+type kindEntry struct {
 	kind  string // target.Kind.Name
 	form  string // form of a target's URL
 	about string // description, a sentence or two
@@ -43,10 +43,10 @@ type server struct {
 	to   string   // the target; ADDR is replaced by the address it listens on
 }
 
-// protocolOf returns the entry of a kind, nil for a kind of another program.
-func protocolOf(k target.Kind) *protocol {
-	list := protocols()
-	i := slices.IndexFunc(list, func(p protocol) bool { return p.kind == k.Name() })
+// entryOf returns the entry of a kind, nil for a kind of another program.
+func entryOf(k target.Kind) *kindEntry {
+	list := entries()
+	i := slices.IndexFunc(list, func(p kindEntry) bool { return p.kind == k.Name() })
 	if i < 0 {
 		return nil
 	}
@@ -54,12 +54,12 @@ func protocolOf(k target.Kind) *protocol {
 }
 
 // listed are the protocols of this program's kinds, in the order of the list.
-func (s *session) listed() []protocol {
-	return slices.DeleteFunc(protocols(), func(p protocol) bool { return s.kindOf(p) == nil })
+func (s *session) listed() []kindEntry {
+	return slices.DeleteFunc(entries(), func(p kindEntry) bool { return s.kindOf(p) == nil })
 }
 
 // kindOf returns the program's kind of a protocol, nil if it has none.
-func (s *session) kindOf(p protocol) target.Kind {
+func (s *session) kindOf(p kindEntry) target.Kind {
 	for _, k := range s.Kinds {
 		if k.Name() == p.kind {
 			return k

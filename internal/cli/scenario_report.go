@@ -30,7 +30,7 @@ const keepScenarioFor = 30 * time.Second
 // head is what is known of a scenario before its first step.
 func (r *scenarioRun) head() *report.Document {
 	var mask secret.Mask
-	host := system.Describe()
+	machine := system.Describe()
 	labels, _ := workload.ParseLabels(r.t.All("label")) // they were checked
 	d := &report.Document{
 		Schema: report.ScenarioSchema, ID: r.id, RunID: r.id, Version: version(),
@@ -38,7 +38,7 @@ func (r *scenarioRun) head() *report.Document {
 		Repetition: 1, Repetitions: 1, StartedAt: r.began.Round(0), EndedAt: r.began.Round(0), Stopped: load.Killed, Partial: true,
 		Trust:    measure.Trust{OK: true, Level: measure.Trusted, Reasons: []string{}, Doubts: []string{}, Notes: []string{}, Bounds: []measure.Bound{}},
 		Warnings: []string{}, Problems: []string{}, Settings: []report.Setting{}, Workload: map[string]any{},
-		Host: host, HostText: host.String(),
+		Host: machine, HostText: machine.String(),
 		Attachments: []report.Attachment{run.Attachment(filepath.Base(r.script.Path), r.script.Source, &mask, r.s.attachmentKey(true))},
 		Scenario: &report.Scenario{
 			Script: r.script.Path, Args: mask.Args(slices.Clone(r.script.Args)), Seed: r.script.Seed,

@@ -93,7 +93,7 @@ func (s *session) targetsText() string {
 	b.WriteString("A target is a URL; its scheme picks the protocol.\n")
 	for _, k := range s.Kinds {
 		form, about := k.Schemes()[0]+"://HOST:PORT", sentence("schemes: "+strings.Join(k.Schemes(), ", "))
-		if p := protocolOf(k); p != nil {
+		if p := entryOf(k); p != nil {
 			form, about = p.form, p.about
 		}
 		fmt.Fprintf(&b, "\n  %s\n", form)
@@ -198,7 +198,7 @@ priority is 130, 2, 1, 3, 4.
 func (s *session) wordsText() string {
 	var events, batches []string
 	for _, k := range s.Kinds {
-		if p := protocolOf(k); p != nil && p.event != "" {
+		if p := entryOf(k); p != nil && p.event != "" {
 			events, batches = append(events, p.event), append(batches, p.batch)
 		}
 	}

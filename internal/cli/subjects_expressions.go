@@ -26,7 +26,7 @@ func (s *session) expressionsText() string {
 	b.WriteString(expressionsText)
 	b.WriteString("\nwhere they are possible\n")
 	for _, k := range s.Kinds {
-		if p := protocolOf(k); p != nil && p.expressions != "" {
+		if p := entryOf(k); p != nil && p.expressions != "" {
 			writeRow(&b, 14, k.Name(), p.expressions)
 		}
 	}

@@ -31,9 +31,9 @@ func Kinds() []target.Kind {
 	return []target.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, null.Kind{}}
 }
 
-// protocols is the list, in the order of help; the first demo is the default.
-func protocols() []protocol {
-	return []protocol{
+// entries is the list, in the order of help; the first demo is the default.
+func entries() []kindEntry {
+	return []kindEntry{
 		{
 			kind: "null", form: "null://",
 			about: "Sends nothing: measures what this machine can generate.",
@@ -76,7 +76,7 @@ every event arrived once, in order and unaltered.`,
 			profiled: func(s *session, k target.Kind, t *command.ProfileTools) {
 				t.Topics = k
 				t.Broker = func(ctx context.Context) (string, func() error, error) {
-					return s.standIn(ctx, protocolOf(k).demo.args)
+					return s.standIn(ctx, entryOf(k).demo.args)
 				}
 			},
 		},

@@ -82,11 +82,12 @@ func (r *Reader) read() (n, room int, over bool) {
 	if n == 0 && err == nil {
 		return 0, room, false
 	}
-	now := r.Now() // once for all answers of this read
 	r.Read(n)
-	came := socket.Arrival{Last: now}
+	var came socket.Arrival // one for all answers of this read
 	if r.polled != nil {
-		came = r.polled.Arrival(now)
+		came = r.polled.Arrival(r.polled.At())
+	} else {
+		came.Last = r.Now()
 	}
 	all := b[:r.have+n]
 	used, failed := r.Received(all, came)

@@ -50,9 +50,9 @@ func same(d time.Duration, n int) *measure.Histogram {
 	return h
 }
 
-type host string
+type machineText string
 
-func (h host) String() string { return string(h) }
+func (h machineText) String() string { return string(h) }
 
 // openLoop is an undisturbed produce run of 20 s at 50,000/s.
 func openLoop() Input {
@@ -116,7 +116,7 @@ func openLoop() Input {
 		Facts: map[string]any{
 			"brokers": []any{"1 at 127.0.0.1:9092"}, "cluster_id": "kfake", "partitions": 3, "replicas": 1, "auto_created": true,
 		},
-		Host:        host("4 x Intel Xeon, 8 GiB, Linux 6.1 (x86_64), go1.26"),
+		Host:        machineText("4 x Intel Xeon, 8 GiB, Linux 6.1 (x86_64), go1.26"),
 		Calibration: &Calibration{At: started.AddDate(0, 0, -2), NullPerS: 31.2e6, DiscardPerS: 12.4e6, EventBytes: 100},
 	}
 }

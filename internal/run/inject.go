@@ -149,11 +149,11 @@ func (j *injector) processes(ctx context.Context, f *fault.Fault) ([]int, error)
 	if err != nil {
 		return nil, err
 	}
-	host, port, err := net.SplitHostPort(addr)
+	name, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
 	}
-	ips := here(host)
+	ips := here(name)
 	if len(ips) == 0 {
 		return nil, fmt.Errorf("the leader %s is not on this machine", addr)
 	}

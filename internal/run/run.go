@@ -294,12 +294,12 @@ func (e *execution) inspect(out *outcome) {
 
 // machine returns what was wrong with this machine and mattered to the run.
 func (e *execution) machine() []string {
-	host, ok := e.Host.(system.Host)
+	machine, ok := e.Host.(system.Host)
 	if !ok {
 		return nil
 	}
 	now, o := system.ReadState(), e.spec.Options
-	return trust.MachineRemarks(&host, &e.atOpen, &now, time.Since(e.opened), o.Size("send-buffer"), o.Size("recv-buffer"))
+	return trust.MachineRemarks(&machine, &e.atOpen, &now, time.Since(e.opened), o.Size("send-buffer"), o.Size("recv-buffer"))
 }
 
 // NewID returns the identity of a run.

@@ -63,6 +63,17 @@ func NewPoller(now func() time.Duration, combine bool) *Poller {
 	return p
 }
 
+// NewServerPoller returns a poller for a server, which combines system calls and does not ask
+// the kernel when data arrived; nil if waiters are not supported.
+func NewServerPoller(now func() time.Duration) *Poller {
+	p := NewPoller(now, true)
+	if p != nil {
+		p.untimed = true
+		p.ReadAtOnce()
+	}
+	return p
+}
+
 // Method returns how the thread waits: by "epoll" or "io_uring". Safe for concurrent use.
 func (p *Poller) Method() string { return p.method.Load().(string) }
 
@@ -139,12 +150,45 @@ func (c *Conn) leave() {
 }
 
 // Small says, before Serve, that reads usually find only a small answer. A poller that
-// combines calls then receives it with the call in which it waits.
+// combines calls then receives it with the call in which it waits, instead of a call for each.
 func (c *Conn) Small() { c.small = true }
 
-// Again makes the poller's thread call the function of Serve once more, as soon as the socket
-// accepts bytes.
-func (c *Conn) Again() { _ = c.p.Control(unix.EPOLL_CTL_MOD, c.fd, watchedEvents|unix.EPOLLOUT) }
+// Again makes the poller's thread call the function of Serve once more, after other connections.
+// That function alone may call it, like WhenWritable.
+func (c *Conn) Again() {
+	switch g := c.ring(); {
+	case g == nil:
+		c.WhenWritable()
+	case !c.queued:
+		c.queued = true
+		g.again = append(g.again, c)
+	}
+}
+
+// WhenWritable makes the poller's thread call the function of Serve once more, as soon as the
+// socket accepts bytes.
+func (c *Conn) WhenWritable() {
+	if c.blocked = true; c.ring() == nil || !c.moved {
+		_ = c.p.Control(unix.EPOLL_CTL_MOD, c.fd, watchedEvents|unix.EPOLLOUT)
+	}
+}
+
+// ring returns the io_uring that serves the connection, nil if none does.
+func (c *Conn) ring() *together {
+	if c.alone {
+		return nil
+	}
+	return c.p.together
+}
+
+// At returns the moment after the last read, by the clock of the poller: of answers that came
+// together, the moment when all of them had come.
+func (c *Conn) At() time.Duration {
+	if c.moved && c.small {
+		return c.p.together.ended
+	}
+	return c.p.now()
+}
 
 // Scratch returns a buffer of ScratchSize for the function that Serve calls. All
 // connections of the poller share it, so its contents last until that function returns.
@@ -231,7 +275,7 @@ func (p *Poller) handle(n int) {
 		switch over := c.serve(c.last); {
 		case over:
 			p.remove(c)
-		case p.together != nil && c.small && !c.last:
+		case p.together != nil && !c.last:
 			p.together.move(p, c)
 		}
 	}

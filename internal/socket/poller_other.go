@@ -16,6 +16,9 @@ const Polls = false
 // NewPoller returns nil: pollers are not supported.
 func NewPoller(func() time.Duration, bool) *Poller { return nil }
 
+// NewServerPoller returns nil: pollers are not supported.
+func NewServerPoller(func() time.Duration) *Poller { return nil }
+
 // Method is never called.
 func (p *Poller) Method() string { return "" }
 
@@ -72,6 +75,12 @@ func (c *Conn) Small() {}
 
 // Again is never called.
 func (c *Conn) Again() {}
+
+// WhenWritable is never called.
+func (c *Conn) WhenWritable() {}
+
+// At is never called.
+func (c *Conn) At() time.Duration { return 0 }
 
 // Release is never called.
 func (c *Conn) Release() {}

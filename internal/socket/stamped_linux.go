@@ -29,6 +29,10 @@ func (m *message) setup(fd int) bool {
 // receive reads most bytes once from a non-blocking socket. stamp is when the last byte
 // arrived, by the wall clock, in ns; 0: not known.
 func (m *message) receive(fd uintptr, b []byte, most, flags int) (n uintptr, stamp int64, e syscall.Errno) {
+	if m.control == nil {
+		n, _, e = syscall.RawSyscall6(unix.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(most), uintptr(flags), 0, 0)
+		return n, 0, e
+	}
 	m.iov.Base = unsafe.SliceData(b)
 	m.iov.SetLen(most)
 	m.msg.Iov, m.msg.Control = &m.iov, unsafe.SliceData(m.control)
@@ -37,7 +41,7 @@ func (m *message) receive(fd uintptr, b []byte, most, flags int) (n uintptr, sta
 	// A raw call, because unix.Recvmsg allocates memory for an address.
 	n, _, e = syscall.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&m.msg)), uintptr(flags))
 	m.iov.Base = nil
-	if e == 0 && m.control != nil {
+	if e == 0 {
 		stamp = StampOf(m.control[:m.msg.Controllen])
 	}
 	return n, stamp, e

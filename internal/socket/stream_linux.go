@@ -22,6 +22,9 @@ type Stream struct {
 // stream returns a stream that reads a socket.
 func (w *Waiter) stream(fd int, remote net.Addr) Stream {
 	s := Stream{w: w, fd: fd, remote: remote}
+	if w.untimed {
+		return s
+	}
 	if !s.msg.setup(fd) {
 		w.unstamped.Store(true)
 	}

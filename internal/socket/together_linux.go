@@ -14,8 +14,8 @@ import (
 
 // together is an io_uring that makes the writes of many connections, receives their small
 // answers and waits, in one system call. All connections begin in epoll, where every
-// goroutine may add one, and the io_uring watches the epoll descriptor. Those with small
-// answers move to the io_uring with their first answer.
+// goroutine may add one, and the io_uring watches the epoll descriptor. With their first
+// event they move to the io_uring, since a look into epoll is one more call for each wait.
 type together struct {
 	*Ring
 	writers   []*Writer // by tag: their writes are queued, and not completed
@@ -23,16 +23,24 @@ type together struct {
 	receiving int       // connections
 	watched   bool      // the epoll descriptor
 	more      bool      // the last look may have left events
+	again     []*Conn   // to be served once more
+	spare     []*Conn   // the other list for again
 	closing   bool
 	entered   time.Duration // when the last wait began
+	ended     time.Duration // when it ended
 	waitEnded time.Duration // when everything that had come was taken
 }
 
-// A receiver is a connection's state on an io_uring.
+// A receiver is a connection's state on an io_uring, which receives small answers, and reports
+// for other connections that they became readable or writable. Each change is reported once. (A
+// report of what is would come again and again for a client that sends nothing more and does
+// not read its answers.)
 type receiver struct {
 	moved     bool // from epoll
-	receiving bool
+	receiving bool // answers, or reports
 	ending    bool // it is over once it does not receive any more
+	queued    bool // in again
+	blocked   bool // its owner waits until it is writable
 	data      []byte
 	failed    error
 }
@@ -45,6 +53,9 @@ const (
 	tagCancel
 	tagBits = 2
 )
+
+// changes are what the io_uring reports of a connection whose answers it does not receive.
+const changes = unix.POLLIN | unix.POLLPRI | unix.POLLOUT | unix.POLLRDHUP
 
 // mostLater is the largest write that may be made together with others, in bytes: a socket
 // may accept only a part of a larger one, and the rest would have to wait.
@@ -99,7 +110,11 @@ func (g *together) move(p *Poller, c *Conn) {
 func (g *together) receive(c *Conn) {
 	c.receiving = true
 	g.receiving++
-	g.Recv(c.fd, uint64(c.fd)<<tagBits|tagReceive)
+	if tag := uint64(c.fd)<<tagBits | tagReceive; c.small {
+		g.Recv(c.fd, tag)
+	} else {
+		g.Watch(c.fd, changes, true, tag)
+	}
 }
 
 // wait makes the writes, waits like Waiter.Sleep, and serves connections.
@@ -111,7 +126,7 @@ func (g *together) wait(p *Poller, until time.Duration, idle bool) {
 	wait, left := 0, time.Duration(-1)
 	g.entered = p.now()
 	writes := g.open
-	if p.MayWait() && !g.more {
+	if !g.more && len(g.again) == 0 && p.MayWait() {
 		wait = writes + 1 // all writes, and something else
 		if until != Never {
 			left = max(0, until-g.entered)
@@ -120,6 +135,7 @@ func (g *together) wait(p *Poller, until time.Duration, idle bool) {
 	err := g.Enter(wait, left, !idle)
 	p.Awake() // what follows needs no wake
 	now := p.now()
+	g.ended = now
 	p.Waited(g.waitEnded, g.entered, now, LeastSleep+time.Duration(writes+g.Ready())*transferCost)
 	impair.Point(impair.Receive, now)
 	ready, some := g.complete(p)
@@ -128,6 +144,7 @@ func (g *together) wait(p *Poller, until time.Duration, idle bool) {
 		g.more = n == len(p.events)
 		p.handle(n)
 	}
+	g.serveAgain(p)
 	if some || err == syscall.ETIME {
 		g.waitEnded = now
 	} else { // interrupted, perhaps after the process was stopped: nothing was read
@@ -177,19 +194,41 @@ func (g *together) received(p *Poller, c *Conn, e *Completion) {
 		g.receiving--
 	}
 	over := c.ending
-	if !over {
+	switch {
+	case over:
+	case c.small:
 		over = c.take(e)
+	default:
+		over = c.changed(e)
 	}
 	g.Release(e)
+	g.served(p, c, over)
+}
+
+// served ends a connection that is over, and lets another receive again.
+func (g *together) served(p *Poller, c *Conn, over bool) {
 	switch {
 	case over && c.receiving && !c.ending:
 		c.ending = true
-		g.Cancel(e.Tag, tagCancel)
+		g.Cancel(uint64(c.fd)<<tagBits|tagReceive, tagCancel)
 	case over && !c.receiving:
 		p.remove(c)
-	case !c.receiving && !g.closing:
+	case c.moved && !c.receiving && !g.closing:
 		g.receive(c)
 	}
+}
+
+// serveAgain serves the connections of again.
+func (g *together) serveAgain(p *Poller) {
+	list := g.again
+	g.again = g.spare[:0]
+	for _, c := range list {
+		if c.queued = false; p.conn(c.fd) == c && !c.ending {
+			g.served(p, c, c.serve(c.last))
+		}
+	}
+	clear(list)
+	g.spare = list
 }
 
 // take serves what was received, or the end of the connection.
@@ -208,9 +247,23 @@ func (c *Conn) take(e *Completion) (over bool) {
 	return c.serve(c.failed != nil)
 }
 
+// changed serves a connection that became readable, writable for an owner that waits for that, or
+// ended.
+func (c *Conn) changed(e *Completion) (over bool) {
+	switch {
+	case e.Err == syscall.ECANCELED || e.Err == syscall.EAGAIN || e.Err == syscall.EINTR:
+		return false
+	case e.Err == 0 && e.N&^unix.POLLOUT == 0 && !c.blocked:
+		return false
+	}
+	c.blocked = false
+	c.last = c.last || e.Err != 0 || e.N&lastEvents != 0
+	return c.serve(c.last)
+}
+
 // Read reads the available data: 0 bytes and no error if there is none.
 func (c *Conn) Read(b []byte) (int, error) {
-	if !c.moved {
+	if !c.moved || !c.small {
 		return c.Stream.Read(b)
 	}
 	n := copy(b, c.data)
@@ -234,11 +287,16 @@ func (g *together) close(p *Poller) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for fd, c := range p.conns {
-		if c == nil || !c.moved {
+		switch {
+		case c == nil || !c.moved && !c.queued:
+			continue
+		case !c.moved:
+			c.queued = false
+			_ = p.Control(unix.EPOLL_CTL_MOD, fd, watchedEvents|unix.EPOLLOUT)
 			continue
 		}
-		c.moved = false
-		if p.Control(unix.EPOLL_CTL_ADD, fd, watchedEvents) != nil {
+		c.moved, c.queued = false, false
+		if p.Control(unix.EPOLL_CTL_ADD, fd, watchedEvents|unix.EPOLLOUT) != nil { // those of again, too
 			p.conns[fd] = nil
 			p.open--
 			c.leave()

@@ -26,6 +26,8 @@ type Waiter struct {
 
 	unstamped atomic.Bool // the kernel does not report when data arrived, or answers must be read at once
 
+	untimed   bool        // its streams do not ask when data arrived
+
 	state         atomic.Int32
 	events        []unix.EpollEvent
 	looked        time.Duration // when the last check for answers ended

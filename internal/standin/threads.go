@@ -31,7 +31,7 @@ func NewThreads() *Threads {
 	r, began := new(Threads), time.Now()
 	for range (runtime.GOMAXPROCS(0) + 1) / 2 {
 		t := &thread{now: func() time.Duration { return time.Since(began) }, conns: map[*polledConn]bool{}}
-		if t.poller = socket.NewPoller(t.now, true); t.poller == nil {
+		if t.poller = socket.NewServerPoller(t.now); t.poller == nil {
 			break
 		}
 		r.all = append(r.all, t)
@@ -180,7 +180,7 @@ func (s *polledConn) serve(all bool) (over bool) {
 		switch {
 		case len(s.unsent) > 0:
 			if !s.write() {
-				s.c.Again()
+				s.c.WhenWritable()
 				return false
 			}
 		case s.err != nil:
@@ -200,6 +200,9 @@ func (s *polledConn) serve(all bool) (over bool) {
 			reads++
 			s.read(all)
 		}
+	}
+	if s.readable || len(s.kept) > 0 || s.err != nil {
+		s.c.Again() // after the write
 	}
 	return false
 }
@@ -226,9 +229,11 @@ func (s *polledConn) wrote(n int, err error) {
 
 func (s *polledConn) wroteLater(n int, err error) {
 	s.sending = false
-	s.wrote(n, err)
-	if s.readable || len(s.unsent) > 0 || len(s.kept) > 0 || s.err != nil {
+	switch s.wrote(n, err); {
+	case s.err != nil:
 		s.c.Again()
+	case len(s.unsent) > 0:
+		s.c.WhenWritable()
 	}
 }
 

@@ -58,9 +58,9 @@ func clockRead() time.Duration {
 // the run, of what needs no window of its own. before and after are from the beginning and the
 // end of the run, which took that length; the buffers are those that it requested, in bytes. What
 // the run itself measures (steal, throttling, steps of the clock) is not repeated.
-func MachineRemarks(host *system.Host, before, after *system.State, length time.Duration, sendBuffer, recvBuffer int64) []string {
+func MachineRemarks(machine *system.Host, before, after *system.State, length time.Duration, sendBuffer, recvBuffer int64) []string {
 	f := &MachineFacts{
-		Host: *host, State: *after, SendBuffer: sendBuffer, RecvBuffer: recvBuffer,
+		Host: *machine, State: *after, SendBuffer: sendBuffer, RecvBuffer: recvBuffer,
 		Window: &MachineWindow{Length: length, Busy: -1, Swapped: moved(before, after)},
 	}
 	var out []string

@@ -207,11 +207,11 @@ func TestMachineRemarks(t *testing.T) {
 		{"another system", func(h *system.Host, s *system.State) { *h, *s = system.Host{OS: "darwin", Cores: 4}, system.State{} }, 0, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			host, before := f.Host, f.State
+			machine, before := f.Host, f.State
 			before.SwapMoved = 1 << 30
 			after := before
-			tt.plant(&host, &after)
-			got := MachineRemarks(&host, &before, &after, 10*time.Second, tt.send, 0)
+			tt.plant(&machine, &after)
+			got := MachineRemarks(&machine, &before, &after, 10*time.Second, tt.send, 0)
 			assert.Must(t, len(got) == len(tt.want), "got %q, want %q", got, tt.want)
 			for i := range got {
 				assert.True(t, strings.HasPrefix(got[i], tt.want[i]), "got %q, want %q", got[i], tt.want[i])

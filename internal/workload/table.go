@@ -135,7 +135,7 @@ func loadTable() []Setting {
 			check:  durationBetween(0, time.Minute),
 		},
 		{
-			Option: target.Option{Name: "max-in-flight", Type: target.Int, Default: "5", Group: groupBatches, Independent: true, Help: "batches in flight per connection (by default together at most 1,000, divided among the clients)"},
+			Option: target.Option{Name: "max-in-flight", Type: target.Int, Default: "5", Group: groupBatches, Independent: true, Help: "batches in flight per connection (by default many clients share 1,000, with at least 5 each)"},
 			NotOps: notReading,
 			check:  countBetween(1, 1_000_000),
 		},

@@ -72,7 +72,7 @@ declare module "carronade" {
     "batch-events"?: string | number;
     /** how long events wait for their batch to fill [5ms] */
     linger?: string;
-    /** batches in flight per connection (by default together at most 1,000, divided among the clients) [5] */
+    /** batches in flight per connection (by default many clients share 1,000, with at least 5 each) [5] */
     "max-in-flight"?: string | number;
     /** what happens to due events while that limit is reached [queue] */
     overload?: "queue" | "drop";

@@ -171,7 +171,7 @@ func (s *Server) folderError(err error) error {
 
 // writeOperatorFile writes the operator file with this server's address. Its keys stay the same.
 // With a key file there is none.
-func (s *Server) writeOperatorFile(host, port string) error {
+func (s *Server) writeOperatorFile(name, port string) error {
 	if s.cfg.Key != "" {
 		return nil
 	}
@@ -189,10 +189,10 @@ func (s *Server) writeOperatorFile(host, port string) error {
 		return err
 	}
 	// The operator is a process of this machine, unless the file is copied.
-	if host == "" || net.ParseIP(host).IsUnspecified() {
-		host = "127.0.0.1"
+	if name == "" || net.ParseIP(name).IsUnspecified() {
+		name = "127.0.0.1"
 	}
-	f.Address, f.Pin = net.JoinHostPort(host, port), s.pin
+	f.Address, f.Pin = net.JoinHostPort(name, port), s.pin
 	return system.ReplaceFile(path, text(f))
 }
 

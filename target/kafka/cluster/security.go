@@ -97,14 +97,14 @@ func parseSecurity(v target.Values, props map[string]string) (*Security, error) 
 		recvBuffer: int(v.Size("recv-buffer")),
 		SkipVerify: v.Bool("tls-insecure-skip-verify"),
 	}
-	protocol := strings.ToUpper(props["security.protocol"])
-	switch protocol {
+	transport := strings.ToUpper(props["security.protocol"])
+	switch transport {
 	case "", Plaintext, "SSL", "SASL_PLAINTEXT", "SASL_SSL":
 	default:
 		return nil, fmt.Errorf("client property security.protocol: want PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
 	}
 	useTLS := v.Bool("tls") || v.Has("tls-ca") || v.Has("tls-cert") || v.Has("tls-key") ||
-		v.Has("tls-server-name") || s.SkipVerify || strings.HasSuffix(protocol, "SSL")
+		v.Has("tls-server-name") || s.SkipVerify || strings.HasSuffix(transport, "SSL")
 	var err error
 	if useTLS {
 		s.SkipVerify = s.SkipVerify || strings.EqualFold(props["enable.ssl.certificate.verification"], "false") // librdkafka's
@@ -117,11 +117,11 @@ func parseSecurity(v target.Values, props map[string]string) (*Security, error) 
 			s.anyName = true
 		}
 	}
-	if err := checkSecurity(useTLS, strings.HasPrefix(protocol, "SASL_"), props); err != nil {
+	if err := checkSecurity(useTLS, strings.HasPrefix(transport, "SASL_"), props); err != nil {
 		return nil, err
 	}
 	mechanism := v.String("sasl-mechanism")
-	if mechanism == "" && strings.HasPrefix(protocol, "SASL_") {
+	if mechanism == "" && strings.HasPrefix(transport, "SASL_") {
 		// GSSAPI is Java's default. It is refused below, instead of guessing.
 		mechanism = cmp.Or(props["sasl.mechanism"], "GSSAPI")
 	}
