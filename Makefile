@@ -20,7 +20,7 @@ PLATFORMS   := linux/amd64 linux/arm64 darwin/arm64 windows/amd64 windows/arm64
 URL         ?=
 
 # The tools that build releases are a module of their own: see docs/decisions/009.
-RELEASE     := internal/tools/release
+RELEASE     := tools/release
 
 # A protocol in a program of its own, and a module of its own, so that the compiler refuses
 # it our internal packages.
@@ -28,7 +28,7 @@ EXAMPLE     := examples/lines
 
 # What the race detector looks at in make test: the packages whose goroutines share memory.
 # Others compute, or use these; make race looks at all.
-SHARING     := load internal/socket internal/conn internal/standin/... internal/live internal/jobs internal/door internal/fleet/... target/...
+SHARING     := load internal/conn/socket internal/conn internal/standin/... internal/live internal/serve/jobs internal/door internal/fleet/... target/...
 
 .PHONY: help build install test race conformance soak bench microbench lint vuln fmt docs cross image release fuzz deps peers clean
 
@@ -61,10 +61,10 @@ soak: peers ## long versions of tests: hundreds of kills, thousands of simulated
 	@scripts/conformance soak
 
 bench: peers ## the speed table of docs/performance.md (BENCH_RUNS=5 BENCH_ROWS=regexp BENCH_OUT=file)
-	BENCH_OUT='$(abspath $(BENCH_OUT))' $(GO) test ./internal/bench -run '^$$' -bench . -benchtime 1x -timeout 60m
+	BENCH_OUT='$(abspath $(BENCH_OUT))' $(GO) test ./test/bench -run '^$$' -bench . -benchtime 1x -timeout 60m
 
 microbench: ## Go's benchmarks of the packages (BENCHTIME=1s)
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $$($(GO) list ./... | grep -v '^carronade/internal/bench$$')
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $$($(GO) list ./... | grep -v '^carronade/test/bench$$')
 
 lint: ## go vet, gofumpt, golangci-lint, and govulncheck unless VULN=no
 	$(GO) vet -tags conformance ./...
@@ -88,7 +88,7 @@ fmt: ## gofumpt over every file
 	$(GO) run $(GOFUMPT) -modpath carronade -w $$(git ls-files '*.go')
 
 docs: ## man pages and shell completions into dist/
-	$(GO) run ./internal/tools/generate manuals dist
+	$(GO) run ./tools/generate manuals dist
 
 cross: ## builds for each platform, without output
 	@for p in $(PLATFORMS); do echo "$$p"; \

@@ -11,14 +11,14 @@ package app
 
 import (
 	"carronade/internal/cli"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // Main runs the program's command line, os.Args, and returns its exit code:
 // see `carronade help exit-codes`. It uses the process's standard streams and
 // signals, and must be called only once.
-func Main(kinds ...target.Kind) int { return cli.OS(kinds).Main() }
+func Main(kinds ...protocol.Kind) int { return cli.OS(kinds).Main() }
 
 // Kinds returns the kinds of target of the carronade program, the most used
 // first.
-func Kinds() []target.Kind { return cli.Kinds() }
+func Kinds() []protocol.Kind { return cli.Kinds() }

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestAnswersByWhenTheyCame: the rate of answers counts those that arrived within the

@@ -7,9 +7,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/measure"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // TestBatchGroupsDoNotMatter: batches are counted and timed the same in batch groups

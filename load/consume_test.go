@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // tickSource is a source in virtual time: it delivers a piece of ten events every tick.

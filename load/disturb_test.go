@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // TestDisturbancesRemembered: the list contains the newest mostDisturbances. One that

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // TestInFlightMeanKeepsToThePhase: events still in flight when the measurement ends

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // instantTarget is a target that answers at once, so that only the engine takes time.

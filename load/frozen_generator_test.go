@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // The counterpart of TestFrozenTarget: the same 200 events/s, each answered 1 ms after

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // fake is a target in virtual time: one lane per client, which answers as the function

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A wait is never too short, and the number of waits follows from the times.

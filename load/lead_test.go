@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // connectedTarget is a fake that takes a third of a second to start its connections.

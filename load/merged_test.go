@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // The snapshots of a run longer than the series show every row of several intervals when it

@@ -12,8 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"carronade/internal/testkit/assert"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // newTestMix makes a mix of fakes.

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // asyncTarget is a target of one lane that answers at once, from another goroutine, and

@@ -13,9 +13,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/measure"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // A firedBatch is what is the same wherever a batch is fired.

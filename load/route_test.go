@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // movingLane is a fake whose stream has no lane for a time, then another one.

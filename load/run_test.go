@@ -11,9 +11,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/measure"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // constantly answers every batch after d.

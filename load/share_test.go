@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // sharingTarget is a fake whose lanes send the events of every stream.

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 
 	"github.com/google/go-cmp/cmp"
 )

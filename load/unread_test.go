@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // TestStageUnread: what a pipeline sent and did not read, for whatever reason, has an age in the end-to-end times.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // TestFreezes: which of several overlapping freezes are listed, and that the cause of

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"pgregory.net/rapid"

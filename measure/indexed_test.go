@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 func TestIndexed(t *testing.T) {

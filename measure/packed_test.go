@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 type packedCell struct {

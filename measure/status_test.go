@@ -3,7 +3,7 @@ package measure
 import (
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 func TestStatuses(t *testing.T) {

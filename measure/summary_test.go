@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 
 	"pgregory.net/rapid"
 )

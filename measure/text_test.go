@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestText: a histogram comes back exactly, and adding decoded ones equals adding the

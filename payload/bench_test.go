@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 func benchmarkGenerator(b *testing.B, s Spec) *Generator {

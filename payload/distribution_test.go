@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"

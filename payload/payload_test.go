@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"

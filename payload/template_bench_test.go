@@ -3,7 +3,7 @@ package payload
 import (
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // texts are what users write; the first two are mongoose's own examples.

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 func environment(name string) (string, bool) {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 func TestSpark(t *testing.T) {

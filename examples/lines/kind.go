@@ -12,42 +12,42 @@ import (
 
 	"carronade/load"
 	"carronade/payload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // Kind is a protocol for an example: an event is a line, a batch is some lines
 // and an empty one, and its answer is a line with the number of events taken.
 type Kind struct{}
 
-// Name implements target.Kind.
+// Name implements protocol.Kind.
 func (Kind) Name() string { return "lines" }
 
-// Schemes implements target.Kind.
+// Schemes implements protocol.Kind.
 func (Kind) Schemes() []string { return []string{"lines"} }
 
-// Ops implements target.Kind.
+// Ops implements protocol.Kind.
 func (Kind) Ops() []string { return []string{"produce"} }
 
-// Options implements target.Kind. Each row gives an option a flag, help, a key
+// Options implements protocol.Kind. Each row gives an option a flag, help, a key
 // in workload files, checks and a place in the report.
-func (Kind) Options() []target.Option {
-	return []target.Option{
+func (Kind) Options() []protocol.Option {
+	return []protocol.Option{
 		{Name: "size", Word: "SIZE", Default: "100", Group: "events", Independent: true, Help: "bytes of a line"},
-		{Name: "most-lines", Type: target.Int, Default: "100", Group: "batching", Independent: true, Help: "most lines of a batch"},
+		{Name: "most-lines", Type: protocol.Int, Default: "100", Group: "batching", Independent: true, Help: "most lines of a batch"},
 	}
 }
 
-// Open implements target.Kind.
-func (Kind) Open(ctx context.Context, s target.Spec) (target.Session, error) {
+// Open implements protocol.Kind.
+func (Kind) Open(ctx context.Context, s protocol.Spec) (protocol.Session, error) {
 	gen, err := payload.New(payload.Spec{Seed: s.Seed, Size: s.Options.String("size"), Payload: "text"})
 	if err != nil {
-		return nil, &target.Error{Doing: "make the events", Err: err, Hint: "carronade help events lists the forms"}
+		return nil, &protocol.Error{Doing: "make the events", Err: err, Hint: "carronade help events lists the forms"}
 	}
 	ctx, done := context.WithTimeout(ctx, 10*time.Second)
 	defer done()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.URL.Host)
 	if err != nil {
-		return nil, &target.Error{Doing: "connect to " + s.URL.Host, Err: err, Hint: "is a server of lines listening there?"}
+		return nil, &protocol.Error{Doing: "connect to " + s.URL.Host, Err: err, Hint: "is a server of lines listening there?"}
 	}
 	l := &lane{conn: conn, gen: gen, most: s.Options.Int("most-lines"), slots: make(chan load.Batch, max(1, s.MaxInFlight))}
 	return &session{lane: l}, nil

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"carronade/load"
-	"carronade/target/targettest"
+	"carronade/protocol/protocoltest"
 )
 
 // A server takes lines and counts them.
@@ -67,7 +67,7 @@ func (s *server) answer(c net.Conn) {
 // Kind passes the suite that every kind must pass.
 func TestKind(t *testing.T) {
 	s := serve(t, math.MaxInt)
-	targettest.Run(t, targettest.System{
+	protocoltest.Run(t, protocoltest.System{
 		Kind: Kind{}, URL: "lines://" + s.addr,
 		Events: func() uint64 { return uint64(s.taken.Load()) },
 		Slow:   func(d time.Duration) { s.delay.Store(int64(d)) },

@@ -12,9 +12,9 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
+	"carronade/internal/host"
 	"carronade/internal/report"
 	"carronade/internal/scenario"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 )
 
@@ -121,14 +121,14 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 		}
 	}
 	code, err := tool.Main(ctx, p)
-	if err != nil && code == system.ExitOK {
-		code = system.ExitFailed
+	if err != nil && code == host.ExitOK {
+		code = host.ExitFailed
 	}
 	code = common.ExitCode(code, err)
-	if s.unwritten.Load() && code != system.ExitInterrupted { // like run; also with --strict, since the flag is carronade's
-		code = system.ExitFailed
+	if s.unwritten.Load() && code != host.ExitInterrupted { // like run; also with --strict, since the flag is carronade's
+		code = host.ExitFailed
 	}
-	if code == system.ExitOK {
+	if code == host.ExitOK {
 		return nil
 	}
 	return exitCode{Code: code, Err: err}

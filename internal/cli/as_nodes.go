@@ -17,8 +17,8 @@ import (
 	"carronade/internal/conn"
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 )
 
@@ -256,7 +256,7 @@ func (s *session) entry(ctx context.Context, routes fleet.Routes) func() {
 		// What happens to the run is the operator's to say.
 		_ = fleet.Serve(ctx, fleet.AgentConfig{
 			Bus: own, Spool: fleet.NewMemorySpool(), Info: thisProcess(fleet.Info{Name: entryAgent}), Kinds: s.Kinds,
-			Host: system.Describe(), Logf: func(string, ...any) {},
+			Host: host.Describe(), Logf: func(string, ...any) {},
 		})
 	}()
 	return func() {

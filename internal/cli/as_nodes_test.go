@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"carronade/internal/fleet"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestUnusable: each node that cannot take part is named.

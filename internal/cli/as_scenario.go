@@ -7,9 +7,9 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
+	"carronade/internal/host"
 	"carronade/internal/report"
 	"carronade/internal/scenario"
-	"carronade/internal/system"
 )
 
 // asScenario runs the scenario of a tool. The tool runs the steps, and this keeps the report of the
@@ -49,7 +49,7 @@ func (s *session) asScenario(ctx context.Context, tool *compat.Tool, common comp
 	}
 	reason, fault, err := scenario.Run(ctx, o)
 	if err != nil || len(r.steps) == 0 {
-		_ = r.abandon(system.ExitFailed, nil) // what went wrong is the tool's to say
+		_ = r.abandon(host.ExitFailed, nil) // what went wrong is the tool's to say
 		return reason, fault, err
 	}
 	d := r.finished(reason, fault)

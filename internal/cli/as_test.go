@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"carronade/internal/compat"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // Every tool takes the flags that it has in common with the others, and has no flag

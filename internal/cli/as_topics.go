@@ -9,11 +9,11 @@ import (
 	"carronade/internal/run"
 	"carronade/internal/workload"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // topicsAs runs a load on topics for a tool and stores its report.
-func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLoad, k target.Kind, doc *workload.Document, common compat.Common, l compat.TopicLoad) (r *compat.TopicResult, err error) {
+func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLoad, k protocol.Kind, doc *workload.Document, common compat.Common, l compat.TopicLoad) (r *compat.TopicResult, err error) {
 	t := &command.Settings{Doc: *doc}
 	for _, k := range common.Keep {
 		t.Doc.Add(k.Name, k.Flag, k.Text)

@@ -8,7 +8,7 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/compat"
 	"carronade/internal/report"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // The job of a load on topics has the number of operations, if there is one.

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"carronade/internal/command"
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 )
@@ -22,7 +22,7 @@ import (
 // calibrationPath is the file of this host's calibration. Machines may share a home folder, so
 // the name contains the host's.
 func calibrationPath() (string, error) {
-	dir, err := system.DataDir()
+	dir, err := host.DataDir()
 	if err != nil {
 		return "", fmt.Errorf("finding the user's data folder: %w", err)
 	}
@@ -83,7 +83,7 @@ func keepJSON(path string, v any) error {
 	if err := command.WriteJSON(&b, v); err != nil {
 		return err
 	}
-	return system.ReplaceFile(path, b.Bytes())
+	return host.ReplaceFile(path, b.Bytes())
 }
 
 // keptCalibrations returns this host's calibrations for its present number of processors, the

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"carronade/internal/report"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
+	"carronade/test/testkit/assert"
 )
 
 // TestCalibrationFor checks which of several calibrations a report cites, and that it says so if

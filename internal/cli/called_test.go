@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"carronade/internal/report"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
+	"carronade/test/testkit/assert"
 )
 
 // A program that is started under a tool's name behaves like the tool.

@@ -15,7 +15,7 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/store/sqlite"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // configVariable is the environment variable that names another configuration file.
@@ -40,7 +40,7 @@ func (s *session) configuration() (*workload.Document, error) {
 	return s.configured, s.configError
 }
 
-func readConfig(kinds []target.Kind) (*workload.Document, error) {
+func readConfig(kinds []protocol.Kind) (*workload.Document, error) {
 	path, asked := configPath()
 	if path == "" {
 		return new(workload.Document), nil
@@ -83,7 +83,7 @@ func readConfig(kinds []target.Kind) (*workload.Document, error) {
 	return doc, errors.Join(faults...)
 }
 
-func unknownSetting(e workload.Entry, kinds []target.Kind) error {
+func unknownSetting(e workload.Entry, kinds []protocol.Kind) error {
 	return &workload.Error{
 		Where: e.Where, Err: errors.New("unknown setting"),
 		Hint: command.DidYouMean(e.Name, workload.Names(kinds), "%s", "the keys are flags of carronade run, without the dashes"),

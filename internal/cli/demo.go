@@ -15,8 +15,8 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/compat"
 	"carronade/internal/conn"
+	"carronade/internal/host"
 	"carronade/internal/standin"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 )
 
@@ -130,7 +130,7 @@ func (s *session) demo(ctx context.Context, demo *demo, t *command.Settings) err
 	}
 	// A demo shows the accounting, on a machine that the server shares and that may be busy.
 	// The report says when its times are not trustworthy; the exit code does not.
-	if c, ok := errors.AsType[exitCode](err); ok && c.Code == system.ExitUntrusted {
+	if c, ok := errors.AsType[exitCode](err); ok && c.Code == host.ExitUntrusted {
 		err = nil
 	}
 	if err == nil && !o.quiet && !o.json {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"carronade/internal/standin"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A server that is killed leaves events of which it is not known whether it took them. They are not

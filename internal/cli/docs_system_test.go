@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // exampleStore is the address of Elasticsearch in the examples.

@@ -22,12 +22,12 @@ import (
 
 	"carronade/internal/cli"
 	"carronade/internal/standin"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/payload"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 const root = "../.."
@@ -523,11 +523,11 @@ func settingsTable(table []workload.Setting, kind string) string {
 			titles = append(titles, s.Group)
 		}
 		form := s.Placeholder()
-		if s.Type == target.Bool {
+		if s.Type == protocol.Bool {
 			form = "true, false"
 		}
 		def := s.Default
-		if s.Type == target.Bool && def == "false" {
+		if s.Type == protocol.Bool && def == "false" {
 			def = ""
 		}
 		about := s.Help

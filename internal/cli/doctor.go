@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
-	"carronade/internal/system"
-	"carronade/internal/trust"
+	"carronade/internal/host"
+	"carronade/internal/verdict/trust"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -66,10 +66,10 @@ func (s *session) doctorCommand() *cobra.Command {
 }
 
 // bindInspected makes flags of the settings that have an effect on the checks.
-func (x *examining) bindInspected(fs *pflag.FlagSet, kinds []target.Kind) {
+func (x *examining) bindInspected(fs *pflag.FlagSet, kinds []protocol.Kind) {
 	x.BindOne(fs, "op")
 	for _, k := range kinds {
-		in, ok := k.(target.Inspector)
+		in, ok := k.(protocol.Inspector)
 		if !ok {
 			continue
 		}
@@ -93,7 +93,7 @@ func (s *session) doctor(ctx context.Context, x *examining, args []string) error
 	}
 	r := &trust.Examination{Schema: trust.ExaminationSchema, Version: version(), At: time.Now().UTC().Truncate(time.Second), Findings: []trust.ExaminationEntry{}}
 	began := time.Now()
-	files := system.OpenFiles() + target.OtherFiles // before the target is connected to
+	files := host.OpenFiles() + protocol.OtherFiles // before the target is connected to
 	machine := make(chan trust.MachineFacts, 1)
 	go func() { machine <- trust.ReadMachine(ctx) }()
 	var found examination
@@ -121,9 +121,9 @@ func (s *session) doctor(ctx context.Context, x *examining, args []string) error
 	case err != nil:
 		return err
 	case found.failed:
-		return exitCode{Code: system.ExitFailed}
+		return exitCode{Code: host.ExitFailed}
 	case r.Spoils():
-		return exitCode{Code: system.ExitBroken}
+		return exitCode{Code: host.ExitBroken}
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (s *session) examined(x *examining, args []string) (*workload.Workload, err
 		return nil, err
 	}
 	s.warnOnce(w)
-	if c, ok := w.Kind.(target.Checker); ok {
+	if c, ok := w.Kind.(protocol.Checker); ok {
 		spec, err := w.Spec()
 		if err == nil {
 			err = c.Check(spec)
@@ -179,8 +179,8 @@ const mostClients = 1_000_000
 
 // An examination is what was found out about a target.
 type examination struct {
-	target.Inspection
-	routes []system.Route
+	protocol.Inspection
+	routes []host.Route
 	failed bool // it does not answer as it should
 }
 
@@ -226,9 +226,9 @@ func examine(ctx context.Context, w *workload.Workload, timeout time.Duration) e
 
 func examineOne(ctx context.Context, w *workload.Workload) examination {
 	var out examination
-	in, ok := w.Kind.(target.Inspector)
+	in, ok := w.Kind.(protocol.Inspector)
 	if !ok {
-		out.Findings = []target.Finding{{Check: "target", Level: target.LevelUnknown, Found: "a target of " + w.Kind.Name() + " has nothing to check"}}
+		out.Findings = []protocol.Finding{{Check: "target", Level: protocol.LevelUnknown, Found: "a target of " + w.Kind.Name() + " has nothing to check"}}
 		return out
 	}
 	spec, err := w.Spec()
@@ -239,7 +239,7 @@ func examineOne(ctx context.Context, w *workload.Workload) examination {
 	finding, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerGrace/2)
 	defer cancel()
 	for _, addr := range out.Addresses {
-		if r, err := system.RouteTo(finding, addr); err == nil {
+		if r, err := host.RouteTo(finding, addr); err == nil {
 			out.routes = append(out.routes, r)
 		}
 	}
@@ -251,9 +251,9 @@ func examineOne(ctx context.Context, w *workload.Workload) examination {
 }
 
 // noAnswer is the finding about a target that could not be checked.
-func noAnswer(w *workload.Workload, err error) target.Finding {
-	f := target.Finding{
-		Check: "target", Level: target.LevelError, Found: oneLine(err.Error()),
+func noAnswer(w *workload.Workload, err error) protocol.Finding {
+	f := protocol.Finding{
+		Check: "target", Level: protocol.LevelError, Found: oneLine(err.Error()),
 		Effect: "a run fails when it starts", Mend: hintOf(err),
 	}
 	if errors.Is(err, context.DeadlineExceeded) && f.Mend == "" {

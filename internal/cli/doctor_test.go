@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"carronade/internal/layout"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/trust"
-	"carronade/target"
+	"carronade/internal/verdict/trust"
+	"carronade/protocol"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // examine runs carronade doctor with --json, and checks that its exit code follows from what
@@ -79,21 +79,21 @@ func TestDoctor(t *testing.T) {
 		args     []string
 		answered bool
 		check    string // of the target, or of the machine
-		level    target.Level
+		level    protocol.Level
 		want     string
 	}{
-		{"the machine", nil, false, "processors", target.LevelOK, ""},
-		{"many clients", []string{"--clients", "60000"}, false, "local ports", target.LevelError, "60000"},
-		{"a broker", []string{"kafka://" + broker + "/t"}, true, "brokers", target.LevelOK, "stand-in"},
-		{"a missing topic", []string{"kafka://" + broker + "/t"}, true, "topic", target.LevelWarning, "does not exist"},
-		{"Riemann", []string{"riemann://" + index}, true, "index", target.LevelOK, "answers queries"},
-		{"APM", []string{"apm+http://" + server}, true, "version of the server", target.LevelOK, "stand-in"},
-		{"a file", []string{"-f", file}, true, "version of the server", target.LevelOK, "stand-in"},
-		{"a file with several targets", []string{"-f", mix}, true, "index", target.LevelOK, "answers queries"},
-		{"nothing to check", []string{"null://"}, true, "target", target.LevelUnknown, "nothing to check"},
-		{"a wrong password", []string{"kafka://" + locked + "/t", "--sasl-mechanism", "PLAIN", "--user", "alice", "--password", "env:DOCTOR_PASSWORD"}, false, "target", target.LevelError, "log in"},
-		{"a closed port", []string{"riemann://" + closed}, false, "target", target.LevelError, "refused"},
-		{"a buffer that the kernel cuts", []string{"apm+http://" + server, "--send-buffer", "1GiB"}, true, "socket buffers", target.LevelWarning, "--send-buffer is 1 GiB"},
+		{"the machine", nil, false, "processors", protocol.LevelOK, ""},
+		{"many clients", []string{"--clients", "60000"}, false, "local ports", protocol.LevelError, "60000"},
+		{"a broker", []string{"kafka://" + broker + "/t"}, true, "brokers", protocol.LevelOK, "stand-in"},
+		{"a missing topic", []string{"kafka://" + broker + "/t"}, true, "topic", protocol.LevelWarning, "does not exist"},
+		{"Riemann", []string{"riemann://" + index}, true, "index", protocol.LevelOK, "answers queries"},
+		{"APM", []string{"apm+http://" + server}, true, "version of the server", protocol.LevelOK, "stand-in"},
+		{"a file", []string{"-f", file}, true, "version of the server", protocol.LevelOK, "stand-in"},
+		{"a file with several targets", []string{"-f", mix}, true, "index", protocol.LevelOK, "answers queries"},
+		{"nothing to check", []string{"null://"}, true, "target", protocol.LevelUnknown, "nothing to check"},
+		{"a wrong password", []string{"kafka://" + locked + "/t", "--sasl-mechanism", "PLAIN", "--user", "alice", "--password", "env:DOCTOR_PASSWORD"}, false, "target", protocol.LevelError, "log in"},
+		{"a closed port", []string{"riemann://" + closed}, false, "target", protocol.LevelError, "refused"},
+		{"a buffer that the kernel cuts", []string{"apm+http://" + server, "--send-buffer", "1GiB"}, true, "socket buffers", protocol.LevelWarning, "--send-buffer is 1 GiB"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, _ := examine(t, tt.args...)

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestEnds: everything that several concurrent runs have started is stopped, in

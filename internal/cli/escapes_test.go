@@ -25,8 +25,8 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/sandbox"
 	"carronade/internal/serve"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // forms are texts that lead out of the folder of jobs, for what the rules may take for a file, an

@@ -11,7 +11,7 @@ import (
 	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -25,7 +25,7 @@ func (s *session) openExporter(t *command.Settings, observer compat.Observer) (*
 	}
 	for _, h := range t.All("otlp-header") {
 		name, ref, _ := strings.Cut(h, "=")
-		value, err := target.ReadSecret("otlp-header", ref)
+		value, err := protocol.ReadSecret("otlp-header", ref)
 		if err != nil {
 			return nil, err
 		}

@@ -13,14 +13,14 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
-	"carronade/internal/find"
+	"carronade/internal/host"
 	"carronade/internal/layout"
 	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/store"
-	"carronade/internal/system"
+	"carronade/internal/verdict/find"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -353,8 +353,8 @@ func (s *session) find(ctx context.Context, f *searching, o *outputs) error {
 		return err
 	}
 	err = s.found(f, o, answer)
-	if f.Interrupted && exitCodeOf(err) != system.ExitFailed {
-		err = exitCode{Code: system.ExitInterrupted}
+	if f.Interrupted && exitCodeOf(err) != host.ExitFailed {
+		err = exitCode{Code: host.ExitInterrupted}
 	}
 	return err
 }
@@ -432,7 +432,7 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 			s.reportStored(o.keep, d, o.tasks[0].kept, false)
 		}
 		return find.Outcome{Trial: *t}, context.Canceled
-	case err != nil && f.begun() && errors.As(err, new(*target.Error)):
+	case err != nil && f.begun() && errors.As(err, new(*protocol.Error)):
 		// It worked before: the system is gone.
 		return find.Outcome{Trial: *t, Elapsed: time.Since(began), Dead: err.Error()}, nil
 	case err != nil:

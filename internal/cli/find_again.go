@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
-	"carronade/internal/find"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/store"
+	"carronade/internal/verdict/find"
 	"carronade/internal/workload"
 	"carronade/units"
 )

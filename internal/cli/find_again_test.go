@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/find"
 	"carronade/internal/report"
+	"carronade/internal/verdict/find"
 )
 
 // The command that closes an open answer has its rate as people write it.

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"carronade/internal/command"
-	"carronade/internal/export"
-	"carronade/internal/find"
+	"carronade/internal/host"
 	"carronade/internal/layout"
 	"carronade/internal/report"
+	"carronade/internal/report/export"
 	"carronade/internal/store"
-	"carronade/internal/system"
+	"carronade/internal/verdict/find"
 )
 
 // A repeatedDocument are the answers of several searches as JSON.
@@ -111,10 +111,10 @@ func (s *session) printSeveral(f *searching, o *outputs, doc *repeatedDocument) 
 
 // outcomeOf is the exit code of an answer that was printed and written, or of the problems with that.
 func outcomeOf(code int, problems []error) error {
-	if len(problems) > 0 && code != system.ExitInterrupted {
-		code = system.ExitFailed
+	if len(problems) > 0 && code != host.ExitInterrupted {
+		code = host.ExitFailed
 	}
-	if code == system.ExitOK {
+	if code == host.ExitOK {
 		return nil
 	}
 	return exitCode{Code: code, Err: errors.Join(problems...)}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"carronade/internal/find"
+	"carronade/internal/verdict/find"
 	"carronade/internal/workload"
 	"carronade/units"
 )

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"carronade/internal/command"
-	"carronade/internal/find"
 	"carronade/internal/report"
+	"carronade/internal/verdict/find"
 	"carronade/internal/workload"
 	"carronade/units"
 )

@@ -14,8 +14,8 @@ import (
 
 	"carronade/internal/cli"
 	"carronade/internal/standin"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
+	"carronade/test/testkit/assert"
 )
 
 // answer is what the tests read of the JSON of find.

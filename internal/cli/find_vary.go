@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/find"
 	"carronade/internal/judge"
 	"carronade/internal/report"
 	"carronade/internal/store"
+	"carronade/internal/verdict/find"
 	"carronade/units"
 )
 

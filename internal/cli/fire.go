@@ -8,13 +8,13 @@ import (
 	"strings"
 	"sync"
 
-	"carronade/internal/fault"
+	"carronade/internal/host"
 	"carronade/internal/layout"
 	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/run"
-	"carronade/internal/system"
-	"carronade/internal/trust"
+	"carronade/internal/verdict/fault"
+	"carronade/internal/verdict/trust"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/units"
@@ -31,7 +31,7 @@ func (s *session) runTasks(ctx context.Context, o outputs) error {
 			return worst(outcome, err)
 		}
 		replaced := s.replace(&o, i, d)
-		if err = s.deliver(d, o, i); !replaced || exitCodeOf(err) != system.ExitUntrusted {
+		if err = s.deliver(d, o, i); !replaced || exitCodeOf(err) != host.ExitUntrusted {
 			outcome = worst(outcome, err)
 		}
 		if !replaced {
@@ -156,7 +156,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 		},
 		Output:      func(from, line string) { s.printed(watcher, from+" | "+layout.Clean(line)) },
 		Started:     s.ends.slot(),
-		Host:        system.Describe(),
+		Host:        host.Describe(),
 		Calibration: s.calibrationFor(w, 0),
 	})
 }

@@ -6,11 +6,11 @@ import (
 	"carronade/internal/run"
 	"carronade/internal/scenario"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // room is what a run may take of the machine now, and within the limit of the server whose job it is.
-func (s *session) room() *target.Room {
+func (s *session) room() *protocol.Room {
 	room := run.MachineRoom()
 	if s.Room != nil {
 		room = *s.Room
@@ -31,7 +31,7 @@ func (s *session) room() *target.Room {
 
 // take takes what a workload needs from the room of the job, until free is called: steps of a scenario run at the
 // same time.
-func (s *session) take(w *workload.Workload) (room *target.Room, free func(), err error) {
+func (s *session) take(w *workload.Workload) (room *protocol.Room, free func(), err error) {
 	needs, err := run.Needs(w)
 	if err != nil {
 		return nil, nil, err
@@ -42,7 +42,7 @@ func (s *session) take(w *workload.Workload) (room *target.Room, free func(), er
 	if err := room.Check(needs); err != nil {
 		return nil, nil, err
 	}
-	n := target.MemoryOf(needs)
+	n := protocol.MemoryOf(needs)
 	s.taken.Add(n)
 	return room, sync.OnceFunc(func() { s.taken.Add(-n) }), nil
 }
@@ -53,7 +53,7 @@ func (s *session) fitScript(bytes int64) error {
 		return nil
 	}
 	const setting = "script-memory"
-	return s.room().Check([]target.Need{{Setting: setting, Number: 1, Sizes: []target.NeedSize{{Setting: setting, Bytes: bytes}}}})
+	return s.room().Check([]protocol.Need{{Setting: setting, Number: 1, Sizes: []protocol.NeedSize{{Setting: setting, Bytes: bytes}}}})
 }
 
 // fit checks that what each of the workloads takes of the machine is there, before any of them runs.

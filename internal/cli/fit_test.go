@@ -8,17 +8,17 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/host"
 	"carronade/internal/run"
 	"carronade/internal/sandbox"
 	"carronade/internal/serve"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 // A small machine, as a laptop has: 6 GiB are free.
-var laptop = target.Room{Memory: 6 << 30, From: "this machine has %s free", Files: 1 << 20, Open: 10}
+var laptop = protocol.Room{Memory: 6 << 30, From: "this machine has %s free", Files: 1 << 20, Open: 10}
 
 // TestFit: the numbers that decide memory are priced before anything is made, and what is usual fits a laptop.
 func TestFit(t *testing.T) {
@@ -98,10 +98,10 @@ func TestPricedParts(t *testing.T) {
 func TestPricedTopics(t *testing.T) {
 	var errs bytes.Buffer
 	p := &Program{
-		Kinds: Kinds(), Room: &target.Room{Memory: 100 << 20, From: "this machine has %s free"}, In: strings.NewReader(""), Out: &errs, Err: &errs,
+		Kinds: Kinds(), Room: &protocol.Room{Memory: 100 << 20, From: "this machine has %s free"}, In: strings.NewReader(""), Out: &errs, Err: &errs,
 		Args: []string{"topics", "create", "kafka://127.0.0.1:1/t", "--count", "10M", "--no-store"},
 	}
-	if code := p.Main(); code != system.ExitFailed || !strings.Contains(errs.String(), "error: --count 10,000,000 takes 238 MiB of memory, 25 B each, and this machine has 100 MiB free\nhint: give --count 4100000 or fewer") {
+	if code := p.Main(); code != host.ExitFailed || !strings.Contains(errs.String(), "error: --count 10,000,000 takes 238 MiB of memory, 25 B each, and this machine has 100 MiB free\nhint: give --count 4100000 or fewer") {
 		t.Errorf("exit %d\n%s", code, errs.String())
 	}
 }
@@ -121,7 +121,7 @@ func TestRefusedBeforeAnythingIsMade(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		p := &Program{Kinds: Kinds(), Room: &laptop, Args: args, In: strings.NewReader(""), Out: &out, Err: &errs}
-		if code := p.Main(); code != system.ExitFailed || !strings.Contains(errs.String(), "--clients 1,000,000 takes 1.22 TiB of memory") || out.Len() > 0 {
+		if code := p.Main(); code != host.ExitFailed || !strings.Contains(errs.String(), "--clients 1,000,000 takes 1.22 TiB of memory") || out.Len() > 0 {
 			t.Errorf("%q: exit %d\n%s%s", args, code, out.String(), errs.String())
 		}
 	}
@@ -133,7 +133,7 @@ func TestJobMemory(t *testing.T) {
 	rules := v.rules("files", "")
 	assert.True(t, rules.Memory == 2<<30, "a job may take %d bytes", rules.Memory)
 	v = serving{parallel: 1}
-	got, all := v.rules("files", "").Memory, system.AllMemory()
+	got, all := v.rules("files", "").Memory, host.AllMemory()
 	assert.True(t, got == int64(all/2), "a job may take %d of %d bytes", got, all)
 	for _, text := range []string{"1KiB", "much", "-1"} {
 		v := serving{listen: "127.0.0.1", parallel: 1, jobMemory: text}

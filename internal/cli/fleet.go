@@ -19,8 +19,8 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
+	"carronade/internal/host"
 	"carronade/internal/layout"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/units"
 )
@@ -58,7 +58,7 @@ func ownFolder(given, name string) (string, error) {
 	if given != "" {
 		return filepath.Abs(given)
 	}
-	dir, err := system.DataDir()
+	dir, err := host.DataDir()
 	if err != nil {
 		return "", &words{Err: fmt.Errorf("cannot find your data folder: %w", err), Hint: "give --data FOLDER"}
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"carronade/internal/sandbox"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/measure"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // A testFleet is the server of a fleet with its agents, as processes.

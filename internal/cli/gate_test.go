@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 
 	"github.com/google/go-cmp/cmp"
 )

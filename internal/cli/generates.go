@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
 	"carronade/internal/run"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 )
@@ -124,7 +124,7 @@ func (s *session) generate(ctx context.Context, events *workload.Document) (*rep
 
 // generatesKey identifies a workload on a machine and a program.
 func generatesKey(hash string) string {
-	h := sha256.Sum256([]byte(strings.Join([]string{hash, version(), hostName(), system.Describe().String()}, "\n")))
+	h := sha256.Sum256([]byte(strings.Join([]string{hash, version(), hostName(), host.Describe().String()}, "\n")))
 	return hex.EncodeToString(h[:])[:16]
 }
 

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // Every query of the dashboards returns data of real runs in a real Prometheus, with classic

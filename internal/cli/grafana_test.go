@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A board is what the tests read of a Grafana dashboard.

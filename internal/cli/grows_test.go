@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestCheckingKeepsNothing: a server looks at command lines and completes them as long as it runs, and

@@ -12,7 +12,7 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/layout"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // Help fits 80 columns: names in the first column, texts from a fixed one on.
@@ -74,7 +74,7 @@ func (s *session) help(cmd *cobra.Command, args []string) {
 
 // makeManual collects the help of a command, with the options of the kinds: all of them, or the
 // usual ones.
-func makeManual(cmd *cobra.Command, kinds []target.Kind, all bool) manual {
+func makeManual(cmd *cobra.Command, kinds []protocol.Kind, all bool) manual {
 	p := manual{
 		about:    strings.TrimSpace(cmd.Long),
 		usage:    cmd.UseLine(),
@@ -110,7 +110,7 @@ func hasFlags(cmd *cobra.Command) (has bool) {
 
 // pick returns the kinds whose options the help shows: that of a target given
 // beside --help, else all.
-func (s *session) pick(args []string) []target.Kind {
+func (s *session) pick(args []string) []protocol.Kind {
 	for _, a := range args {
 		scheme, _, ok := strings.Cut(a, "://")
 		if !ok {
@@ -118,7 +118,7 @@ func (s *session) pick(args []string) []target.Kind {
 		}
 		for _, k := range s.Kinds {
 			if slices.Contains(k.Schemes(), scheme) {
-				return []target.Kind{k}
+				return []protocol.Kind{k}
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func commandSections(cmd *cobra.Command) []section {
 
 // settingSections returns the load's settings and those of the kinds by heading, and then the
 // command's own flags.
-func settingSections(cmd *cobra.Command, kinds []target.Kind) []section {
+func settingSections(cmd *cobra.Command, kinds []protocol.Kind) []section {
 	out := byHeading(loadTable(kinds), "")
 	for _, k := range kinds {
 		out = append(out, byHeading(workload.Table(k), k.Name())...)
@@ -156,7 +156,7 @@ func settingSections(cmd *cobra.Command, kinds []target.Kind) []section {
 }
 
 // loadTable returns the load's settings, with a kind's defaults if there is only one.
-func loadTable(kinds []target.Kind) []workload.Setting {
+func loadTable(kinds []protocol.Kind) []workload.Setting {
 	if len(kinds) == 1 {
 		return workload.Table(kinds[0])
 	}
@@ -234,7 +234,7 @@ func settingRow(s *workload.Setting) row {
 	case p != "":
 		r.name += " " + p
 	}
-	if s.Default != "" && s.Type != target.Bool {
+	if s.Default != "" && s.Type != protocol.Bool {
 		fallback := s.Default
 		if len(fallback) > helpWidth-textColumn-2 { // too long for a line
 			fallback = strings.ReplaceAll(fallback, ",", ", ")

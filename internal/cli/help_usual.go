@@ -11,7 +11,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // usual are the settings that --help shows. With a target, it also shows all options of its
@@ -31,7 +31,7 @@ var usual = []struct {
 
 // usualSections returns the usual settings, the options of the kind if there is only one, the
 // command's own flags, and where the rest is.
-func usualSections(cmd *cobra.Command, kinds []target.Kind) []section {
+func usualSections(cmd *cobra.Command, kinds []protocol.Kind) []section {
 	more := section{title: "more", column: textColumn + 4}
 	if len(kinds) != 1 {
 		more.rows = append(more.rows, row{"carronade run TARGET --help", "with the flags of the target's kind"})
@@ -69,7 +69,7 @@ func usualSections(cmd *cobra.Command, kinds []target.Kind) []section {
 // usualSetting returns a setting of the load or, if there are several kinds, the option of one of
 // them with the shortest text, without the default, in which they differ. It returns nil for the
 // option of the only kind, which has a section for them.
-func usualSetting(name string, kinds []target.Kind) *workload.Setting {
+func usualSetting(name string, kinds []protocol.Kind) *workload.Setting {
 	find := func(table []workload.Setting) *workload.Setting {
 		if i := slices.IndexFunc(table, func(s workload.Setting) bool { return s.Name == name }); i >= 0 {
 			return &table[i]

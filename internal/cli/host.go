@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
 	"carronade/units"
 )
 
@@ -23,10 +23,10 @@ func (s *session) hostCommand() *cobra.Command {
 under test, and the result of the last calibration.`,
 		Args: command.Args(0, 0, "nothing"),
 		RunE: command.Run(func(*cobra.Command, []string) error {
-			h, kept := system.Describe(), keptCalibrations()
+			h, kept := host.Describe(), keptCalibrations()
 			if asJSON {
 				out := struct {
-					system.Host
+					host.Host
 					Calibration  *report.Calibration  `json:"calibration"` // the default one, or else the newest
 					Calibrations []report.Calibration `json:"calibrations,omitempty"`
 				}{Host: h}
@@ -46,7 +46,7 @@ under test, and the result of the last calibration.`,
 	return cmd
 }
 
-func hostText(w io.Writer, h *system.Host, kept []calibration) {
+func hostText(w io.Writer, h *host.Host, kept []calibration) {
 	row := func(name, text string) { fmt.Fprintf(w, "%-13s %s\n", name, text) }
 	for _, p := range h.Properties() {
 		row(p.Name, p.Text)

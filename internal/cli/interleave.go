@@ -10,9 +10,9 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
+	"carronade/internal/host"
 	"carronade/internal/judge"
 	"carronade/internal/report"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/units"
 )
@@ -74,7 +74,7 @@ func (s *session) turn(ctx context.Context, o *outputs, i int, follows string) (
 		return nil, err
 	}
 	s.reportStored(o.keep, d, o.tasks[i].kept, true)
-	if d.ExitCode() == system.ExitInterrupted {
+	if d.ExitCode() == host.ExitInterrupted {
 		return nil, interrupted("run", i, o, follows)
 	}
 	if err := o.tasks[i].kept; err != nil {
@@ -86,7 +86,7 @@ func (s *session) turn(ctx context.Context, o *outputs, i int, follows string) (
 // interrupted is the error of an interruption in the i-th task. follows is what that means for the
 // others.
 func interrupted(what string, i int, o *outputs, follows string) error {
-	return exitCode{Code: system.ExitInterrupted, Err: &words{
+	return exitCode{Code: host.ExitInterrupted, Err: &words{
 		Err: fmt.Errorf("interrupted in %s %d of %d: %s", what, i+1, len(o.tasks), follows), Quiet: true,
 	}}
 }

@@ -14,13 +14,13 @@ import (
 	"time"
 
 	"carronade/internal/command"
+	"carronade/internal/host"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/trust"
+	"carronade/internal/verdict/trust"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // Drift affects both workloads equally: each comes first equally often.
@@ -163,8 +163,8 @@ func TestInterleaveEndsEarly(t *testing.T) {
 	s.Err = onText{s.Err, "measurement", stop}
 	base, candidate, err := s.interleave(ctx, interleaving(path, "long.yaml", "one.yaml", 3))
 	var code exitCode
-	assert.True(t, errors.As(err, &code) && code.Code == system.ExitInterrupted && len(base)+len(candidate) <= 0,
-		"interrupted: got %v, %v and %v; want code %d", base, candidate, err, system.ExitInterrupted)
+	assert.True(t, errors.As(err, &code) && code.Code == host.ExitInterrupted && len(base)+len(candidate) <= 0,
+		"interrupted: got %v, %v and %v; want code %d", base, candidate, err, host.ExitInterrupted)
 	want := "interrupted in run 1 of 6"
 	assert.True(t, err != nil && strings.Contains(fmt.Sprint(err), want), "interrupted: got %v, want %q", err, want)
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/host"
+	"carronade/test/testkit/assert"
 )
 
 // TestInterruptBeforeTheRun: the first interrupt ends a command that has begun nothing yet, whatever it reads.
@@ -32,7 +32,7 @@ func TestInterruptBeforeTheRun(t *testing.T) {
 			var out, errs bytes.Buffer
 			p := &Program{Kinds: Kinds(), Room: &laptop, Args: args, In: in, Out: &out, Err: &errs, Signals: signals}
 			code := p.Main()
-			assert.True(t, code == system.ExitInterrupted && out.Len() <= 0, "exit %d\n%s%s", code, out.String(), errs.String())
+			assert.True(t, code == host.ExitInterrupted && out.Len() <= 0, "exit %d\n%s%s", code, out.String(), errs.String())
 		})
 	}
 }

@@ -13,16 +13,16 @@ import (
 	"time"
 
 	"carronade/internal/command"
-	"carronade/internal/jobs"
+	"carronade/internal/host"
 	"carronade/internal/live"
 	"carronade/internal/place"
 	"carronade/internal/run"
 	"carronade/internal/serve"
-	"carronade/internal/shell"
+	"carronade/internal/serve/jobs"
+	"carronade/internal/serve/shell"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
-	"carronade/internal/system"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // A machine is what a server or a shell of its own works with: the queue of a data folder, the
@@ -33,7 +33,7 @@ type machine struct {
 	hub         *live.Hub
 	rules       *serve.Rules
 	program     string
-	kinds       []target.Kind
+	kinds       []protocol.Kind
 	configured  []string // values of the configuration
 	stores      []store.Store
 	disk        int64 // how many bytes the files of jobs may have; 0: that is not limited
@@ -156,7 +156,7 @@ func (m *machine) environ(user string, args []string, noLoad bool) []string {
 		}
 	}
 	rules.Wall = rules.WallOf(m.kinds, args, m.configured...)
-	env := system.Environ()
+	env := host.Environ()
 	if !rules.Everything {
 		env = slices.DeleteFunc(env, func(entry string) bool {
 			name, _, _ := strings.Cut(entry, "=")
@@ -197,9 +197,9 @@ func (m *machine) run(ctx context.Context, user string, args []string, stdout, s
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "error: %s\n", command.Reason(err))
-		return system.ExitFailed
+		return host.ExitFailed
 	}
-	return system.ExitOK
+	return host.ExitOK
 }
 
 // api is the API of the machine.

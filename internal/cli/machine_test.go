@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestAbsoluteStore: jobs run in another folder than the server, so the path of its store is made

@@ -18,10 +18,10 @@ import (
 	"carronade/internal/cli"
 	"carronade/internal/report"
 	"carronade/internal/standin"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/trust"
+	"carronade/internal/verdict/trust"
 	"carronade/measure"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // The tests run the whole program in a separate process: the test binary, under

@@ -6,13 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // ManPages returns the program's man pages by file name, made from the texts of --help: one
 // for each command, and one for the subjects of help. They use man(7) macros, which every man
 // reads.
-func ManPages(kinds []target.Kind) map[string]string {
+func ManPages(kinds []protocol.Kind) map[string]string {
 	s := &session{Program: &Program{Kinds: kinds}}
 	root := s.root()
 	pages := make(map[string]string)
@@ -40,7 +40,7 @@ func manHead(b *strings.Builder, name, section, short string) {
 	fmt.Fprintf(b, ".TH %q %q \"\" \"Carronade\" \"Carronade\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(name), section, roff(name), roff(short))
 }
 
-func manPage(name string, cmd *cobra.Command, kinds []target.Kind) string {
+func manPage(name string, cmd *cobra.Command, kinds []protocol.Kind) string {
 	p := makeManual(cmd, kinds, true)
 	short := cmd.Short
 	if short == "" {

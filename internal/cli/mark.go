@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/fault"
 	"carronade/internal/layout"
 	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/run"
+	"carronade/internal/verdict/fault"
 	"carronade/units"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
-	"carronade/internal/trust"
+	"carronade/internal/verdict/trust"
+	"carronade/test/testkit/assert"
 )
 
 // busyMachine is a machine whose processors other programs use.

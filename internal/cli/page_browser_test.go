@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
-	"carronade/internal/testkit/browser"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/browser"
 )
 
 // TestLivePageInABrowser: the page of a real run against a server that is watched.

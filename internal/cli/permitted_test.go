@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"carronade/internal/serve"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 func TestLoads(t *testing.T) {
@@ -53,7 +53,7 @@ func TestRulesKnowEverySetting(t *testing.T) {
 			case s.Secret:
 				value = "env:HOME"
 			case known:
-			case len(s.Choices) > 0 || s.Type != target.String && s.Type != target.List || strings.Contains(harmless, ","+s.Placeholder()+","):
+			case len(s.Choices) > 0 || s.Type != protocol.String && s.Type != protocol.List || strings.Contains(harmless, ","+s.Placeholder()+","):
 				continue
 			default:
 				t.Errorf("%s %s: the word %q is in neither list", k.Name(), s.Name, s.Placeholder())

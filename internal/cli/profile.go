@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/host"
 	"carronade/internal/run"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 )
 
@@ -39,7 +39,7 @@ func (s *session) standIn(ctx context.Context, args []string) (addr string, stop
 func (s *session) fireQuietly(ctx context.Context, w *workload.Workload) (uint64, error) {
 	d, err := run.Execute(ctx, run.Job{
 		Workload: w, Room: s.room(), Version: version(), RunID: run.NewID(), Repetition: 1, Repetitions: 1,
-		Started: s.ends.slot(), Host: system.Describe(),
+		Started: s.ends.slot(), Host: host.Describe(),
 	})
 	if err != nil {
 		return 0, err

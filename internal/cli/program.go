@@ -14,19 +14,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
+	"carronade/internal/host"
 	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/serve"
-	"carronade/internal/system"
-	"carronade/internal/trust"
+	"carronade/internal/verdict/trust"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // A Program is one command line with its streams and signals.
 type Program struct {
-	Kinds []target.Kind
+	Kinds []protocol.Kind
 	Args  []string // without the program's name
 	In    io.Reader
 	Out   io.Writer // results
@@ -40,13 +40,13 @@ type Program struct {
 	// scenario call it at the same time.
 	Measured func(*report.Document)
 	// Room is what runs may take of the machine, for tests; nil: what is free.
-	Room *target.Room
+	Room *protocol.Room
 	// Others is what else uses the machine, for tests; nil: each run measures it.
 	Others *trust.Others
 }
 
 // OS returns the program as the operating system started it.
-func OS(kinds []target.Kind) *Program {
+func OS(kinds []protocol.Kind) *Program {
 	// A reader that closes early (`| head`) must not kill a run: its report may also go to a
 	// file, and its exit code matters.
 	signal.Ignore(syscall.SIGPIPE)
@@ -68,7 +68,7 @@ func (p *Program) Main() int {
 
 	if err := s.takeRules(); err != nil {
 		s.printError(err)
-		return system.ExitFailed
+		return host.ExitFailed
 	}
 	root := s.root()
 	if completes(p.Args) {
@@ -86,10 +86,10 @@ func (p *Program) Main() int {
 	if problem := s.pprof.stop(); problem != nil {
 		s.printError(problem)
 		if err == nil {
-			err = exitCode{Code: system.ExitFailed}
+			err = exitCode{Code: host.ExitFailed}
 		}
 	}
-	code := system.ExitOK
+	code := host.ExitOK
 	var c exitCode
 	switch {
 	case err == nil:
@@ -99,16 +99,16 @@ func (p *Program) Main() int {
 			s.printError(c.Err)
 		}
 	default:
-		code = system.ExitFailed
+		code = host.ExitFailed
 		s.printError(err)
 	}
 	if errors.Is(context.Cause(ctx), run.ErrMemory) {
 		s.printError(context.Cause(ctx))
-		code = system.ExitFailed
+		code = host.ExitFailed
 	}
 	if out.err != nil {
 		s.printError(&words{Err: errors.New("cannot write to stdout: " + command.Reason(out.err)), Hint: s.lost()})
-		code = system.ExitFailed
+		code = host.ExitFailed
 	}
 	return code
 }
@@ -190,7 +190,7 @@ func (s *session) watchSignals() func() {
 			if exit == nil {
 				exit = os.Exit
 			}
-			exit(system.ExitInterrupted)
+			exit(host.ExitInterrupted)
 		}
 	}()
 	return func() { close(done) }
@@ -231,7 +231,7 @@ func (o *stdout) Write(p []byte) (int, error) {
 
 // Tree is the tree of commands for tools that read it, such as the generator of man pages. Its
 // commands cannot be run.
-func Tree(kinds []target.Kind) *cobra.Command {
+func Tree(kinds []protocol.Kind) *cobra.Command {
 	s := &session{Program: &Program{Kinds: kinds, Out: io.Discard, Err: io.Discard}, out: &stdout{w: io.Discard}}
 	return s.root()
 }

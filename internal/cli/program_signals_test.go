@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // The first signal stops the run, and the second exits at once. What one Ctrl-C, or one end of the program that started

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"carronade/internal/cli"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A command line is a value: several run in one process independently.

@@ -11,12 +11,12 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/workload"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // A kindEntry is what the command line knows about one kind of target.
 type kindEntry struct {
-	kind  string // target.Kind.Name
+	kind  string // protocol.Kind.Name
 	form  string // form of a target's URL
 	about string // description, a sentence or two
 	event string // what its events and batches are; "" if they can be anything
@@ -30,9 +30,9 @@ type kindEntry struct {
 	// nil: never.
 	prepares func(w *workload.Workload) bool
 	// own returns the command that only this protocol has; nil: none.
-	own func(*session, target.Kind) *cobra.Command
+	own func(*session, protocol.Kind) *cobra.Command
 	// profiled says how carronade profile reads its targets; nil: it does not.
-	profiled func(*session, target.Kind, *command.ProfileTools)
+	profiled func(*session, protocol.Kind, *command.ProfileTools)
 	// topics runs loads of operations on topics for old tools; nil: not supported.
 	topics topicLoad
 }
@@ -44,7 +44,7 @@ type server struct {
 }
 
 // entryOf returns the entry of a kind, nil for a kind of another program.
-func entryOf(k target.Kind) *kindEntry {
+func entryOf(k protocol.Kind) *kindEntry {
 	list := entries()
 	i := slices.IndexFunc(list, func(p kindEntry) bool { return p.kind == k.Name() })
 	if i < 0 {
@@ -59,7 +59,7 @@ func (s *session) listed() []kindEntry {
 }
 
 // kindOf returns the program's kind of a protocol, nil if it has none.
-func (s *session) kindOf(p kindEntry) target.Kind {
+func (s *session) kindOf(p kindEntry) protocol.Kind {
 	for _, k := range s.Kinds {
 		if k.Name() == p.kind {
 			return k
@@ -81,11 +81,11 @@ func (s *session) ownCommands() []*cobra.Command {
 
 // A topicLoad runs a load of operations on topics for an old tool. It returns the target, without
 // secrets, and the result, also as that of a run.
-type topicLoad func(context.Context, command.Console, target.Kind, *workload.Document, compat.TopicLoad) (string, *compat.TopicResult, *load.Result, error)
+type topicLoad func(context.Context, command.Console, protocol.Kind, *workload.Document, compat.TopicLoad) (string, *compat.TopicResult, *load.Result, error)
 
 // topicLoads returns a kind and its function for loads of operations on topics; nil if it has
 // none.
-func (s *session) topicLoads(kind string) (target.Kind, topicLoad) {
+func (s *session) topicLoads(kind string) (protocol.Kind, topicLoad) {
 	for _, p := range s.listed() {
 		if p.kind == kind && p.topics != nil {
 			return s.kindOf(p), p.topics

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
 	"carronade/load"
 )
 
@@ -41,5 +41,5 @@ func (s *session) replace(o *outputs, i int, d *report.Document) bool {
 // interrupted, or ended because nothing was left of the system, says something that must not be lost.
 func replaceable(d *report.Document) bool {
 	code := d.ExitCode()
-	return !d.Trust.OK && (code == system.ExitUntrusted || code == system.ExitBroken) && d.Stopped != load.BySystem && d.Stopped != load.ByLoss
+	return !d.Trust.OK && (code == host.ExitUntrusted || code == host.ExitBroken) && d.Stopped != load.BySystem && d.Stopped != load.ByLoss
 }

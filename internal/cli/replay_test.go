@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"carronade/internal/report"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
+	"carronade/test/testkit/assert"
 )
 
 // A replay is not part of the search, the variation or the scenario of which the first run was part.

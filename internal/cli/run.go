@@ -16,10 +16,10 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
+	"carronade/internal/host"
 	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/run"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 )
 
@@ -373,13 +373,13 @@ func (s *session) deliver(d *report.Document, o outputs, i int) error {
 	}
 	s.reportStored(o.keep, d, o.tasks[i].kept, o.json || o.full)
 	code := d.ExitCode()
-	if len(problems) > 0 && code != system.ExitInterrupted {
-		code = system.ExitFailed
+	if len(problems) > 0 && code != host.ExitInterrupted {
+		code = host.ExitFailed
 	}
 	for _, p := range d.Problems {
 		problems = append(problems, errors.New(p))
 	}
-	if code == system.ExitOK {
+	if code == host.ExitOK {
 		return nil
 	}
 	return exitCode{Code: code, Err: errors.Join(problems...)}
@@ -412,7 +412,7 @@ func writeLine(w io.Writer, d *report.Document) error {
 
 // worst returns the outcome whose exit code takes precedence.
 func worst(a, b error) error {
-	if first := exitCodeOf(a); system.WorseExit(first, exitCodeOf(b)) != first {
+	if first := exitCodeOf(a); host.WorseExit(first, exitCodeOf(b)) != first {
 		return b
 	}
 	return a
@@ -422,9 +422,9 @@ func exitCodeOf(err error) int {
 	var c exitCode
 	switch {
 	case err == nil:
-		return system.ExitOK
+		return host.ExitOK
 	case !errors.As(err, &c):
-		return system.ExitFailed
+		return host.ExitFailed
 	}
 	return c.Code
 }

@@ -14,8 +14,8 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/compat"
 	"carronade/internal/compat/mongoose"
+	"carronade/internal/host"
 	"carronade/internal/scenario"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/units"
 )
@@ -102,7 +102,7 @@ func (s *session) scenarioChildCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: scenarioChild, Hidden: true, Args: command.Args(0, 0, "nothing"),
 		RunE: func(*cobra.Command, []string) error {
-			if code := scenario.Main(s.In, s.Program.Out, map[string]scenario.Language{mongoose.Language: mongoose.RunScript}); code != system.ExitOK {
+			if code := scenario.Main(s.In, s.Program.Out, map[string]scenario.Language{mongoose.Language: mongoose.RunScript}); code != host.ExitOK {
 				return exitCode{Code: code}
 			}
 			return nil

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/host"
+	"carronade/test/testkit/assert"
 )
 
 // A step that could not run did so also while it is stopped.
@@ -20,12 +20,12 @@ func TestWithoutReport(t *testing.T) {
 		code                 int
 		text                 string
 	}{
-		{"failed", broken, false, false, system.ExitFailed, "it is broken"},
-		{"failed while it is stopped", broken, true, false, system.ExitFailed, "it is broken"},
-		{"failed while it is interrupted", broken, true, true, system.ExitFailed, "it is broken"},
-		{"stopped", canceled, true, false, system.ExitOK, "it was stopped before it began to measure"},
-		{"interrupted", canceled, true, true, system.ExitInterrupted, "it was stopped before it began to measure"},
-		{"canceled by itself", canceled, false, false, system.ExitFailed, "open: context canceled"},
+		{"failed", broken, false, false, host.ExitFailed, "it is broken"},
+		{"failed while it is stopped", broken, true, false, host.ExitFailed, "it is broken"},
+		{"failed while it is interrupted", broken, true, true, host.ExitFailed, "it is broken"},
+		{"stopped", canceled, true, false, host.ExitOK, "it was stopped before it began to measure"},
+		{"interrupted", canceled, true, true, host.ExitInterrupted, "it was stopped before it began to measure"},
+		{"canceled by itself", canceled, false, false, host.ExitFailed, "open: context canceled"},
 	} {
 		code, err := withoutReport(tt.err, tt.stopped, tt.interrupted)
 		assert.True(t, code == tt.code && err.Error() == tt.text, "%s: got %d, %v", tt.name, code, err)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A script marks the runs in progress that take marks, and no others.

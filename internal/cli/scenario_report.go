@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"carronade/internal/command"
+	"carronade/internal/host"
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/scenario"
 	"carronade/internal/secret"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -30,7 +30,7 @@ const keepScenarioFor = 30 * time.Second
 // head is what is known of a scenario before its first step.
 func (r *scenarioRun) head() *report.Document {
 	var mask secret.Mask
-	machine := system.Describe()
+	machine := host.Describe()
 	labels, _ := workload.ParseLabels(r.t.All("label")) // they were checked
 	d := &report.Document{
 		Schema: report.ScenarioSchema, ID: r.id, RunID: r.id, Version: version(),
@@ -138,7 +138,7 @@ func (r *scenarioRun) abandon(code int, problems []error) error {
 			r.s.warn(err.Error())
 		}
 	}
-	if len(problems) == 0 && code == system.ExitOK {
+	if len(problems) == 0 && code == host.ExitOK {
 		r.say("the script asked for no steps")
 	}
 	return outcomeOf(code, problems)
@@ -225,13 +225,13 @@ func (r *scenarioRun) dryRun(options *scenario.Options) error {
 	case scenario.BySleep:
 		r.s.note("the check ended before the end of the script, which only sleeps")
 	case scenario.Interrupted:
-		return exitCode{Code: system.ExitInterrupted}
+		return exitCode{Code: host.ExitInterrupted}
 	}
 	if fault != nil {
 		return &words{Err: fault, Hint: fault.Hint}
 	}
 	if r.refused { // the script caught the error
-		return exitCode{Code: system.ExitFailed}
+		return exitCode{Code: host.ExitFailed}
 	}
 	return nil
 }

@@ -16,14 +16,14 @@ import (
 	"time"
 
 	"carronade/internal/command"
-	"carronade/internal/find"
+	"carronade/internal/host"
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/scenario"
 	"carronade/internal/secret"
 	"carronade/internal/store"
-	"carronade/internal/system"
+	"carronade/internal/verdict/find"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/units"
@@ -100,7 +100,7 @@ func (r *scenarioRun) Start(number int, s *scenario.Step) (func(ctx context.Cont
 			r.refused = true
 			return nil, f
 		}
-		r.ended(s, time.Now(), &scenario.Ended{Number: number, Code: system.ExitFailed, Fault: f}, nil, false)
+		r.ended(s, time.Now(), &scenario.Ended{Number: number, Code: host.ExitFailed, Fault: f}, nil, false)
 		return nil, f
 	}
 	if r.o == nil {
@@ -300,13 +300,13 @@ func (r *scenarioRun) run(ctx context.Context, number int, s *scenario.Step, p *
 // before it began to measure did not fail. One that could not run did, also while it is stopped.
 func withoutReport(err error, stopped, interrupted bool) (int, error) {
 	if !stopped || !errors.Is(err, context.Canceled) {
-		return system.ExitFailed, err
+		return host.ExitFailed, err
 	}
 	err = errors.New("it was stopped before it began to measure")
 	if interrupted {
-		return system.ExitInterrupted, err
+		return host.ExitInterrupted, err
 	}
-	return system.ExitOK, err
+	return host.ExitOK, err
 }
 
 // codeOf is the exit code of a step. One that the script stopped, or the time of the scenario, was

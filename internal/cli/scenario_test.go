@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"carronade/internal/cli"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // A scenarioReport is what the tests read of the report of a scenario.

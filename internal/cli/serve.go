@@ -18,9 +18,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
+	"carronade/internal/host"
 	"carronade/internal/serve"
-	"carronade/internal/shell"
-	"carronade/internal/system"
+	"carronade/internal/serve/shell"
 	"carronade/units"
 )
 
@@ -169,7 +169,7 @@ func (v *serving) rules(files, store string) *serve.Rules {
 
 // memory is how many bytes of memory one job may take; 0: that is not limited. check has read the flag.
 func (v *serving) memory() int64 {
-	all := int64(min(system.AllMemory(), math.MaxInt64)) / 2
+	all := int64(min(host.AllMemory(), math.MaxInt64)) / 2
 	if v.jobMemory != "" {
 		all, _ = units.ParseSize(v.jobMemory)
 	}
@@ -185,7 +185,7 @@ func (v *serving) disk(files string) int64 {
 		n, _ := units.ParseSize(v.jobDisk)
 		return n
 	}
-	if free := system.FreeDisk(files); free > 0 {
+	if free := host.FreeDisk(files); free > 0 {
 		return int64(min(free, math.MaxInt64)) / 2
 	}
 	return unknownDisk
@@ -343,7 +343,7 @@ func (v *serving) open() (text, web net.Listener, err error) {
 	case len(given["text"]) > 0:
 		text = given["text"][0]
 	case v.socket != "":
-		if text, err = system.ListenOwn(v.socket); err != nil {
+		if text, err = host.ListenOwn(v.socket); err != nil {
 			return nil, nil, &words{Err: fmt.Errorf("--socket %s: %s", v.socket, command.Reason(err)), Hint: "give a path in a folder of your own; the socket of a server that runs is not replaced"}
 		}
 	default:

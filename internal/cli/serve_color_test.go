@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestServeColor: with --color, a session over TCP has colors, as in the shell of hey-apm.

@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"testing"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // TestServerKeepsNothing: 20,000 command lines, over HTTP, as commands and on the text port, leave a

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // startServe starts a server on free ports, and returns the address of its shell and the text that

@@ -17,9 +17,9 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/conn"
+	"carronade/internal/host"
 	"carronade/internal/secret"
-	"carronade/internal/shell"
-	"carronade/internal/system"
+	"carronade/internal/serve/shell"
 )
 
 const shellLong = `An interactive shell: all commands without the word carronade, and those that
@@ -79,7 +79,7 @@ func (s *session) shellCommand() *cobra.Command {
 // localShell runs a shell with a queue of its own.
 func (s *session) localShell(ctx context.Context, data string) error {
 	if data == "" {
-		dir, err := system.DataDir()
+		dir, err := host.DataDir()
 		if err != nil {
 			return &words{Err: fmt.Errorf("cannot find your data folder: %w", err), Hint: "give --data FOLDER"}
 		}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // amount is a number in an answer, and volume one in the words of the tool: 1.6Mb.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 
 	"golang.org/x/sys/unix"
 )

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"carronade/internal/standin"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A process is the running program, whose messages are read during the run.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
+	"carronade/test/testkit/assert"
 )
 
 // The limits in the example of help slo, and every name that it lists, can be parsed.

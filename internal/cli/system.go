@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/sut"
+	"carronade/internal/system"
 	"carronade/units"
 )
 
@@ -36,13 +36,13 @@ func (s *session) systemListCommand() *cobra.Command {
 		Use: "list", Short: "list the builds, most recently used first",
 		Args: command.Args(0, 0, "nothing"),
 		RunE: command.Run(func(*cobra.Command, []string) error {
-			list, err := sut.CachedBuilds("")
+			list, err := system.CachedBuilds("")
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				if list == nil {
-					list = []sut.CachedBuild{}
+					list = []system.CachedBuild{}
 				}
 				return command.WriteJSON(s.out, list)
 			}
@@ -60,8 +60,8 @@ func (s *session) systemListCommand() *cobra.Command {
 
 // buildsText writes one line per build. If some builds made images, those are in the
 // last column: images with their revisions.
-func buildsText(w io.Writer, list []sut.CachedBuild) {
-	images := slices.ContainsFunc(list, func(e sut.CachedBuild) bool { return e.Image != "" })
+func buildsText(w io.Writer, list []system.CachedBuild) {
+	images := slices.ContainsFunc(list, func(e system.CachedBuild) bool { return e.Image != "" })
 	column := ""
 	if images {
 		column = "              image" // after the time
@@ -94,7 +94,7 @@ func (s *session) systemPruneCommand() *cobra.Command {
 		Use: "prune", Short: "remove the least recently used builds",
 		Long: fmt.Sprintf(`Removes builds until the rest is within the limit, the least recently used
 first, and none that a run is using. Without flags the limit is the one that
-runs use: %d builds and %s.`, sut.DefaultCacheBound.Builds, units.FlagSize(sut.DefaultCacheBound.Bytes)),
+runs use: %d builds and %s.`, system.DefaultCacheBound.Builds, units.FlagSize(system.DefaultCacheBound.Bytes)),
 		Example: pruneExample,
 		Args:    command.Args(0, 0, "nothing"),
 		RunE: command.Run(func(*cobra.Command, []string) error {
@@ -102,7 +102,7 @@ runs use: %d builds and %s.`, sut.DefaultCacheBound.Builds, units.FlagSize(sut.D
 			if err != nil {
 				return err
 			}
-			removed, n, err := sut.PruneBuilds("", bound)
+			removed, n, err := system.PruneBuilds("", bound)
 			if err != nil {
 				return err
 			}
@@ -123,14 +123,14 @@ runs use: %d builds and %s.`, sut.DefaultCacheBound.Builds, units.FlagSize(sut.D
 }
 
 // pruneBound returns the cache limit that the flags set.
-func pruneBound(builds int, bytes string, all bool) (sut.CacheBound, error) {
+func pruneBound(builds int, bytes string, all bool) (system.CacheBound, error) {
 	if all {
 		if builds != 0 || bytes != "" {
-			return sut.CacheBound{}, &command.Words{Err: fmt.Errorf("--all cannot be combined with --builds or --bytes"), Hint: "give one or the other"}
+			return system.CacheBound{}, &command.Words{Err: fmt.Errorf("--all cannot be combined with --builds or --bytes"), Hint: "give one or the other"}
 		}
-		return sut.CacheBound{Builds: -1, Bytes: -1}, nil
+		return system.CacheBound{Builds: -1, Bytes: -1}, nil
 	}
-	b := sut.CacheBound{Builds: builds}
+	b := system.CacheBound{Builds: builds}
 	if builds < 0 {
 		return b, &command.Words{Err: fmt.Errorf("--builds: %d is negative", builds), Hint: "--all keeps none"}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/sut"
+	"carronade/internal/system"
 )
 
 const systemBuildLong = `Checks out a revision of a repository and builds it, as carronade run does with
@@ -26,7 +26,7 @@ const systemBuildExample = `
 // systemBuildCommand returns the command that builds a revision without a run.
 func (s *session) systemBuildCommand() *cobra.Command {
 	var (
-		o       sut.BuildOrder
+		o       system.BuildOrder
 		verbose bool
 		asJSON  bool
 	)
@@ -40,7 +40,7 @@ func (s *session) systemBuildCommand() *cobra.Command {
 	f.StringVar(&o.Revision, "checkout", "", "the `REVISION`: a branch, REMOTE/BRANCH, a tag or a commit (default: HEAD)")
 	f.StringVar(&o.Branch, "branch", "", "the `NAME` of its branch (default: the branch that contains it)")
 	f.StringVar(&o.Command, "make", "", "build it with `CMD`; {tree} is its folder, {image} a name for an image")
-	f.DurationVar(&o.Within, "within", sut.DefaultBuildWithin, "how long the build may take: a `DURATION`")
+	f.DurationVar(&o.Within, "within", system.DefaultBuildWithin, "how long the build may take: a `DURATION`")
 	f.BoolVarP(&verbose, "verbose", "v", false, "show what the build prints, on stderr")
 	f.BoolVar(&asJSON, "json", false, "the result as JSON")
 	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) error {
@@ -52,7 +52,7 @@ func (s *session) systemBuildCommand() *cobra.Command {
 		if verbose {
 			o.Output = func(line string) { fmt.Fprintln(s.Err, line) }
 		}
-		b, err := sut.MakeBuild(cmd.Context(), o)
+		b, err := system.MakeBuild(cmd.Context(), o)
 		if err != nil {
 			return err
 		}

@@ -5,30 +5,30 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/apm"
+	standinapm "carronade/internal/apm/standin"
 	"carronade/internal/command"
 	"carronade/internal/compat"
 	"carronade/internal/compat/mongoose"
+	"carronade/internal/kafka"
+	standinkafka "carronade/internal/kafka/standin"
+	"carronade/internal/null"
+	"carronade/internal/riemann"
+	standinriemann "carronade/internal/riemann/standin"
 	"carronade/internal/standin"
-	standinapm "carronade/internal/standin/apm"
-	standinkafka "carronade/internal/standin/kafka"
-	standinriemann "carronade/internal/standin/riemann"
 	"carronade/internal/workload"
-	"carronade/target"
-	"carronade/target/apm"
-	"carronade/target/kafka"
-	"carronade/target/null"
-	"carronade/target/riemann"
+	"carronade/protocol"
 )
 
 // This file is the only list of protocols in the program. It has the kinds of target, and for each
 // descriptions in addition to those of the kind itself, its demo, and its own command. Nothing
-// else in this package, in the engine or in reports names a protocol (a test in internal/arch
+// else in this package, in the engine or in reports names a protocol (a test in test/arch
 // checks that), so a new protocol is a line in Kinds and an entry in protocols.
 
 // Kinds returns the kinds of target of the carronade program, the most used first. The command
 // line has those of its Program instead: a program with another protocol adds its own.
-func Kinds() []target.Kind {
-	return []target.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, null.Kind{}}
+func Kinds() []protocol.Kind {
+	return []protocol.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, null.Kind{}}
 }
 
 // entries is the list, in the order of help; the first demo is the default.
@@ -69,11 +69,11 @@ every event arrived once, in order and unaltered.`,
 			prepares: func(w *workload.Workload) bool {
 				return w.String("engine") == "wire" && !(w.Bool("fresh") && w.String("compression") != "none")
 			},
-			own: func(s *session, k target.Kind) *cobra.Command {
+			own: func(s *session, k protocol.Kind) *cobra.Command {
 				return command.Topics(s.console(), k, s.room, s.keepTopics)
 			},
 			topics: command.LoadTopics,
-			profiled: func(s *session, k target.Kind, t *command.ProfileTools) {
+			profiled: func(s *session, k protocol.Kind, t *command.ProfileTools) {
 				t.Topics = k
 				t.Broker = func(ctx context.Context) (string, func() error, error) {
 					return s.standIn(ctx, entryOf(k).demo.args)
@@ -107,10 +107,10 @@ every event as it was sent.`,
                                    a server's own metrics`,
 			},
 			sink: &server{[]string{"riemann", "--discard", "--listen", "127.0.0.1:0"}, "riemann://ADDR"},
-			own: func(s *session, k target.Kind) *cobra.Command {
+			own: func(s *session, k protocol.Kind) *cobra.Command {
 				return command.Query(s.console(), k)
 			},
-			profiled: func(_ *session, k target.Kind, t *command.ProfileTools) { t.Index = k },
+			profiled: func(_ *session, k protocol.Kind, t *command.ProfileTools) { t.Index = k },
 		},
 		{
 			kind: "apm", form: "apm+http://HOST:PORT,HOST:PORT",

@@ -11,14 +11,14 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/compat"
+	"carronade/internal/host"
 	"carronade/internal/judge"
 	"carronade/internal/report"
 	"carronade/internal/run"
-	"carronade/internal/stats"
 	"carronade/internal/store"
-	"carronade/internal/system"
+	"carronade/internal/verdict/stats"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -121,7 +121,7 @@ func parseVariedOne(text string, known []workload.Setting) (variedSetting, error
 	case strings.Contains(set.Word, "=") && v.key == "":
 		return fail(fmt.Sprintf("such as --vary %s.NAME=4,8", name), "is a list of names with values, of which one is varied")
 	}
-	if v.key == "" && set.Type != target.String { // a text may mean anything
+	if v.key == "" && set.Type != protocol.String { // a text may mean anything
 		for i, value := range v.Values {
 			same := func(other string) bool {
 				return store.TypedValue(set.Type.String(), other).Equal(store.TypedValue(set.Type.String(), value))
@@ -162,7 +162,7 @@ type variation struct {
 
 // ended counts the exit code of a run.
 func (x *variation) ended(code int) {
-	if code != system.ExitOK {
+	if code != host.ExitOK {
 		x.outcome = worst(x.outcome, exitCode{Code: code})
 	}
 }
@@ -316,7 +316,7 @@ func (s *session) runVariation(ctx context.Context, x *variation, o *outputs) (o
 	for i := 0; i < len(o.tasks); i++ { //nolint:intrange // replacements are appended
 		code, err := turn(ctx, x, o, i, again)
 		if err != nil {
-			if exitCodeOf(err) != system.ExitInterrupted && i > 0 {
+			if exitCodeOf(err) != host.ExitInterrupted && i > 0 {
 				s.note("%s", again)
 			}
 			return nil, err
@@ -333,10 +333,10 @@ func (s *session) runTurn(ctx context.Context, _ *variation, o *outputs, i int, 
 		return 0, err
 	}
 	replaced := s.replace(o, i, d)
-	if code = d.ExitCode(); replaced && code == system.ExitUntrusted {
-		return system.ExitOK, nil
+	if code = d.ExitCode(); replaced && code == host.ExitUntrusted {
+		return host.ExitOK, nil
 	}
-	if code != system.ExitOK && code != system.ExitUntrusted {
+	if code != host.ExitOK && code != host.ExitUntrusted {
 		s.note("the exit code of %s is %d: %s says why", d.ID, code, showCommand(d.ID, o.keep.at))
 	}
 	return code, nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A series that was killed or interrupted in a run goes on with that run. The runs before it

@@ -12,9 +12,9 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/judge"
-	"carronade/internal/stats"
+	"carronade/internal/verdict/stats"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // planVariation resolves all cells, so that every error is found before anything runs. The
@@ -167,7 +167,7 @@ func (s *session) check(x *variation, elsewhere bool) error {
 		if err == nil && !elsewhere { // the check may take memory
 			err = s.fit(w)
 		}
-		if c, ok := w.Kind.(target.Checker); ok && err == nil {
+		if c, ok := w.Kind.(protocol.Checker); ok && err == nil {
 			err = c.Check(spec)
 		}
 		if err != nil && !seen[err.Error()] {

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"carronade/internal/command"
+	"carronade/internal/host"
 	"carronade/internal/judge"
 	"carronade/internal/store/sqlite"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // varied runs null:// with several values, and returns what went to stdout and stderr.
@@ -57,9 +57,9 @@ func TestResume(t *testing.T) {
 
 	slow := []string{"--slo", "throughput>1T/s"}
 	_, said, err = varied(t, s, path, slow...)
-	assert.Must(t, exitCodeOf(err) == system.ExitBroken, "with a limit: %v: %s", err, said)
+	assert.Must(t, exitCodeOf(err) == host.ExitBroken, "with a limit: %v: %s", err, said)
 	broken := regexp.MustCompile(`--resume (s[a-z0-9]{7}) `).FindStringSubmatch(said)[1]
-	if _, said, err = varied(t, s, path, append(slow, "--resume", broken)...); exitCodeOf(err) != system.ExitBroken || strings.Contains(said, "kept as") {
+	if _, said, err = varied(t, s, path, append(slow, "--resume", broken)...); exitCodeOf(err) != host.ExitBroken || strings.Contains(said, "kept as") {
 		t.Errorf("with a limit, when all are there: %v: %s", err, said)
 	}
 

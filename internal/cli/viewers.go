@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"carronade/internal/command"
+	"carronade/internal/host"
 	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/secret"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -79,7 +79,7 @@ func inherited(descriptor string) (*os.File, error) {
 	if err != nil || n < 3 {
 		return nil, errors.New("not a file descriptor")
 	}
-	if err := system.KeepFromChildren(uintptr(n)); err != nil {
+	if err := host.KeepFromChildren(uintptr(n)); err != nil {
 		return nil, err
 	}
 	return os.NewFile(uintptr(n), live.FramesVariable), nil

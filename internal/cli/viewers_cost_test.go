@@ -15,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // BenchmarkViewers measures what the page and its viewers cost a run: the processor time of the process

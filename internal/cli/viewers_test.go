@@ -18,9 +18,9 @@ import (
 
 	"carronade/internal/live"
 	"carronade/internal/report"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/measure"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // A reader collects the frames that a program writes to descriptor 3.

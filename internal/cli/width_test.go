@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/compat"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // wide finds the lines of a page that a terminal of 80 columns would break. It

@@ -17,11 +17,11 @@ import (
 	"carronade/internal/layout"
 	"carronade/internal/secret"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // This file prints errors, hints and warnings. Their texts come from where they occur: words,
-// target.Error and workload.Error. Progress and the lines of old tools are printed elsewhere.
+// protocol.Error and workload.Error. Progress and the lines of old tools are printed elsewhere.
 
 // words is an error with a hint.
 type words = command.Words
@@ -111,7 +111,7 @@ func hintOf(err error) string {
 	var (
 		own *words
 		doc *workload.Error
-		to  *target.Error
+		to  *protocol.Error
 	)
 	switch {
 	case errors.As(err, &own) && own.Hint != "":

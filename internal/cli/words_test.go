@@ -10,7 +10,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/serve"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestShown: addresses are printed without secrets, and a job does not tell where the server keeps its files.

@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/host"
+	"carronade/test/testkit/assert"
 )
 
 // TestWorst combines the outcomes of repetitions, in either order.
 func TestWorst(t *testing.T) {
 	code := func(c int) error { return exitCode{Code: c} }
 	ascending := []error{
-		nil, code(system.ExitCannotTell), code(system.ExitUntrusted), code(system.ExitBroken), code(system.ExitFailed), code(system.ExitInterrupted),
+		nil, code(host.ExitCannotTell), code(host.ExitUntrusted), code(host.ExitBroken), code(host.ExitFailed), code(host.ExitInterrupted),
 	}
 	for i, a := range ascending {
 		for k, b := range ascending {

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // with sets a flag of a report's system.
@@ -30,19 +30,19 @@ func TestCollate(t *testing.T) {
 		code int
 		want string // part of the output, or of the error
 	}{
-		{"by a flag", []string{"tracing"}, system.ExitOK, "tracing\n"},
-		{"by branch", []string{"branch", "branch=pr"}, system.ExitOK, "revision"},
-		{"of the last day", []string{"branch", "-n", "24h"}, system.ExitOK, "pr"},
-		{"without VAR", nil, system.ExitFailed, "needs the field that differs"},
-		{"two forms", []string{"branch", "--csv", "--json"}, system.ExitFailed, "cannot be combined"},
-		{"neither a number nor an age", []string{"branch", "-n", "soon"}, system.ExitFailed, "--last"},
-		{"not a filter", []string{"branch", "main"}, system.ExitFailed, "contains no comparison"},
-		{"VAR mistyped", []string{"brnch"}, system.ExitFailed, "no report has the field "},
-		{"a filter mistyped", []string{"branch", "tracin=false"}, system.ExitFailed, "no report has the field "},
-		{"no report matches all filters", []string{"tracing", "rate=1/s", "branch=pr"}, system.ExitFailed, "no report of 3 matches all filters"},
-		{"sorted by an unknown field", []string{"branch", "--sort", "speed"}, system.ExitFailed, "no report has the field "},
-		{"VAR does not vary", []string{"for"}, system.ExitOK, "for does not vary"},
-		{"one repetition", []string{"tracing"}, system.ExitOK, "one repetition of each"},
+		{"by a flag", []string{"tracing"}, host.ExitOK, "tracing\n"},
+		{"by branch", []string{"branch", "branch=pr"}, host.ExitOK, "revision"},
+		{"of the last day", []string{"branch", "-n", "24h"}, host.ExitOK, "pr"},
+		{"without VAR", nil, host.ExitFailed, "needs the field that differs"},
+		{"two forms", []string{"branch", "--csv", "--json"}, host.ExitFailed, "cannot be combined"},
+		{"neither a number nor an age", []string{"branch", "-n", "soon"}, host.ExitFailed, "--last"},
+		{"not a filter", []string{"branch", "main"}, host.ExitFailed, "contains no comparison"},
+		{"VAR mistyped", []string{"brnch"}, host.ExitFailed, "no report has the field "},
+		{"a filter mistyped", []string{"branch", "tracin=false"}, host.ExitFailed, "no report has the field "},
+		{"no report matches all filters", []string{"tracing", "rate=1/s", "branch=pr"}, host.ExitFailed, "no report of 3 matches all filters"},
+		{"sorted by an unknown field", []string{"branch", "--sort", "speed"}, host.ExitFailed, "no report has the field "},
+		{"VAR does not vary", []string{"for"}, host.ExitOK, "for does not vary"},
+		{"one repetition", []string{"tracing"}, host.ExitOK, "one repetition of each"},
 	} {
 		code, words := s.run(append([]string{"collate"}, tt.args...)...)
 		if text := s.out.String() + words; code != tt.code || !strings.Contains(text, tt.want) {
@@ -51,11 +51,11 @@ func TestCollate(t *testing.T) {
 	}
 
 	code, words := s.run("collate", "tracing", "--csv")
-	assert.Must(t, code == system.ExitOK, "%v", words)
+	assert.Must(t, code == host.ExitOK, "%v", words)
 	lines, err := csv.NewReader(&s.out).ReadAll()
 	assert.True(t, err == nil && len(lines) == 3, "%d lines of CSV (%v), want a head and two rows", len(lines), err)
 	code, words = s.run("collate", "tracing", "--all", "--json")
-	assert.Must(t, code == system.ExitOK, "%v", words)
+	assert.Must(t, code == host.ExitOK, "%v", words)
 	var doc struct {
 		Schema string
 		Groups []struct{ Rows []struct{ Value any } }
@@ -73,7 +73,7 @@ func TestCollatePictures(t *testing.T) {
 	}
 	s.keep("main", "0123456789bb", 3*day-time.Hour, 40e3, with("tracing", "true"))
 	dir := filepath.Join(t.TempDir(), "pictures")
-	if code, words := s.run("collate", "tracing", "--pictures", dir); code != system.ExitOK || !strings.Contains(s.notes.String(), "collate-throughput.svg") {
+	if code, words := s.run("collate", "tracing", "--pictures", dir); code != host.ExitOK || !strings.Contains(s.notes.String(), "collate-throughput.svg") {
 		t.Fatalf("exit %d: %s", code, words)
 	}
 	for name, wants := range map[string][]string{
@@ -89,7 +89,7 @@ func TestCollatePictures(t *testing.T) {
 			assert.True(t, strings.Contains(string(data), want), "%s lacks %q:\n%.3000s", name, want, data)
 		}
 	}
-	if code, words := s.run("collate", "tracing", "--png"); code != system.ExitFailed || !strings.Contains(words, "--png belongs to --pictures") {
+	if code, words := s.run("collate", "tracing", "--png"); code != host.ExitFailed || !strings.Contains(words, "--png belongs to --pictures") {
 		t.Errorf("exit %d: %s", code, words)
 	}
 }

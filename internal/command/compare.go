@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"carronade/internal/export"
+	"carronade/internal/host"
 	"carronade/internal/judge"
+	"carronade/internal/report/export"
 	"carronade/internal/store"
-	"carronade/internal/system"
 	"carronade/units"
 )
 
@@ -252,9 +252,9 @@ func (c *comparing) compare(ctx context.Context, s store.Store, args []string, o
 	}
 	switch found.Verdict {
 	case judge.Worse, judge.Mixed:
-		return Exit{Code: system.ExitBroken}
+		return Exit{Code: host.ExitBroken}
 	case judge.CannotTell:
-		return Exit{Code: system.ExitCannotTell}
+		return Exit{Code: host.ExitCannotTell}
 	}
 	return nil
 }

@@ -16,14 +16,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/testkit/reporttest"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/reporttest"
 )
 
 // A testStore is a store for tests, with the output of commands.
@@ -134,7 +134,7 @@ func (s *testStore) run(args ...string) (code int, words string) {
 	var exit Exit
 	switch {
 	case err == nil:
-		return system.ExitOK, ""
+		return host.ExitOK, ""
 	case errors.As(err, &exit):
 		return exit.Code, ""
 	}
@@ -142,7 +142,7 @@ func (s *testStore) run(args ...string) (code int, words string) {
 	if w, ok := errors.AsType[*Words](err); ok {
 		words += " -> " + w.Hint
 	}
-	return system.ExitFailed, words
+	return host.ExitFailed, words
 }
 
 const day = 24 * time.Hour
@@ -272,7 +272,7 @@ func TestVerify(t *testing.T) {
 	s.repeat(3, "main", "abcdef9", time.Hour, 40e3)
 	pictures := filepath.Join(t.TempDir(), "p")
 	code, words := s.run("verify", "branch=main", "--min-effect", "8%", "--json", "--pictures", pictures, "--png")
-	assert.Must(t, code == system.ExitBroken && words == "", "a revision that is a fifth slower: %d, %s", code, words)
+	assert.Must(t, code == host.ExitBroken && words == "", "a revision that is a fifth slower: %d, %s", code, words)
 	var got struct{ Schema, Verdict string }
 	if err := json.Unmarshal(s.out.Bytes(), &got); err != nil || got.Schema != "carronade.verification/1" || got.Verdict != "worse" {
 		t.Errorf("got %+v, %v", got, err)
@@ -286,11 +286,11 @@ func TestVerify(t *testing.T) {
 // An empty store gives an error.
 func TestEmptyStore(t *testing.T) {
 	s := newTestStore(t)
-	if code, words := s.run("verify"); code != system.ExitFailed || !strings.Contains(words, "no report is there") {
+	if code, words := s.run("verify"); code != host.ExitFailed || !strings.Contains(words, "no report is there") {
 		t.Errorf("verify: %d, %s", code, words)
 	}
 	code, words := s.run("compare", "last~1", "last")
-	assert.True(t, code == system.ExitFailed && words != "", "compare: %d, %s", code, words)
+	assert.True(t, code == host.ExitFailed && words != "", "compare: %d, %s", code, words)
 }
 
 // A report of operations on topics, such as the newest, is not compared with a run.
@@ -300,7 +300,7 @@ func TestCompareOperations(t *testing.T) {
 	s.keep("", "", time.Hour, 50e3, func(d *report.Document) { d.Op = "topics list" })
 	for _, args := range [][]string{{"last~1", "last"}, {"last~1", "last", "--untrusted", "--same-system", "--json"}} {
 		code, words := s.run(append([]string{"compare"}, args...)...)
-		if code != system.ExitFailed || s.out.Len() > 0 || !strings.Contains(words, "different operations") || !strings.Contains(words, "-> choose reports of one operation: carronade report list") {
+		if code != host.ExitFailed || s.out.Len() > 0 || !strings.Contains(words, "different operations") || !strings.Contains(words, "-> choose reports of one operation: carronade report list") {
 			t.Errorf("%s: got %d, %q\n%s", args, code, words, s.out.String())
 		}
 	}
@@ -327,7 +327,7 @@ func TestNoneFitHints(t *testing.T) {
 			for args, subject := range map[string]string{"compare main pr": "no report of the base can be judged: ", "verify branch=main": "no report can be judged: "} {
 				code, words := s.run(append(strings.Fields(args), tt.flags...)...)
 				for _, want := range append(tt.want, subject+id) {
-					assert.True(t, code == system.ExitFailed && strings.Contains(words, want),
+					assert.True(t, code == host.ExitFailed && strings.Contains(words, want),
 						"%s: got %d, %q, want %q", args, code, words, want)
 				}
 			}
@@ -343,7 +343,7 @@ func TestVerifyLeavesOut(t *testing.T) {
 	bad := s.keep("main", "bbbb", 2*day, 1, func(d *report.Document) { d.Trust.OK, d.Trust.Reasons = false, []string{"late"} })
 	cut := s.keep("main", "bbbb", 2*day, 1, func(d *report.Document) { d.Partial = true })
 	code, words := s.run("verify", "--min-effect", "10%")
-	assert.True(t, code == system.ExitOK, "got %d, %s\n%s", code, words, s.out.String())
+	assert.True(t, code == host.ExitOK, "got %d, %s\n%s", code, words, s.out.String())
 	assert.Has(t, s.out.String(), bad+": not trustworthy: the generator was the limit", cut+": cut short")
 }
 
@@ -437,7 +437,7 @@ func TestConfirmBeyondTheLimit(t *testing.T) {
 		s.keep("", "", time.Duration(30-i)*time.Hour, level*math.Exp(0.01*rnd.NormFloat64()))
 	}
 	code, words := s.run("verify", "-n", "30", "--min-effect", "8%", "--confirm", "true")
-	if want := "the confirming command made no new usable report"; code != system.ExitFailed || !strings.Contains(words, want) {
+	if want := "the confirming command made no new usable report"; code != host.ExitFailed || !strings.Contains(words, want) {
 		t.Errorf("got %d, %q, want %q\n%s", code, words, want, s.out.String())
 	}
 }

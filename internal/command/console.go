@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/host"
 	"carronade/internal/layout"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 )
 
@@ -70,7 +70,7 @@ func Run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, [
 		err := f(cmd, args)
 		var c Exit
 		if err != nil && !errors.As(err, &c) && cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
-			return Exit{system.ExitInterrupted, &Words{Err: errors.New("interrupted before anything was done"), Quiet: true}}
+			return Exit{host.ExitInterrupted, &Words{Err: errors.New("interrupted before anything was done"), Quiet: true}}
 		}
 		return err
 	}
@@ -170,4 +170,4 @@ func WriteJSON(w io.Writer, v any) error {
 }
 
 // Reason is the cause of a file's error without the path.
-func Reason(err error) string { return system.Reason(err).Error() }
+func Reason(err error) string { return host.Reason(err).Error() }

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/host"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 func TestArgs(t *testing.T) {
@@ -44,7 +44,7 @@ func TestArgs(t *testing.T) {
 // The error of an interrupted command is not printed, unless the command has a
 // result.
 func TestRun(t *testing.T) {
-	broken := Exit{Code: system.ExitBroken}
+	broken := Exit{Code: host.ExitBroken}
 	for _, tt := range []struct {
 		name        string
 		interrupted bool
@@ -54,8 +54,8 @@ func TestRun(t *testing.T) {
 		{"done", false, nil, 0},
 		{"failed", false, errors.New("no"), 0},
 		{"canceled by another", false, context.Canceled, 0},
-		{"interrupted", true, fmt.Errorf("asking: %w", context.Canceled), system.ExitInterrupted},
-		{"interrupted, with a result", true, broken, system.ExitBroken},
+		{"interrupted", true, fmt.Errorf("asking: %w", context.Canceled), host.ExitInterrupted},
+		{"interrupted, with a result", true, broken, host.ExitBroken},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -75,20 +75,20 @@ func TestRun(t *testing.T) {
 }
 
 // cannon is a kind with its own options.
-type cannon struct{ target.Kind }
+type cannon struct{ protocol.Kind }
 
 func (cannon) Name() string      { return "cannon" }
 func (cannon) Schemes() []string { return []string{"cannon"} }
 func (cannon) Ops() []string     { return []string{workload.Produce} }
-func (cannon) Options() []target.Option {
-	return []target.Option{{Name: "calibre"}, {Name: "loud", Type: target.Bool}}
+func (cannon) Options() []protocol.Option {
+	return []protocol.Option{{Name: "calibre"}, {Name: "loud", Type: protocol.Bool}}
 }
 
 // Flags collect what was typed, in order, and the last one counts.
 func TestSettings(t *testing.T) {
 	var s Settings
 	fs := pflag.NewFlagSet("tool", pflag.ContinueOnError)
-	s.Bind(fs, []target.Kind{cannon{}})
+	s.Bind(fs, []protocol.Kind{cannon{}})
 	assert.OK(t, fs.Parse([]string{"--calibre", "32", "--rate=5/s", "--loud", "--calibre", "68"}))
 	for name, want := range map[string]string{"calibre": "68", "rate": "5/s", "loud": "true", "for": ""} {
 		assert.Equal(t, s.Last(name), want, "--%s", name)

@@ -12,7 +12,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -103,7 +103,7 @@ func (c *commands) noteParts(ctx context.Context, s store.Store, wholes []string
 // rowsWith are the rows that meet a filter, none if no report has its field.
 func rowsWith(ctx context.Context, s store.Store, filter string) ([]store.Row, error) {
 	rows, err := matching(ctx, s, []string{filter}, nil)
-	if _, ok := errors.AsType[*target.Error](err); ok {
+	if _, ok := errors.AsType[*protocol.Error](err); ok {
 		return nil, nil
 	}
 	return rows, err

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/host"
+	"carronade/test/testkit/assert"
 )
 
 // A deletion names what it deleted, as long as that is readable.
@@ -19,7 +19,7 @@ func TestDeletedNames(t *testing.T) {
 		{ids[:1], "deleted 1 report: " + ids[0] + "\n"},
 		{[]string{"branch=main", "--yes"}, "and 2 others\n"},
 	} {
-		if code, words := s.run(append([]string{"delete"}, tt.args...)...); code != system.ExitOK || !strings.Contains(s.notes.String(), tt.want) {
+		if code, words := s.run(append([]string{"delete"}, tt.args...)...); code != host.ExitOK || !strings.Contains(s.notes.String(), tt.want) {
 			t.Errorf("%s: got %d, %q, %q, want %q", tt.args, code, words, s.notes.String(), tt.want)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/explain"
+	"carronade/internal/report/explain"
 	"carronade/internal/store"
 )
 

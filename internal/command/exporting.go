@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/export"
 	"carronade/internal/layout"
 	"carronade/internal/place"
 	"carronade/internal/report"
+	"carronade/internal/report/export"
 	"carronade/internal/store"
 )
 

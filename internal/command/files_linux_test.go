@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"testing"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // A pipe is not opened for the check: that would wait for its reader, and the reader

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestWriteFile: the contents of a folder before, and after a file was written

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"carronade/internal/export"
 	"carronade/internal/judge"
+	"carronade/internal/report/export"
 )
 
 // form is the output format: text, unless a flag is set.

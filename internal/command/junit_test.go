@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/judge"
 	"carronade/internal/report"
-	"carronade/internal/system"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/load"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // outcomes returns the cases of JUnit XML, a line each: suite, name and result.
@@ -77,25 +77,25 @@ func TestCompareAsJUnit(t *testing.T) {
 	s.repeat(7, "slower", "0123456789cc", 2*day, 40e3)
 	few := s.repeat(2, "few", "0123456789dd", 2*day, 40e3)
 	code, words := s.run("compare", "main", "slower", "--metric", "throughput", "--junit", "--gate")
-	assert.Equal(t, code, system.ExitBroken, "%s", words)
+	assert.Equal(t, code, host.ExitBroken, "%s", words)
 	got := outcomes(t, s.out.Bytes())
 	has(t, got, "compare main with slower: ", "| throughput | failed: base ", "candidate 40", "(95% interval -", ": worse")
 	has(t, got, "| response p99 | passed: ", "same within 5%")
-	if code, words = s.run("compare", "main", "slower", "--junit", "--gate"); code != system.ExitCannotTell {
+	if code, words = s.run("compare", "main", "slower", "--junit", "--gate"); code != host.ExitCannotTell {
 		t.Errorf("got %d, %s; want the exit code of a gate that cannot tell: the p99 is the same, and fewer events were answered", code, words)
 	}
 	if got := outcomes(t, s.out.Bytes()); slices.ContainsFunc(got, func(l string) bool { return strings.Contains(l, "| failed: ") }) {
 		t.Errorf("a case failed, and the gate did not:\n%s", strings.Join(got, "\n"))
 	}
 	code, words = s.run("compare", "main", strings.Join(few, ","), "--junit")
-	assert.True(t, code == system.ExitOK, "got %d, %s", code, words)
+	assert.True(t, code == host.ExitOK, "got %d, %s", code, words)
 	has(t, outcomes(t, s.out.Bytes()), "| throughput | skipped: ", "cannot tell (needs 6 repetitions, or 3 for a difference of 100%)")
 	for _, name := range []string{"compare", "verify"} {
 		args := []string{name, "main", "slower", "--json", "--junit"}
 		if name == "verify" {
 			args = []string{name, "--json", "--junit"}
 		}
-		if code, words = s.run(args...); code != system.ExitFailed || !strings.Contains(words, "--json and --junit cannot be combined") {
+		if code, words = s.run(args...); code != host.ExitFailed || !strings.Contains(words, "--json and --junit cannot be combined") {
 			t.Errorf("%s: got %d, %s", name, code, words)
 		}
 	}
@@ -115,7 +115,7 @@ func TestMixedFails(t *testing.T) {
 		})
 	}
 	code, words := s.run("compare", "main", "pr", "--junit", "--gate")
-	assert.True(t, code == system.ExitBroken, "got %d, %s\n%s", code, words, s.out.String())
+	assert.True(t, code == host.ExitBroken, "got %d, %s\n%s", code, words, s.out.String())
 	has(t, outcomes(t, s.out.Bytes()), "| throughput | passed: ", ": better")
 	has(t, outcomes(t, s.out.Bytes()), "| failures | failed: ", ": worse")
 }
@@ -206,7 +206,7 @@ func TestVerifyAsJUnit(t *testing.T) {
 				has(t, got, parts...)
 			}
 			failed := slices.ContainsFunc(got, func(l string) bool { return strings.Contains(l, "| failed: ") })
-			assert.True(t, failed == (code == system.ExitBroken), "failures %v, and the exit code is %d", failed, code)
+			assert.True(t, failed == (code == host.ExitBroken), "failures %v, and the exit code is %d", failed, code)
 		})
 	}
 }

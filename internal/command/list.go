@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/host"
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/store"
-	"carronade/internal/system"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -125,9 +125,9 @@ func (c *commands) none(s store.Store, l *listing, words []string) error {
 	}
 	switch {
 	case l.must && len(words) > 0:
-		return Exit{Code: system.ExitBroken, Err: noMatch(words)}
+		return Exit{Code: host.ExitBroken, Err: noMatch(words)}
 	case l.must:
-		return Exit{Code: system.ExitBroken, Err: &Words{Err: fmt.Errorf("%s holds no report%s", s.Place(), ofAge(l)), Hint: "carronade run makes one"}}
+		return Exit{Code: host.ExitBroken, Err: &Words{Err: fmt.Errorf("%s holds no report%s", s.Place(), ofAge(l)), Hint: "carronade run makes one"}}
 	case l.json:
 	case len(words) > 0:
 		c.Note("no report matches %s", join(words))
@@ -328,23 +328,23 @@ func outcome(r *store.Row) string {
 		return "system died"
 	}
 	switch code, _ := r.Num("exit"); int(code) {
-	case system.ExitInterrupted:
+	case host.ExitInterrupted:
 		return "interrupted"
-	case system.ExitFailed:
+	case host.ExitFailed:
 		return "failed"
 	}
 	if v, _ := r.Num("partial"); v != 0 {
 		return "partial" // for a partial run, trust matters little
 	}
 	switch code, _ := r.Num("exit"); int(code) {
-	case system.ExitUntrusted:
+	case host.ExitUntrusted:
 		return "untrusted"
-	case system.ExitBroken:
+	case host.ExitBroken:
 		if v, known := r.Num("trusted"); known && v == 0 {
 			return "broken limit, untrusted"
 		}
 		return "broken limit"
-	case system.ExitCannotTell:
+	case host.ExitCannotTell:
 		return "cannot tell"
 	}
 	if r.Text("trust_level") == string(measure.Noisy) {

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/store"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // rowOf returns the row of a report after a change.
@@ -136,7 +136,7 @@ func TestListColumns(t *testing.T) {
 	} {
 		got := runs(t, "list", "--store", store, "--columns", tt.columns)
 		lines := strings.Split(strings.TrimSpace(got.out), "\n")
-		if got.code != system.ExitOK || len(lines) != 3 {
+		if got.code != host.ExitOK || len(lines) != 3 {
 			t.Errorf("%s: exit %d, %s\n%s", tt.columns, got.code, got.words, got.out)
 			continue
 		}
@@ -154,11 +154,11 @@ func TestFailIfNone(t *testing.T) {
 		code        int
 		args        []string
 	}{
-		{"a match", "", system.ExitOK, []string{"--store", full, "op=produce", "--fail-if-none"}},
-		{"without the flag", "", system.ExitOK, []string{"--store", full, "op=consume"}},
-		{"no match", "no report matches op=consume", system.ExitBroken, []string{"--store", full, "op=consume", "--fail-if-none"}},
-		{"no match, as JSON", "no report matches op=consume", system.ExitBroken, []string{"--store", full, "op=consume", "--fail-if-none", "--json"}},
-		{"an empty store", "holds no report -> carronade run makes one", system.ExitBroken, []string{"--store", empty, "--fail-if-none"}},
+		{"a match", "", host.ExitOK, []string{"--store", full, "op=produce", "--fail-if-none"}},
+		{"without the flag", "", host.ExitOK, []string{"--store", full, "op=consume"}},
+		{"no match", "no report matches op=consume", host.ExitBroken, []string{"--store", full, "op=consume", "--fail-if-none"}},
+		{"no match, as JSON", "no report matches op=consume", host.ExitBroken, []string{"--store", full, "op=consume", "--fail-if-none", "--json"}},
+		{"an empty store", "holds no report -> carronade run makes one", host.ExitBroken, []string{"--store", empty, "--fail-if-none"}},
 	} {
 		got := runs(t, append([]string{"list"}, tt.args...)...)
 		assert.True(t, got.code == tt.code && strings.Contains(got.words, tt.words) && (tt.words != "" || got.words == ""),

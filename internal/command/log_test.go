@@ -7,8 +7,8 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/store/sqlite"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/testkit/reporttest"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/reporttest"
 )
 
 // What a system printed cannot change the terminal; elsewhere it is written as it was.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/export"
 	"carronade/internal/report"
+	"carronade/internal/report/export"
 	"carronade/internal/store"
 )
 

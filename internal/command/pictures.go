@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/judge"
-	"carronade/internal/picture"
 	"carronade/internal/place"
+	"carronade/internal/report/picture"
 )
 
 // drawing holds the flags for pictures.

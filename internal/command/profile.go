@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/host"
 	"carronade/internal/place"
-	"carronade/internal/system"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -43,9 +43,9 @@ const profileExample = `
 // ProfileTools is what the command needs of the program.
 type ProfileTools struct {
 	Console
-	Topics target.Kind // whose topics are read; nil: this program cannot read topics
-	Index  target.Kind // whose index is read; nil: this program cannot read one
-	Err    io.Writer   // the summary
+	Topics protocol.Kind // whose topics are read; nil: this program cannot read topics
+	Index  protocol.Kind // whose index is read; nil: this program cannot read one
+	Err    io.Writer     // the summary
 	// Broker starts a stand-in to fire at, in a process of its own, and returns its address.
 	Broker func(ctx context.Context) (addr string, stop func() error, err error)
 	// Fire runs a workload without keeping a report, and returns the number of its events that
@@ -91,7 +91,7 @@ func Profile(t ProfileTools) *cobra.Command {
 	for _, name := range []string{"count", "for"} {
 		f.BindOne(fs, name)
 	}
-	for _, k := range []target.Kind{t.Topics, t.Index} {
+	for _, k := range []protocol.Kind{t.Topics, t.Index} {
 		if k == nil {
 			continue
 		}
@@ -164,14 +164,14 @@ func (t *ProfileTools) profile(ctx context.Context, f *profileFlags, source stri
 			return err
 		}
 		if !d.Check.Holds {
-			checked = Exit{Code: system.ExitBroken}
+			checked = Exit{Code: host.ExitBroken}
 		}
 	}
 	if err := t.write(f, found, p.value("target"), text, d); err != nil {
 		return err
 	}
 	if found.from().Interrupted {
-		return Exit{Code: system.ExitInterrupted}
+		return Exit{Code: host.ExitInterrupted}
 	}
 	return checked
 }
@@ -285,7 +285,7 @@ func (t *ProfileTools) read(ctx context.Context, f *profileFlags, from string) (
 }
 
 // resolve resolves the settings of a target that is read, and others.
-func (t *ProfileTools) resolve(k target.Kind, f *profileFlags, from string, others ...string) (*workload.Workload, target.Spec, error) {
+func (t *ProfileTools) resolve(k protocol.Kind, f *profileFlags, from string, others ...string) (*workload.Workload, protocol.Spec, error) {
 	var doc workload.Document
 	for _, e := range f.Doc.Entries {
 		if e.Name != "count" && e.Name != "for" {
@@ -296,9 +296,9 @@ func (t *ProfileTools) resolve(k target.Kind, f *profileFlags, from string, othe
 	for i := 0; i < len(others); i += 2 {
 		doc.Add(others[i], others[i], others[i+1])
 	}
-	w, err := workload.Resolve([]target.Kind{k}, &doc, nil)
+	w, err := workload.Resolve([]protocol.Kind{k}, &doc, nil)
 	if err != nil {
-		return nil, target.Spec{}, err
+		return nil, protocol.Spec{}, err
 	}
 	for _, text := range w.Warnings {
 		t.Warn(text)

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/traffic"
-	"carronade/internal/wire/apm"
+	"carronade/internal/apm/wire"
+	"carronade/internal/profile"
 	"carronade/units"
 )
 
@@ -23,47 +23,47 @@ type apmTraffic struct {
 
 	requests  uint64
 	protocols [4]uint64
-	kinds     [apm.Kinds]uint64 // spans: those whose transaction is in another request
-	spansIn   uint64            // spans of transactions of their request
-	events    traffic.Sizes     // per request, without the spans of its transactions
-	all       traffic.Sizes     // per request
-	spans     traffic.Sizes     // per transaction
-	frames    traffic.Sizes     // per span or error
-	bytes     traffic.Sizes     // per request
-	durations traffic.Sizes     // of transactions, in microseconds
+	kinds     [wire.Kinds]uint64 // spans: those whose transaction is in another request
+	spansIn   uint64             // spans of transactions of their request
+	events    profile.Sizes      // per request, without the spans of its transactions
+	all       profile.Sizes      // per request
+	spans     profile.Sizes      // per transaction
+	frames    profile.Sizes      // per span or error
+	bytes     profile.Sizes      // per request
+	durations profile.Sizes      // of transactions, in microseconds
 	outcomes  [3]uint64
-	services  *traffic.Keys
-	hosts     *traffic.Keys // pairs of a service and a host
+	services  *profile.Keys
+	hosts     *profile.Keys // pairs of a service and a host
 	agents    map[string]bool
-	arrivals  traffic.Arrivals // of events
+	arrivals  profile.Arrivals // of events
 }
 
 func newAPM(src source, to string) *apmTraffic {
-	return &apmTraffic{src: src, to: to, services: traffic.NewKeys(), hosts: traffic.NewKeys(), agents: map[string]bool{}}
+	return &apmTraffic{src: src, to: to, services: profile.NewKeys(), hosts: profile.NewKeys(), agents: map[string]bool{}}
 }
 
 // outcomeWords are the outcomes of transactions, in the order of the workload.
 var outcomeWords = []string{"success", "failure", "unknown"}
 
 // request counts a request.
-func (a *apmTraffic) request(r *traffic.APMRequest) {
+func (a *apmTraffic) request(r *profile.APMRequest) {
 	a.requests++
 	a.protocols[r.Protocol]++
 	a.services.Add([]byte(r.Service), -1)
 	a.hosts.Add([]byte(r.Service+"\x00"+r.Host), -1)
-	if slices.Contains(apm.AgentNames(), r.Agent) {
+	if slices.Contains(wire.AgentNames(), r.Agent) {
 		a.agents[r.Agent] = true
 	}
 	a.bytes.Add(r.Bytes, 1)
 	spans, own := map[string]int{}, len(r.Events)
 	for i := range r.Events {
-		if e := &r.Events[i]; e.Kind == apm.Transaction {
+		if e := &r.Events[i]; e.Kind == wire.Transaction {
 			spans[e.ID] = 0
 		}
 	}
 	for i := range r.Events {
 		e := &r.Events[i]
-		if n, ok := spans[e.Transaction]; e.Kind == apm.Span && ok {
+		if n, ok := spans[e.Transaction]; e.Kind == wire.Span && ok {
 			spans[e.Transaction] = n + 1
 			a.spansIn++
 			own--
@@ -76,7 +76,7 @@ func (a *apmTraffic) request(r *traffic.APMRequest) {
 		if e.Time > 0 {
 			a.arrivals.Add(e.Time)
 		}
-		if e.Kind == apm.Transaction {
+		if e.Kind == wire.Transaction {
 			a.durations.Add(int(e.Duration.Microseconds()), 1)
 			a.outcomes[max(0, slices.Index(outcomeWords, e.Outcome))]++
 		}
@@ -92,10 +92,10 @@ func (a *apmTraffic) request(r *traffic.APMRequest) {
 func (a *apmTraffic) from() *source { return &a.src }
 
 // pace fits the times of the events.
-func (a *apmTraffic) pace() traffic.PaceFit { return a.arrivals.Fit(1) }
+func (a *apmTraffic) pace() profile.PaceFit { return a.arrivals.Fit(1) }
 
 // ranged writes a range, and says how far it is off.
-func ranged(s *traffic.Sizes) (text, about string) {
+func ranged(s *profile.Sizes) (text, about string) {
 	low, high, distance := s.FitRange()
 	text = strconv.Itoa(low)
 	if high > low {
@@ -113,13 +113,13 @@ func (a *apmTraffic) make() (*plan, error) {
 		"Distances are those of Kolmogorov and Smirnov. Names, labels and texts of events are made.",
 	}}
 	p.set("target", a.to, "Not the source: set it to the server that you want to load.")
-	protocol := apm.IntakeV2
+	protocol := wire.IntakeV2
 	for i, n := range a.protocols {
 		if n > a.protocols[protocol] {
-			protocol = apm.Protocol(i)
+			protocol = wire.Protocol(i)
 		}
 	}
-	if protocol != apm.IntakeV2 {
+	if protocol != wire.IntakeV2 {
 		p.set("intake", protocol.String())
 	}
 	if a.corpus != "" {
@@ -133,13 +133,13 @@ func (a *apmTraffic) make() (*plan, error) {
 }
 
 // makeup sets what requests are made of.
-func (a *apmTraffic) makeup(p *plan, protocol apm.Protocol) {
+func (a *apmTraffic) makeup(p *plan, protocol wire.Protocol) {
 	text, about := ranged(&a.events)
 	p.set("events", text, "Events a request, without the spans of its transactions: "+about+".")
 	var mix []string
 	for k, n := range a.kinds {
-		if n > 0 && (protocol != apm.RUMV3 || apm.Kind(k) == apm.Transaction || apm.Kind(k) == apm.Error) {
-			mix = append(mix, fmt.Sprintf("%s=%d", apm.Kind(k), scaled(n, a.kinds[:])))
+		if n > 0 && (protocol != wire.RUMV3 || wire.Kind(k) == wire.Transaction || wire.Kind(k) == wire.Error) {
+			mix = append(mix, fmt.Sprintf("%s=%d", wire.Kind(k), scaled(n, a.kinds[:])))
 		}
 	}
 	if len(mix) > 0 {
@@ -160,7 +160,7 @@ func (a *apmTraffic) makeup(p *plan, protocol apm.Protocol) {
 	if len(a.agents) > 0 {
 		p.set("agents", strings.Join(sortedNames(a.agents), ","))
 	}
-	if a.kinds[apm.Transaction] > 0 {
+	if a.kinds[wire.Transaction] > 0 {
 		var weights []string
 		for i, n := range a.outcomes {
 			if n > 0 {
@@ -200,12 +200,12 @@ func (a *apmTraffic) duration(p *plan) {
 func micros(us int) time.Duration { return time.Duration(us) * time.Microsecond }
 
 // bytesWords compares the bytes of an event with those of made ones.
-func (a *apmTraffic) bytesWords(p *plan, protocol apm.Protocol) string {
+func (a *apmTraffic) bytesWords(p *plan, protocol wire.Protocol) string {
 	of := a.bytes.Sum() / math.Max(float64(a.src.Read), 1)
-	m := apm.Makeup{Protocol: protocol, Mix: [apm.Kinds]int{}}
+	m := wire.Makeup{Protocol: protocol, Mix: [wire.Kinds]int{}}
 	for _, f := range []struct {
 		name string
-		to   *apm.Range
+		to   *wire.Range
 	}{{"events", &m.Events}, {"spans", &m.Spans}, {"frames", &m.Frames}} {
 		low, high, found := strings.Cut(p.value(f.name), "-")
 		f.to.Min, _ = strconv.Atoi(low)
@@ -220,7 +220,7 @@ func (a *apmTraffic) bytesWords(p *plan, protocol apm.Protocol) string {
 		}
 	}
 	text := fmt.Sprintf("Bytes an event, with its part of the metadata: %.0f", of)
-	mk, err := apm.NewMaker(m, 1)
+	mk, err := wire.NewMaker(m, 1)
 	if err != nil {
 		return text + "."
 	}
@@ -256,14 +256,14 @@ type apmParameters struct {
 	Requests     uint64            `json:"requests"`
 	Events       uint64            `json:"events"`
 	Kinds        map[string]uint64 `json:"kinds"` // of all events
-	PerRequest   traffic.SizeFit   `json:"events_per_request"`
-	Spans        traffic.SizeFit   `json:"spans_per_transaction"`
-	Frames       traffic.SizeFit   `json:"frames"`
-	Bytes        traffic.SizeFit   `json:"bytes_per_request"`
-	Durations    traffic.SizeFit   `json:"durations_us"`
+	PerRequest   profile.SizeFit   `json:"events_per_request"`
+	Spans        profile.SizeFit   `json:"spans_per_transaction"`
+	Frames       profile.SizeFit   `json:"frames"`
+	Bytes        profile.SizeFit   `json:"bytes_per_request"`
+	Durations    profile.SizeFit   `json:"durations_us"`
 	Services     float64           `json:"services"`
 	ServiceHosts float64           `json:"service_hosts"`
-	Pace         traffic.PaceFit   `json:"pace"`
+	Pace         profile.PaceFit   `json:"pace"`
 }
 
 func (a *apmTraffic) parameters() any {
@@ -274,10 +274,10 @@ func (a *apmTraffic) parameters() any {
 	p.Services, _ = a.services.Distinct()
 	p.ServiceHosts, _ = a.hosts.Distinct()
 	for k, n := range a.kinds {
-		if apm.Kind(k) == apm.Span {
+		if wire.Kind(k) == wire.Span {
 			n += a.spansIn
 		}
-		p.Kinds[apm.Kind(k).String()] = n
+		p.Kinds[wire.Kind(k).String()] = n
 	}
 	return &p
 }
@@ -290,13 +290,13 @@ func (t *ProfileTools) readAPM(f *profileFlags, name string, in *input) (sample,
 	}
 	a := newAPM(source{Kind: "apm", Name: name, Event: "event"}, cmp.Or(f.to, apmTarget))
 	var kept []byte
-	err = traffic.APM(in.Reader, func(r *traffic.APMRequest, body []byte) error {
+	err = profile.APM(in.Reader, func(r *profile.APMRequest, body []byte) error {
 		a.request(r)
-		if f.keep != "" && r.Protocol != apm.RUMV3 && len(kept)+len(body) <= mostSampleBytes {
+		if f.keep != "" && r.Protocol != wire.RUMV3 && len(kept)+len(body) <= mostSampleBytes {
 			kept = append(kept, body...)
 		}
 		if a.src.Read >= count || in.stopped() {
-			return traffic.ErrEnough
+			return profile.ErrEnough
 		}
 		return nil
 	})

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/traffic"
+	"carronade/internal/profile"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -44,7 +44,7 @@ func (c *checking) add(name, kind string, value float64, words string) {
 }
 
 // content compares how well contents compress, unless the source has none to measure.
-func (c *checking) content(got, want traffic.Content) {
+func (c *checking) content(got, want profile.Content) {
 	if want.Codec == "" {
 		return
 	}
@@ -100,7 +100,7 @@ func (t *ProfileTools) check(ctx context.Context, found sample, p *plan) (*check
 	c.Sent = again.sampler.Records()
 	sizes := fmt.Sprintf("mean %.0f B for %.0f B", again.Sizes.Mean, r.Sizes.Mean)
 	if r.Nulls > 0 {
-		share := func(p *traffic.Profile) string { return units.FormatPercent(float64(p.Nulls) / float64(p.Records)) }
+		share := func(p *profile.Profile) string { return units.FormatPercent(float64(p.Nulls) / float64(p.Records)) }
 		sizes += fmt.Sprintf(", %s of the values are null for %s", share(again.Profile), share(r.Profile))
 	}
 	c.add("sizes", "kolmogorov-smirnov", r.sampler.SizeDistance(again.sampler), sizes)
@@ -112,7 +112,7 @@ func (t *ProfileTools) check(ctx context.Context, found sample, p *plan) (*check
 		c.add("keys", "kolmogorov-smirnov", r.sampler.KeyDistance(again.sampler), words)
 	}
 	c.content(again.Content, r.Content)
-	if r.Pace.Family == traffic.NoPace {
+	if r.Pace.Family == profile.NoPace {
 		return c, nil
 	}
 	length := min(r.Pace.Span, longestCheck, units.Seconds(mostChecked/r.Pace.Rate))
@@ -142,7 +142,7 @@ func (t *ProfileTools) resend(ctx context.Context, p *plan, addr, topic string) 
 	if err != nil {
 		return nil, err
 	}
-	w, err := workload.Resolve([]target.Kind{t.Topics}, nil, docs[0])
+	w, err := workload.Resolve([]protocol.Kind{t.Topics}, nil, docs[0])
 	if err != nil {
 		return nil, err
 	}

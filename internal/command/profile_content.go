@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"carronade/internal/traffic"
-	"carronade/internal/wire/kafka"
+	"carronade/internal/kafka/wire"
+	"carronade/internal/profile"
 	"carronade/payload"
 )
 
@@ -14,11 +14,11 @@ const reference = "zstd"
 
 // compressor returns a function for the size of bytes when they are compressed.
 func compressor(codec string) (func([]byte) int, error) {
-	c, err := kafka.ParseCodec(codec)
+	c, err := wire.ParseCodec(codec)
 	if err != nil {
 		return nil, err
 	}
-	z, err := kafka.NewCompressor(c)
+	z, err := wire.NewCompressor(c)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ const (
 
 // fitContent finds the payload with the ratio of the sample, by compressing events of
 // candidates: in batches of that many events, or only their values.
-func fitContent(c traffic.Content, spec payload.Spec, batchEvents int) (content, error) {
+func fitContent(c profile.Content, spec payload.Spec, batchEvents int) (content, error) {
 	compress, err := compressor(c.Codec)
 	if err != nil {
 		return content{}, err
@@ -103,7 +103,7 @@ func compressible(ratio float64) string { return fmt.Sprintf("compressible(%.4g)
 
 // ratioOfBatches compresses record batches of events.
 func ratioOfBatches(g *payload.Generator, events int, compress func([]byte) int) float64 {
-	headers := kafka.HeaderEncoder{Source: g}
+	headers := wire.HeaderEncoder{Source: g}
 	plain, packed := 0, 0
 	var batch, key, value []byte
 	for n := uint64(0); plain < trialBytes; {
@@ -115,7 +115,7 @@ func ratioOfBatches(g *payload.Generator, events int, compress func([]byte) int)
 				key = g.AppendKey(key[:0], n)
 				k = key
 			}
-			batch = kafka.AppendRecord(batch, int32(i), k, value, headers.Encode(n))
+			batch = wire.AppendRecord(batch, int32(i), k, value, headers.Encode(n))
 			if n++; len(batch) > 1<<20 {
 				break
 			}
@@ -128,12 +128,12 @@ func ratioOfBatches(g *payload.Generator, events int, compress func([]byte) int)
 
 // ratioOfValues compresses values as a sampler does, 64 KiB together.
 func ratioOfValues(g *payload.Generator, compress func([]byte) int) float64 {
-	s := traffic.NewSampler(reference, compress)
+	s := profile.NewSampler(reference, compress)
 	var value []byte
 	for n, bytes := uint64(0), 0; bytes < trialBytes && n < trialBytes; n++ {
 		value = g.AppendValue(value[:0], n)
 		bytes += len(value)
-		s.Record(&traffic.Record{Log: -1, Value: value})
+		s.Record(&profile.Record{Log: -1, Value: value})
 	}
 	return s.Content().Ratio
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"carronade/internal/place"
-	"carronade/internal/traffic"
+	"carronade/internal/profile"
 	"carronade/units"
 )
 
@@ -29,8 +29,8 @@ type format struct {
 // sampleFormats are tried in this order.
 func sampleFormats() []format {
 	return []format{
-		{"apm", "requests of APM agents, each begins with its metadata", traffic.IsAPM, (*ProfileTools).readAPM},
-		{"ndjson", "records as JSON, one a line", traffic.IsJSON, (*ProfileTools).readNDJSON},
+		{"apm", "requests of APM agents, each begins with its metadata", profile.IsAPM, (*ProfileTools).readAPM},
+		{"ndjson", "records as JSON, one a line", profile.IsJSON, (*ProfileTools).readNDJSON},
 	}
 }
 
@@ -78,17 +78,17 @@ func (in *input) cut() bool { return in.waiting != nil && in.waiting.cut }
 // last record may be incomplete then. If it is whole and broken, src says so. Any other error is one of
 // what was read.
 func (in *input) ended(src *source, err error) bool {
-	if errors.Is(err, traffic.ErrEnough) {
+	if errors.Is(err, profile.ErrEnough) {
 		return true
 	}
-	at := (*traffic.Error)(nil)
+	at := (*profile.Error)(nil)
 	if in.waiting == nil || err != nil && !errors.As(err, &at) {
 		return false
 	}
 	if _, end := in.Peek(1); end == nil || !in.cut() { // which waits for what comes after a broken record
 		return false
 	}
-	if err != nil && !errors.Is(err, traffic.ErrIncomplete) {
+	if err != nil && !errors.Is(err, profile.ErrIncomplete) {
 		src.Broken++
 		src.Warnings = append(src.Warnings, fmt.Sprintf("%s, the last that arrived, is broken, and what it belongs to does not count: %v", at.Where, at.Err))
 	}
@@ -188,7 +188,7 @@ func (t *ProfileTools) readFile(ctx context.Context, f *profileFlags, path strin
 
 // explained adds the file to an error of a reader.
 func (t *ProfileTools) explained(err error, format, name string) error {
-	if _, ok := errors.AsType[*traffic.Error](err); ok {
+	if _, ok := errors.AsType[*profile.Error](err); ok {
 		return &Words{Err: fmt.Errorf("%s, as %s: %w", name, format, err), Hint: "check that the file is complete, and its format (--format)"}
 	}
 	return err
@@ -201,7 +201,7 @@ func (t *ProfileTools) readNDJSON(f *profileFlags, name string, in *input) (samp
 		return nil, err
 	}
 	s := source{Kind: "ndjson", Name: name}
-	err = traffic.NDJSON(in.Reader, to)
+	err = profile.NDJSON(in.Reader, to)
 	nothing := &Words{Err: fmt.Errorf("%s has no records, as ndjson", name), Hint: "check the file, and its format (--format)"}
 	if err := in.finish(&s, err, to.sampler.Records(), nothing); err != nil {
 		return nil, err

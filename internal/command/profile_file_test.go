@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
-	"carronade/internal/traffic"
+	"carronade/internal/profile"
+	"carronade/test/testkit/assert"
 )
 
 // TestFinish checks what is said of how the reading of a file ended.
 func TestFinish(t *testing.T) {
-	nothing, broken := errors.New("nothing"), &traffic.Error{Where: "record 3", Err: errors.New("no JSON")}
+	nothing, broken := errors.New("nothing"), &profile.Error{Where: "record 3", Err: errors.New("no JSON")}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, tt := range []struct {
@@ -28,8 +28,8 @@ func TestFinish(t *testing.T) {
 	}{
 		{"all was read", t.Context(), nil, 3, false, nil, true},
 		{"all was read, and it has nothing", t.Context(), nil, 0, false, nothing, true},
-		{"enough was read", t.Context(), traffic.ErrEnough, 3, false, nil, false},
-		{"interrupted before the first", canceled, traffic.ErrEnough, 0, false, context.Canceled, false},
+		{"enough was read", t.Context(), profile.ErrEnough, 3, false, nil, false},
+		{"interrupted before the first", canceled, profile.ErrEnough, 0, false, context.Canceled, false},
 		{"a broken one", t.Context(), broken, 2, false, broken, false},
 		{"a pipe ends after a broken one", t.Context(), broken, 2, true, nil, false},
 		{"a pipe ends after a broken one, the only one", t.Context(), broken, 0, true, broken, false},

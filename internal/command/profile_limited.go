@@ -1,7 +1,7 @@
 package command
 
 import (
-	"carronade/internal/traffic"
+	"carronade/internal/profile"
 )
 
 // A limited sink takes a number of records, until its input must end. A reader of package traffic
@@ -27,7 +27,7 @@ func (f *profileFlags) limited(in *input) (*limited, error) {
 }
 
 // Record implements traffic.Sink.
-func (l *limited) Record(r *traffic.Record) {
+func (l *limited) Record(r *profile.Record) {
 	if l.left == 0 {
 		return
 	}

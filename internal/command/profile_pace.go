@@ -7,20 +7,20 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/internal/traffic"
+	"carronade/internal/profile"
 	"carronade/units"
 )
 
 // setPace sets when events are due. events is how many were read.
-func setPace(p *plan, f *traffic.PaceFit, events uint64) {
+func setPace(p *plan, f *profile.PaceFit, events uint64) {
 	switch f.Family {
-	case traffic.NoPace:
+	case profile.NoPace:
 		why := "The events have no times"
 		if f.Events > 0 {
 			why = fmt.Sprintf("The %s with a time are too few, or too close together, for a rate (%s)", units.FormatCount(f.Events), units.FormatDuration(f.Span))
 		}
 		p.set("count", strconv.FormatUint(events, 10), why+": as many events as were read, as fast as possible. Set a rate or a concurrency.")
-	case traffic.ConstantPace:
+	case profile.ConstantPace:
 		// constant(RATE):TIME
 		rate, length, _ := strings.Cut(strings.TrimPrefix(f.Shape, "constant("), "):")
 		p.set("rate", rate, paceWords(f)...)
@@ -31,11 +31,11 @@ func setPace(p *plan, f *traffic.PaceFit, events uint64) {
 }
 
 // paceRow is the line of the summary.
-func paceRow(f *traffic.PaceFit) row {
+func paceRow(f *profile.PaceFit) row {
 	switch {
-	case f.Family == traffic.NoPace && f.Events == 0:
+	case f.Family == profile.NoPace && f.Events == 0:
 		return row{"arrivals", "no rate: there are no times"}
-	case f.Family == traffic.NoPace:
+	case f.Family == profile.NoPace:
 		return row{"arrivals", fmt.Sprintf("no rate: all within %s", units.FormatDuration(f.Span))}
 	}
 	text := fmt.Sprintf("%s in the mean, for %s; %s, %s", units.FormatRate(f.Rate), units.FormatDuration(f.Span), f.Family, off(f.Error))

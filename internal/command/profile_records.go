@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/traffic"
+	"carronade/internal/profile"
 	"carronade/payload"
 	"carronade/units"
 )
 
 // A recordPlan turns the profile of records into a workload for Kafka.
 type recordPlan struct {
-	*traffic.Profile
+	*profile.Profile
 	source  source
 	target  string
 	samples *samples // values to send instead of made ones; nil: none
@@ -60,9 +60,9 @@ func (r *recordPlan) keys() (text string, share float64) {
 		return form + ")"
 	}
 	switch k.Family {
-	case traffic.NoKeys:
+	case profile.NoKeys:
 		return "none", 0
-	case traffic.UniqueKeys:
+	case profile.UniqueKeys:
 		text = "seq"
 		if digits > 0 && digits != 12 {
 			text = fmt.Sprintf("names(%d,10)", min(digits, 18))
@@ -70,9 +70,9 @@ func (r *recordPlan) keys() (text string, share float64) {
 		if digits > 18 {
 			text = fmt.Sprintf(`${string:format("%%0%dd", rnd.nextLong(1000000000000000000))}`, min(digits, 4000))
 		}
-	case traffic.UniformKeys:
+	case profile.UniformKeys:
 		text = padded(fmt.Sprintf("uniform(%d", k.Keys), k.Keys)
-	case traffic.ZipfKeys:
+	case profile.ZipfKeys:
 		text = padded(fmt.Sprintf("zipf(%d,%.4g", k.Keys, k.Zipf), k.Keys)
 	}
 	return text, k.Share
@@ -105,7 +105,7 @@ func (r *recordPlan) keySettings(text string, share float64) {
 
 // fresh reports whether a pool of encoded events would have too few of them.
 func (r *recordPlan) fresh(keys string) bool {
-	return keys != "none" || r.Sizes.Family != traffic.Constant && r.samples == nil
+	return keys != "none" || r.Sizes.Family != profile.Constant && r.samples == nil
 }
 
 // content sets the payload.
@@ -160,7 +160,7 @@ func (r *recordPlan) batching() {
 			r.set("max-request", units.FlagSize((most+1023)&^1023), "A request has room for a batch.")
 		}
 	}
-	if rate := r.Pace.Rate; r.Pace.Family != traffic.NoPace && rate > 0 {
+	if rate := r.Pace.Rate; r.Pace.Family != profile.NoPace && rate > 0 {
 		partitions := 1
 		if r.Partitions != nil {
 			partitions = r.Partitions.Partitions
@@ -199,7 +199,7 @@ func (r *recordPlan) headers() []string {
 }
 
 // headerValue is a text with the length and the number of distinct values of a header.
-func (r *recordPlan) headerValue(h *traffic.HeaderFit) string {
+func (r *recordPlan) headerValue(h *profile.HeaderFit) string {
 	size := int(math.Round(h.Size.Mean))
 	if h.Distinct <= 1 {
 		return strings.Repeat("x", min(size, 4096))
@@ -236,7 +236,7 @@ func (r *recordPlan) headerWords() []string {
 	return about
 }
 
-func values(h *traffic.HeaderFit) string {
+func values(h *profile.HeaderFit) string {
 	if h.More {
 		return fmt.Sprintf("more than %s distinct values", units.FormatCount(uint64(h.Distinct)))
 	}

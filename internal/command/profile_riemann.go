@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/traffic"
-	"carronade/internal/wire/riemann"
-	indexed "carronade/target/riemann"
+	"carronade/internal/profile"
+	indexed "carronade/internal/riemann"
+	"carronade/internal/riemann/wire"
 	"carronade/units"
 )
 
@@ -23,17 +23,17 @@ type riemannTraffic struct {
 	src source
 	to  string
 
-	bytes      traffic.Sizes // of an event
-	services   *traffic.Keys
-	hosts      *traffic.Keys
-	serviceLen traffic.Sizes
-	hostLen    traffic.Sizes
+	bytes      profile.Sizes // of an event
+	services   *profile.Keys
+	hosts      *profile.Keys
+	serviceLen profile.Sizes
+	hostLen    profile.Sizes
 	states     [len(knownStates) + 1]uint64 // the last: others
 	noState    uint64
-	described  traffic.Sizes
-	tags       traffic.Sizes
-	attributes map[string]*traffic.Sizes
-	ttls       traffic.Sizes // milliseconds
+	described  profile.Sizes
+	tags       profile.Sizes
+	attributes map[string]*profile.Sizes
+	ttls       profile.Sizes // milliseconds
 	kinds      [4]uint64     // of metrics
 	low, high  float64
 	micros     uint64
@@ -46,12 +46,12 @@ var knownStates = [...]string{"ok", "warning", "critical", "error", "unknown", "
 const mostAttributes = 32
 
 func newRiemann(src source, to string) *riemannTraffic {
-	return &riemannTraffic{src: src, to: to, services: traffic.NewKeys(), hosts: traffic.NewKeys(), attributes: map[string]*traffic.Sizes{}, low: math.Inf(1), high: math.Inf(-1)}
+	return &riemannTraffic{src: src, to: to, services: profile.NewKeys(), hosts: profile.NewKeys(), attributes: map[string]*profile.Sizes{}, low: math.Inf(1), high: math.Inf(-1)}
 }
 
-func (r *riemannTraffic) event(e *riemann.Event) {
+func (r *riemannTraffic) event(e *wire.Event) {
 	r.src.Read++
-	r.bytes.Add(riemann.EventSize(e), 1)
+	r.bytes.Add(wire.EventSize(e), 1)
 	r.services.Add([]byte(e.Service), -1)
 	r.serviceLen.Add(len(e.Service), 1)
 	r.hosts.Add([]byte(e.Host), -1)
@@ -73,7 +73,7 @@ func (r *riemannTraffic) event(e *riemann.Event) {
 			if len(r.attributes) >= mostAttributes || len(a.Key) > 256 {
 				continue
 			}
-			s = &traffic.Sizes{}
+			s = &profile.Sizes{}
 			r.attributes[a.Key] = s
 		}
 		s.Add(len(a.Value), 1)
@@ -82,7 +82,7 @@ func (r *riemannTraffic) event(e *riemann.Event) {
 		r.ttls.Add(int(e.TTL*1000), 1)
 	}
 	r.kinds[e.Metric.Kind&3]++
-	if v := e.Metric.Value(); e.Metric.Kind != riemann.NoMetric && !math.IsNaN(v) && !math.IsInf(v, 0) {
+	if v := e.Metric.Value(); e.Metric.Kind != wire.NoMetric && !math.IsNaN(v) && !math.IsInf(v, 0) {
 		r.low, r.high = min(r.low, v), max(r.high, v)
 	}
 	if e.HasTimeMicros {
@@ -94,7 +94,7 @@ func (r *riemannTraffic) from() *source { return &r.src }
 
 // named is a text with the number of names and their mean length. An index has each service of a
 // host once, so it does not say which ones send more often.
-func (r *riemannTraffic) named(prefix string, n uint64, lengths *traffic.Sizes) string {
+func (r *riemannTraffic) named(prefix string, n uint64, lengths *profile.Sizes) string {
 	digits := len(strconv.FormatUint(n-1, 10))
 	fill := max(1, int(math.Round(lengths.Mean()))-digits)
 	name := prefix
@@ -193,14 +193,14 @@ func (r *riemannTraffic) texts(p *plan) {
 	if float64(r.micros) > unnamed*n {
 		p.set("time", "us")
 	}
-	kind := riemann.NoMetric
+	kind := wire.NoMetric
 	for i, c := range r.kinds {
 		if c > r.kinds[kind] {
-			kind = riemann.MetricKind(i)
+			kind = wire.MetricKind(i)
 		}
 	}
 	p.set("metric-type", kind.String())
-	if kind != riemann.NoMetric && r.high >= r.low {
+	if kind != wire.NoMetric && r.high >= r.low {
 		p.set("metric", fmt.Sprintf("uniform(%.6g,%.6g)", math.Floor(r.low), math.Ceil(r.high)+1), "Metrics: their range.")
 	}
 	p.note(fmt.Sprintf("Bytes an event: %d-%d, mean %.4g.", r.bytes.Min(), r.bytes.Max(), r.bytes.Mean()))
@@ -219,10 +219,10 @@ func (r *riemannTraffic) summary() []row {
 // riemannParameters is what JSON has of an index.
 type riemannParameters struct {
 	Events   uint64          `json:"events"`
-	Bytes    traffic.SizeFit `json:"bytes_per_event"`
+	Bytes    profile.SizeFit `json:"bytes_per_event"`
 	Services uint64          `json:"services"`
 	Hosts    uint64          `json:"hosts"`
-	Tags     traffic.SizeFit `json:"tags"`
+	Tags     profile.SizeFit `json:"tags"`
 }
 
 func (r *riemannTraffic) parameters() any {

@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"carronade/internal/traffic"
+	"carronade/internal/profile"
 )
 
 const (
@@ -110,7 +110,7 @@ func (s *samples) payload() string {
 // A sampling is records that are read from a source: what is fitted to them, and the values that
 // are kept.
 type sampling struct {
-	sampler *traffic.Sampler
+	sampler *profile.Sampler
 	kept    *samples // nil: none
 }
 
@@ -120,11 +120,11 @@ func newSampling(path string) (*sampling, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sampling{traffic.NewSampler(reference, compress), newSamples(path)}, nil
+	return &sampling{profile.NewSampler(reference, compress), newSamples(path)}, nil
 }
 
 // Record implements traffic.Sink.
-func (s *sampling) Record(r *traffic.Record) {
+func (s *sampling) Record(r *profile.Record) {
 	s.sampler.Record(r)
 	if s.kept != nil {
 		s.kept.add(r.Value)
@@ -132,7 +132,7 @@ func (s *sampling) Record(r *traffic.Record) {
 }
 
 // Batch implements traffic.Sink.
-func (s *sampling) Batch(b traffic.Batch) { s.sampler.Batch(b) }
+func (s *sampling) Batch(b profile.Batch) { s.sampler.Batch(b) }
 
 // fit writes the values that were kept, and fits the records, for a workload with the target to.
 func (s *sampling) fit(src source, partitions int, to string) (*recordTraffic, error) {

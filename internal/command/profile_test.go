@@ -11,15 +11,15 @@ import (
 	"strings"
 	"testing"
 
-	standinriemann "carronade/internal/standin/riemann"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/wire/apm"
-	"carronade/internal/wire/riemann"
+	targetapm "carronade/internal/apm"
+	"carronade/internal/apm/wire"
+	"carronade/internal/kafka"
+	targetriemann "carronade/internal/riemann"
+	standinriemann "carronade/internal/riemann/standin"
+	riemannwire "carronade/internal/riemann/wire"
 	"carronade/internal/workload"
-	"carronade/target"
-	targetapm "carronade/target/apm"
-	"carronade/target/kafka"
-	targetriemann "carronade/target/riemann"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 // fitted runs the command on a file.
@@ -41,7 +41,7 @@ func fitted(t *testing.T, path string, args ...string) (out, words string, err e
 // agents are requests of agents, a hundred a second.
 func agents(t *testing.T, requests int) []byte {
 	t.Helper()
-	mk, err := apm.NewMaker(apm.Makeup{Events: apm.Range{Min: 1, Max: 9}, Spans: apm.Range{Max: 4}, Frames: apm.Range{Min: 2, Max: 2}, Mix: [apm.Kinds]int{6, 0, 2, 1, 1}}, 1)
+	mk, err := wire.NewMaker(wire.Makeup{Events: wire.Range{Min: 1, Max: 9}, Spans: wire.Range{Max: 4}, Frames: wire.Range{Min: 2, Max: 2}, Mix: [wire.Kinds]int{6, 0, 2, 1, 1}}, 1)
 	assert.OK(t, err)
 	var out []byte
 	for n := range requests {
@@ -57,17 +57,17 @@ func riemannIndex(t *testing.T) string {
 	t.Helper()
 	server := assert.Value(standinriemann.Start(standinriemann.Options{Listen: "127.0.0.1:0"}))(t)
 	t.Cleanup(func() { server.Close() })
-	var m riemann.Msg
+	var m riemannwire.Msg
 	for i := range 40 {
-		m.Events = append(m.Events, riemann.Event{
+		m.Events = append(m.Events, riemannwire.Event{
 			Service: fmt.Sprintf("secret service %d", i), Host: fmt.Sprintf("secret host %d", i%4), State: []string{"ok", "ok", "critical", "secret state"}[i%4],
-			Description: "a secret text", Tags: []string{"a", "b"}, Attributes: []riemann.Attribute{{Key: "zone", Value: "secret zone"}},
-			HasTTL: true, TTL: 3600, Metric: riemann.Metric{Kind: riemann.Float, Real: float64(i % 7)},
+			Description: "a secret text", Tags: []string{"a", "b"}, Attributes: []riemannwire.Attribute{{Key: "zone", Value: "secret zone"}},
+			HasTTL: true, TTL: 3600, Metric: riemannwire.Metric{Kind: riemannwire.Float, Real: float64(i % 7)},
 		})
 	}
 	c := assert.Value(net.Dial("tcp", server.Addr()))(t)
 	defer c.Close()
-	assert.Value(c.Write(riemann.AppendFramed(nil, &m)))(t)
+	assert.Value(c.Write(riemannwire.AppendFramed(nil, &m)))(t)
 	if _, err := c.Read(make([]byte, 1)); err != nil { // the answer
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestWorkloadsAreValid(t *testing.T) {
 			assert.Must(t, err == nil, "got %v\n%s", err, words)
 			docs, err := workload.Read(kind, strings.NewReader(out))
 			assert.Must(t, err == nil, "got %v of\n%s", err, out)
-			w, err := workload.Resolve([]target.Kind{kafka.Kind{}, targetriemann.Kind{}, targetapm.Kind{}}, nil, docs[0])
+			w, err := workload.Resolve([]protocol.Kind{kafka.Kind{}, targetriemann.Kind{}, targetapm.Kind{}}, nil, docs[0])
 			assert.Must(t, err == nil, "got %v of\n%s", err, out)
 			if got := w.String("rate") != "" || w.String("shape") != ""; got != (kind != "riemann index") || w.String("target") == path {
 				t.Errorf("got a schedule (%t), or the source as target, in\n%s", got, out)

@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 
-	"carronade/internal/traffic"
-	wire "carronade/internal/wire/kafka"
+	"carronade/internal/kafka"
+	"carronade/internal/kafka/wire"
+	"carronade/internal/profile"
 	"carronade/internal/workload"
-	"carronade/target/kafka"
 	"carronade/units"
 )
 
@@ -41,7 +41,7 @@ func (t *ProfileTools) sample(ctx context.Context, f *profileFlags, work kafka.S
 	if err != nil {
 		return nil, err
 	}
-	batches := traffic.KafkaBatches{To: read}
+	batches := profile.KafkaBatches{To: read}
 	unreadable := uint64(0)
 	work.Batch = func(partition int32, b *wire.Batch, records []byte, from, to int64) {
 		if batches.Add(partition, b, records, from, to) != nil {

@@ -3,7 +3,7 @@ package command
 import (
 	"fmt"
 
-	"carronade/internal/traffic"
+	"carronade/internal/profile"
 	"carronade/units"
 )
 
@@ -63,7 +63,7 @@ func newDocument(t sample, workload string) *profileDocument {
 // A recordTraffic are records, as those of a topic.
 type recordTraffic struct {
 	recordPlan
-	sampler *traffic.Sampler
+	sampler *profile.Sampler
 }
 
 func (r *recordTraffic) from() *source   { return &r.source }

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"carronade/internal/layout"
-	"carronade/internal/traffic"
+	"carronade/internal/profile"
 	"carronade/units"
 )
 
@@ -18,14 +18,14 @@ func off(distance float64) string {
 }
 
 // sizeWords describes sizes and how well they are fitted.
-func sizeWords(f traffic.SizeFit) string {
+func sizeWords(f profile.SizeFit) string {
 	text := f.String()
 	switch f.Family {
-	case traffic.Constant:
+	case profile.Constant:
 		return text + "; exact"
-	case traffic.Weighted:
+	case profile.Weighted:
 		text += "; each size with its count"
-	case traffic.Quantiles:
+	case profile.Quantiles:
 		text += fmt.Sprintf("; by quantiles, %s", off(f.Error))
 	default:
 		text += "; " + off(f.Error)
@@ -37,15 +37,15 @@ func sizeWords(f traffic.SizeFit) string {
 }
 
 // sizeNote says what keys of the workload have instead of the sizes of the source.
-func sizeNote(f traffic.SizeFit) string {
-	if f.Family == traffic.Constant {
+func sizeNote(f profile.SizeFit) string {
+	if f.Family == profile.Constant {
 		return "."
 	}
 	return ". Keys of the workload have one size, the mean."
 }
 
 // keyWords describes keys and how well they are fitted.
-func keyWords(k *traffic.KeyFit) string {
+func keyWords(k *profile.KeyFit) string {
 	distinct := units.FormatCount(k.Distinct) + " distinct"
 	switch {
 	case !k.Exact:
@@ -56,11 +56,11 @@ func keyWords(k *traffic.KeyFit) string {
 		distinct = "at least " + distinct
 	}
 	switch k.Family {
-	case traffic.NoKeys:
+	case profile.NoKeys:
 		return "none"
-	case traffic.UniqueKeys:
+	case profile.UniqueKeys:
 		return "nearly every record has its own; " + distinct
-	case traffic.UniformKeys:
+	case profile.UniformKeys:
 		return fmt.Sprintf("%s, equally frequent, %s", distinct, off(k.Error))
 	}
 	return fmt.Sprintf("%s, zipf exponent %.4g (%.4g to %.4g), %s; %s have the most frequent key, %s its most frequent 1%%",
@@ -68,12 +68,12 @@ func keyWords(k *traffic.KeyFit) string {
 }
 
 // paceWords describes when events came.
-func paceWords(p *traffic.PaceFit) []string {
+func paceWords(p *profile.PaceFit) []string {
 	text := fmt.Sprintf("Arrivals: %s in the mean, for %s from %s; fitted as %s, %s.", units.FormatRate(p.Rate), units.FormatDuration(p.Span), p.First.Format("2006-01-02 15:04:05Z"), p.Family, off(p.Error))
 	about := []string{text}
 	if d := p.Dispersion; d != nil {
 		about = append(about, fmt.Sprintf("Index of dispersion in windows of %s: %s (0 is constant, 1 is Poisson), %s from one window to the next.", units.FormatDuration(d.Window), index(d.Index), index(d.Local)))
-		if d.Local > 3 && p.Family != traffic.BurstPace {
+		if d.Local > 3 && p.Family != profile.BurstPace {
 			about = append(about, "Arrivals are burstier than this schedule.")
 		}
 	}

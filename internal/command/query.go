@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/riemann"
 	"carronade/internal/workload"
-	"carronade/target"
-	"carronade/target/riemann"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -34,20 +34,20 @@ const queryExample = `
 type querying struct {
 	Console
 	Settings
-	kind    target.Kind
+	kind    protocol.Kind
 	json    bool
 	all     bool
 	timeout string
 }
 
 // Query returns the command for the program's Riemann kind.
-func Query(c Console, k target.Kind) *cobra.Command {
+func Query(c Console, k protocol.Kind) *cobra.Command {
 	q := &querying{Console: c, kind: k}
 	cmd := &cobra.Command{
 		Use: "query TARGET QUERY", Short: "query a Riemann server's index",
 		Long: queryLong, Example: queryExample,
 		Args:              Args(2, 2, "a target and a query, such as riemann://127.0.0.1:5555 'state = \"ok\"'"),
-		ValidArgsFunction: CompleteTarget([]target.Kind{k}),
+		ValidArgsFunction: CompleteTarget([]protocol.Kind{k}),
 		RunE: Run(func(cmd *cobra.Command, args []string) error {
 			return q.run(cmd.Context(), args[0], args[1])
 		}),
@@ -71,7 +71,7 @@ func belongsToQuery(o *workload.Setting) bool {
 
 func (q *querying) run(ctx context.Context, to, text string) error {
 	q.Doc.Add("target", "target", to)
-	w, err := workload.Resolve([]target.Kind{q.kind}, &q.Doc, nil)
+	w, err := workload.Resolve([]protocol.Kind{q.kind}, &q.Doc, nil)
 	if err != nil {
 		return err
 	}

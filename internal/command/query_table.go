@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"carronade/internal/layout"
-	"carronade/target/riemann"
+	"carronade/internal/riemann"
 	"carronade/units"
 )
 

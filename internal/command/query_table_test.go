@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
-	"carronade/target/riemann"
+	"carronade/internal/riemann"
+	"carronade/test/testkit/assert"
 )
 
 var now = time.Date(2026, 11, 21, 13, 0, 30, 0, time.UTC)

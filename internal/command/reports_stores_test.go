@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/host"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
-	"carronade/internal/system"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/testkit/reporttest"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/reporttest"
 )
 
 // filled creates a store with n reports of that many intervals each.
@@ -95,7 +95,7 @@ func runsOn(t *testing.T, terminal bool, args ...string) (r ran) {
 	case errors.As(err, &exit):
 		r.code, err = exit.Code, exit.Err
 	default:
-		r.code = system.ExitFailed
+		r.code = host.ExitFailed
 	}
 	if err != nil {
 		r.words = err.Error()
@@ -123,11 +123,11 @@ func TestLossOfADamagedStore(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := wrecked(t, n, tt.wreck)
 			r := runs(t, "check", "--store", path)
-			if r.code != system.ExitBroken || tt.some && !strings.Contains(r.out, "the number of others is unknown") {
+			if r.code != host.ExitBroken || tt.some && !strings.Contains(r.out, "the number of others is unknown") {
 				t.Errorf("check: got %d and %q (%s)", r.code, r.out, r.words)
 			}
 			r = runs(t, "check", "--store", path, "--move-aside")
-			assert.True(t, r.code == system.ExitBroken && strings.Contains(r.words, tt.words),
+			assert.True(t, r.code == host.ExitBroken && strings.Contains(r.words, tt.words),
 				"--move-aside: got %d and %q, %q", r.code, r.out, r.words)
 			again := runs(t, "check", "--store", path)
 			assert.True(t, again.code == 0, "the new store: got %+v", again)
@@ -172,13 +172,13 @@ func TestPullFromNowhere(t *testing.T) {
 		own  bool
 		want string
 	}{
-		{"a missing source", []string{"--from", filepath.Join(dir, "none.db")}, system.ExitFailed, false, "none.db"},
-		{"no source", nil, system.ExitFailed, false, "--from is missing"},
-		{"itself, which is missing", []string{"--from", own}, system.ExitFailed, false, "own.db"},
-		{"a source", []string{"--from", source}, system.ExitOK, true, ""},
-		{"once more", []string{"--from", source}, system.ExitOK, true, ""},
-		{"itself", []string{"--from", own}, system.ExitFailed, true, "the store that is open"},
-		{"a missing source, into an existing store", []string{"--from", filepath.Join(dir, "none.db")}, system.ExitFailed, true, "none.db"},
+		{"a missing source", []string{"--from", filepath.Join(dir, "none.db")}, host.ExitFailed, false, "none.db"},
+		{"no source", nil, host.ExitFailed, false, "--from is missing"},
+		{"itself, which is missing", []string{"--from", own}, host.ExitFailed, false, "own.db"},
+		{"a source", []string{"--from", source}, host.ExitOK, true, ""},
+		{"once more", []string{"--from", source}, host.ExitOK, true, ""},
+		{"itself", []string{"--from", own}, host.ExitFailed, true, "the store that is open"},
+		{"a missing source, into an existing store", []string{"--from", filepath.Join(dir, "none.db")}, host.ExitFailed, true, "none.db"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := runs(t, append([]string{"pull", "--store", own}, tt.args...)...)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // Settings collects settings from flags in the order they were typed. Flags have no defaults:
@@ -22,7 +22,7 @@ type Settings struct {
 }
 
 // Bind makes a flag of each setting: of the load's, and of the kinds'.
-func (t *Settings) Bind(fs *pflag.FlagSet, kinds []target.Kind) {
+func (t *Settings) Bind(fs *pflag.FlagSet, kinds []protocol.Kind) {
 	for _, s := range AllSettings(kinds) {
 		t.BindSetting(fs, &s)
 	}
@@ -44,7 +44,7 @@ func (t *Settings) BindSetting(fs *pflag.FlagSet, s *workload.Setting) {
 	}
 	f := fs.VarPF(&settingFlag{Setting: *s, into: t}, s.Name, s.Short, s.Help)
 	f.NoOptDefVal = s.Bare
-	if s.Type == target.Bool {
+	if s.Type == protocol.Bool {
 		f.NoOptDefVal = "true"
 	}
 }
@@ -110,7 +110,7 @@ func (t *Settings) check(name string) {
 }
 
 // AllSettings returns the union of the kinds' tables.
-func AllSettings(kinds []target.Kind) []workload.Setting {
+func AllSettings(kinds []protocol.Kind) []workload.Setting {
 	out := workload.Table(nil)
 	for _, k := range kinds {
 		for _, s := range workload.Table(k) {
@@ -174,7 +174,7 @@ func (s *settingFlag) Set(text string) error {
 }
 
 func (s *settingFlag) Type() string {
-	if s.Setting.Type == target.Bool {
+	if s.Setting.Type == protocol.Bool {
 		return "bool" // pflag allows these without a value
 	}
 	return s.Setting.Type.String()
@@ -188,7 +188,7 @@ func (s *settingFlag) String() string {
 }
 
 // CompleteTarget completes the schemes of targets in the shell.
-func CompleteTarget(kinds []target.Kind) cobra.CompletionFunc {
+func CompleteTarget(kinds []protocol.Kind) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp

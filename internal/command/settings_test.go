@@ -3,7 +3,7 @@ package command
 import (
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // The values of flags are read by name, and an unknown name panics, so that any

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // closing is a store that counts how many times it is closed.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/export"
 	"carronade/internal/judge"
+	"carronade/internal/report/export"
 	"carronade/internal/store"
 )
 

@@ -10,7 +10,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // The table of the load tool for Riemann has runs against Riemann alone, also over TLS.

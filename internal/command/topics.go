@@ -10,15 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/host"
+	"carronade/internal/kafka"
+	"carronade/internal/kafka/cluster"
 	"carronade/internal/place"
 	"carronade/internal/report"
 	"carronade/internal/run"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
-	"carronade/target"
-	"carronade/target/kafka"
-	"carronade/target/kafka/cluster"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -70,7 +70,7 @@ type topicFlags struct {
 type KeepTopics func(ctx context.Context, t *Settings, job run.TopicsJob, show func(d *report.Document, more []report.Condition) error) error
 
 // Topics returns the command for the program's Kafka kind. room is what it may take of the machine now.
-func Topics(c Console, k target.Kind, room func() *target.Room, keep KeepTopics) *cobra.Command {
+func Topics(c Console, k protocol.Kind, room func() *protocol.Room, keep KeepTopics) *cobra.Command {
 	t := &topics{Console: c, kind: k, room: room, keep: keep}
 	cmd := Group("topics", "create, list, describe, delete and read Kafka topics", topicsLong,
 		t.command(cluster.OpCreateTopics, "TARGET [TOPICS]", "create topics"),
@@ -87,8 +87,8 @@ func Topics(c Console, k target.Kind, room func() *target.Room, keep KeepTopics)
 // topics has what the commands need.
 type topics struct {
 	Console
-	kind target.Kind
-	room func() *target.Room
+	kind protocol.Kind
+	room func() *protocol.Room
 	keep KeepTopics
 }
 
@@ -101,7 +101,7 @@ func (t *topics) command(op, usage, short string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: op + " " + usage, Short: short,
 		Args:              Args(1, most, "a target, such as kafka://127.0.0.1:9092/orders"),
-		ValidArgsFunction: CompleteTarget([]target.Kind{t.kind}),
+		ValidArgsFunction: CompleteTarget([]protocol.Kind{t.kind}),
 		RunE: Run(func(cmd *cobra.Command, args []string) error {
 			var w cluster.TopicLoad
 			on, err := Await(cmd.Context(), func() (on *workload.Workload, err error) {
@@ -170,7 +170,7 @@ func belongsToTopics(op string, o *workload.Setting) bool {
 func (t *topics) work(f *topicFlags, args []string) (cluster.TopicLoad, *workload.Workload, error) {
 	f.Doc.Add("target", "target", args[0])
 	f.Doc.Add("op", "op", workload.Consume)
-	w, err := workload.Resolve([]target.Kind{t.kind}, &f.Doc, nil)
+	w, err := workload.Resolve([]protocol.Kind{t.kind}, &f.Doc, nil)
 	if err != nil {
 		return cluster.TopicLoad{}, nil, err
 	}
@@ -213,7 +213,7 @@ func (t *topics) work(f *topicFlags, args []string) (cluster.TopicLoad, *workloa
 }
 
 // names returns the topics of the arguments, the file and --count, if they fit into the room.
-func (f *topicFlags) names(args []string, w *workload.Workload, room *target.Room) ([]string, error) {
+func (f *topicFlags) names(args []string, w *workload.Workload, room *protocol.Room) ([]string, error) {
 	var names []string
 	if len(args) > 1 {
 		for name := range strings.SplitSeq(args[1], ",") {
@@ -245,7 +245,7 @@ func (f *topicFlags) names(args []string, w *workload.Workload, room *target.Roo
 	case len(names) > 0 || own == "":
 		return nil, &Words{Err: errors.New("--count needs one topic in the target, as the prefix of the names"), Hint: "kafka://127.0.0.1:9092/load --count 100 is load-0 to load-99"}
 	}
-	if err := room.Check([]target.Need{cluster.NamesNeed(own+"-", int(n))}); err != nil {
+	if err := room.Check([]protocol.Need{cluster.NamesNeed(own+"-", int(n))}); err != nil {
 		return nil, err
 	}
 	return cluster.NumberedNames(own+"-", int(n)), nil
@@ -308,9 +308,9 @@ func (t *topics) done(ctx context.Context, r *cluster.TopicResult, asJSON bool, 
 	case err != nil:
 		return err
 	case r.Interrupted:
-		return Exit{Code: system.ExitInterrupted}
+		return Exit{Code: host.ExitInterrupted}
 	case r.Failed+r.Unknown > 0:
-		return Exit{Code: system.ExitBroken}
+		return Exit{Code: host.ExitBroken}
 	}
 	return nil
 }

@@ -4,11 +4,11 @@ import (
 	"strconv"
 	"strings"
 
+	"carronade/internal/kafka/cluster"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/workload"
-	"carronade/target"
-	"carronade/target/kafka/cluster"
+	"carronade/protocol"
 )
 
 // job describes the work for its report: with what it has, a replay makes the same operations.
@@ -17,7 +17,7 @@ func (f *topicFlags) job(args []string, w *cluster.TopicLoad, on *workload.Workl
 		Op: w.Op, Concurrency: max(1, w.Concurrency), PerRequest: max(1, w.PerRequest), Rate: w.Rate,
 		Partitions: int(w.Spec.Partitions), Replicas: int(w.Spec.Replicas), Note: f.Last("note"),
 	}
-	add := func(name string, kind target.Type, values ...string) {
+	add := func(name string, kind protocol.Type, values ...string) {
 		job.Settings = append(job.Settings, run.TopicsSetting{Name: name, Type: kind, Values: values})
 	}
 	switch {
@@ -26,22 +26,22 @@ func (f *topicFlags) job(args []string, w *cluster.TopicLoad, on *workload.Workl
 	case f.count != "":
 		job.Count = len(w.Names)
 	case len(args) > 1:
-		add(report.TopicsNames, target.String, args[1])
+		add(report.TopicsNames, protocol.String, args[1])
 	case f.file == "":
-		add(report.TopicsNames, target.String, strings.Trim(on.URL.Path, "/"))
+		add(report.TopicsNames, protocol.String, strings.Trim(on.URL.Path, "/"))
 	}
 	if f.file != "" {
-		add(report.TopicsFile, target.String, f.file)
-		job.Settings = append(job.Settings, run.TopicsSetting{Name: report.TopicsFileHash, Type: target.String, Values: []string{f.fileHash}, Aside: true})
+		add(report.TopicsFile, protocol.String, f.file)
+		job.Settings = append(job.Settings, run.TopicsSetting{Name: report.TopicsFileHash, Type: protocol.String, Values: []string{f.fileHash}, Aside: true})
 	}
 	if len(f.config) > 0 {
-		add("config", target.List, f.config...)
+		add("config", protocol.List, f.config...)
 	}
 	if f.internal {
-		add("internal", target.Bool, "true")
+		add("internal", protocol.Bool, "true")
 	}
 	if w.Op == cluster.OpDeleteRecords && w.Upto >= 0 {
-		add("upto", target.Int, strconv.FormatInt(w.Upto, 10))
+		add("upto", protocol.Int, strconv.FormatInt(w.Upto, 10))
 	}
 	for _, s := range on.Settings() { // of the connection
 		if given := s.From > workload.FromPreset && s.Name != "target" && s.Name != "op"; given && s.Independent {

@@ -4,19 +4,19 @@ import (
 	"context"
 	"time"
 
+	"carronade/internal/kafka"
+	"carronade/internal/kafka/cluster"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
-	"carronade/target"
-	"carronade/target/kafka"
-	"carronade/target/kafka/cluster"
+	"carronade/protocol"
 )
 
 // LoadTopics runs operations on topics for an old tool. doc names the brokers and has the connection
 // settings. where is the target, without secrets; of is the result as that of a run.
-func LoadTopics(ctx context.Context, c Console, k target.Kind, doc *workload.Document, work cluster.TopicLoad) (where string, r *cluster.TopicResult, of *load.Result, err error) {
+func LoadTopics(ctx context.Context, c Console, k protocol.Kind, doc *workload.Document, work cluster.TopicLoad) (where string, r *cluster.TopicResult, of *load.Result, err error) {
 	doc.Add("op", "carronade as", workload.Consume)
-	w, err := workload.Resolve([]target.Kind{k}, doc, nil)
+	w, err := workload.Resolve([]protocol.Kind{k}, doc, nil)
 	if err != nil {
 		return "", nil, nil, err
 	}

@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	standinkafka "carronade/internal/standin/kafka"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/kafka"
+	"carronade/internal/kafka/cluster"
+	standinkafka "carronade/internal/kafka/standin"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
-	"carronade/target/kafka"
-	"carronade/target/kafka/cluster"
+	"carronade/test/testkit/assert"
 )
 
 // A load on topics is a run whose events are operations and whose batches are

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"carronade/internal/kafka/cluster"
 	"carronade/measure"
-	"carronade/target/kafka/cluster"
 )
 
 // seconds are the intervals of a running load. Two of them are open, since answers may be

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/internal/kafka/cluster"
 	"carronade/measure"
-	"carronade/target/kafka/cluster"
+	"carronade/test/testkit/assert"
 )
 
 // sums adds up rows.

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"testing"
 
+	"carronade/internal/kafka"
+	"carronade/internal/kafka/cluster"
 	"carronade/internal/report"
 	"carronade/internal/run"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
-	"carronade/target"
-	"carronade/target/kafka"
-	"carronade/target/kafka/cluster"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 // The hash of a file with names is that of what was read: a pipe can be read only once.
@@ -22,9 +22,9 @@ func TestTopicsFileIsReadOnce(t *testing.T) {
 	assert.OK(t, os.WriteFile(path, text, 0o600))
 	var doc workload.Document
 	doc.Add("target", "target", "kafka://127.0.0.1:9092")
-	w := assert.Value(workload.Resolve([]target.Kind{kafka.Kind{}}, &doc, nil))(t)
+	w := assert.Value(workload.Resolve([]protocol.Kind{kafka.Kind{}}, &doc, nil))(t)
 	f := &topicFlags{op: cluster.OpDeleteTopics, file: path}
-	names, err := f.names([]string{"kafka://127.0.0.1:9092"}, w, &target.Room{})
+	names, err := f.names([]string{"kafka://127.0.0.1:9092"}, w, &protocol.Room{})
 	assert.Must(t, err == nil && slices.Equal(names, []string{"a", "b"}), "got %v and %v", names, err)
 	assert.OK(t, os.WriteFile(path, nil, 0o600)) // a pipe has nothing more
 	job := f.job([]string{"kafka://127.0.0.1:9092"}, &cluster.TopicLoad{Op: f.op, Names: names}, w)

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/kafka/cluster"
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/measure"
-	"carronade/target/kafka/cluster"
 	"carronade/units"
 )
 

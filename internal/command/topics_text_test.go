@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/internal/kafka/cluster"
 	"carronade/measure"
-	"carronade/target/kafka/cluster"
+	"carronade/test/testkit/assert"
 )
 
 // Operations with an unknown result are distinguished from those that failed.

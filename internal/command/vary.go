@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/judge"
-	"carronade/internal/picture"
-	"carronade/internal/stats"
+	"carronade/internal/report/picture"
 	"carronade/internal/store"
+	"carronade/internal/verdict/stats"
 )
 
 // Variation has the flags that say how to print what several settings change.

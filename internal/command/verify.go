@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/export"
+	"carronade/internal/host"
 	"carronade/internal/judge"
+	"carronade/internal/report/export"
 	"carronade/internal/store"
-	"carronade/internal/system"
 )
 
 const verifyLong = `The gate: is the newest revision worse than the ones before it? Reports are
@@ -157,9 +157,9 @@ func (c *verifying) run(ctx context.Context, s store.Store, args []string) error
 	case err != nil:
 		return err
 	case found.Verdict == judge.Worse, found.Verdict == judge.CannotTell && c.strict:
-		return Exit{Code: system.ExitBroken}
+		return Exit{Code: host.ExitBroken}
 	case found.Verdict == judge.CannotTell:
-		return Exit{Code: system.ExitCannotTell}
+		return Exit{Code: host.ExitCannotTell}
 	}
 	return nil
 }
@@ -220,7 +220,7 @@ func (c *verifying) runConfirm(ctx context.Context, g *judge.Gate) error {
 	all := slices.Concat(newest.LeftOut, newest.Reports) // if a revision always crashes, none of its reports is judged
 	id := all[len(all)-1]
 	c.tools.Note("%s is worse: running %s to confirm it", id, c.confirm)
-	words := system.Shell(c.confirm)
+	words := host.Shell(c.confirm)
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Env = append(os.Environ(), "CARRONADE_REPORT="+id, "CARRONADE_REVISION="+newest.Revision, "CARRONADE_BRANCH="+g.Branch)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, c.err(), c.err()

@@ -13,8 +13,8 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/report"
+	"carronade/internal/run/trace"
 	"carronade/internal/scenario"
-	"carronade/internal/trace"
 	"carronade/internal/workload"
 	"carronade/load"
 )

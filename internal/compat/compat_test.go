@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A tool is found by its name, by an alias, and by the names of their files.

@@ -3,14 +3,14 @@ package compat
 import (
 	"context"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // NoReport returns the exit code and the error of a run without a report: the given ones,
 // unless an interrupt ended it, which is not an error.
 func NoReport(ctx context.Context, code int, err error) (int, error) {
 	if ctx.Err() != nil {
-		return system.ExitInterrupted, nil //nolint:nilerr // see above
+		return host.ExitInterrupted, nil //nolint:nilerr // see above
 	}
 	return code, err
 }
@@ -19,7 +19,7 @@ func NoReport(ctx context.Context, code int, err error) (int, error) {
 // worse one if there are any.
 func WithLost(code int, lost uint64) int {
 	if lost > 0 {
-		return system.WorseExit(code, system.ExitBroken)
+		return host.WorseExit(code, host.ExitBroken)
 	}
 	return code
 }
@@ -27,8 +27,8 @@ func WithLost(code int, lost uint64) int {
 // ExitCode is the exit code of carronade for a tool's: a run that is only not trusted ends as in the tool,
 // which does not know that, unless --exit-on-distrust is given. A line on stderr says it.
 func (o *Common) ExitCode(code int, err error) int {
-	if code == system.ExitUntrusted && err == nil && !o.ExitOnDistrust {
-		return system.ExitOK
+	if code == host.ExitUntrusted && err == nil && !o.ExitOnDistrust {
+		return host.ExitOK
 	}
 	return code
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // A heyRound is one of the fixed workloads of -bench.
@@ -51,7 +51,7 @@ func (t *heyAgents) benchmark(ctx context.Context) (int, error) {
 		if err != nil {
 			return code, err
 		}
-		worstCode = system.WorseExit(worstCode, code)
+		worstCode = host.WorseExit(worstCode, code)
 		if ctx.Err() != nil {
 			return t.interrupted(), nil //nolint:nilerr // an interrupt is not an error
 		}
@@ -74,5 +74,5 @@ func (t *heyAgents) benchmark(ctx context.Context) (int, error) {
 // interrupted reports that the benchmark is incomplete and returns the exit code.
 func (t *heyAgents) interrupted() int {
 	fmt.Fprintln(t.p.Err, "interrupted: the benchmark is incomplete")
-	return heyExit(t.p, system.ExitInterrupted)
+	return heyExit(t.p, host.ExitInterrupted)
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 func TestHeyDumpBody(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
 )
 
 // heyExit is the exit code. With --strict it is 0 once the run has begun, as in the
@@ -23,11 +23,11 @@ func heyExit(p *Program, code int) int {
 func heyNoReport(ctx context.Context, p *Program, err error) (int, error) {
 	switch {
 	case ctx.Err() != nil:
-		return heyExit(p, system.ExitInterrupted), nil //nolint:nilerr // see above
+		return heyExit(p, host.ExitInterrupted), nil //nolint:nilerr // see above
 	case p.Strict:
 		return 1, err
 	}
-	return system.ExitFailed, err
+	return host.ExitFailed, err
 }
 
 // heyOutcome is the exit code of a run: the report's, or a worse one if events failed
@@ -49,9 +49,9 @@ func writeHeyWarnings(w io.Writer, d *report.Document) {
 
 // worstOutcome is the worst exit code of several runs.
 func worstOutcome(ds []*report.Document) int {
-	code := system.ExitOK
+	code := host.ExitOK
 	for _, d := range ds {
-		code = system.WorseExit(code, heyOutcome(d))
+		code = host.WorseExit(code, heyOutcome(d))
 	}
 	return code
 }

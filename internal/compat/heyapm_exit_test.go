@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // heyAccepted is a report whose requests were all accepted.
@@ -139,7 +139,7 @@ func TestHeyBenchmarkInterrupted(t *testing.T) {
 		},
 	}
 	code, err := HeyAPM.Main(ctx, p)
-	assert.True(t, code == system.ExitInterrupted && err == nil && rounds == 1, "exit %d, %v, after %d rounds", code, err, rounds)
+	assert.True(t, code == host.ExitInterrupted && err == nil && rounds == 1, "exit %d, %v, after %d rounds", code, err, rounds)
 	assert.Has(t, e.String(),
 		"warning: -t has no effect with -bench\n", "warning: -rm has no effect here", "warning: -bench does not delete documents", "interrupted: the benchmark is incomplete\n")
 }

@@ -6,25 +6,25 @@ import (
 	"os"
 	"strings"
 
-	"carronade/internal/wire/apm"
+	"carronade/internal/apm/wire"
 )
 
 // body makes a request's body, and returns its size after compression.
-func (w *heyWork) body() (plain []byte, gzipped int, counts apm.Counts, err error) {
-	protocol, err := apm.ParseProtocol(w.intake)
+func (w *heyWork) body() (plain []byte, gzipped int, counts wire.Counts, err error) {
+	protocol, err := wire.ParseProtocol(w.intake)
 	if err != nil {
 		return nil, 0, counts, err
 	}
-	m := apm.Makeup{
+	m := wire.Makeup{
 		Protocol: protocol,
-		Events:   apm.Range{Min: w.events, Max: w.events},
-		Spans:    apm.Range{Min: w.spans, Max: w.spans},
-		Frames:   apm.Range{Min: w.frames, Max: w.frames},
+		Events:   wire.Range{Min: w.events, Max: w.events},
+		Spans:    wire.Range{Min: w.spans, Max: w.spans},
+		Frames:   wire.Range{Min: w.frames, Max: w.frames},
 	}
 	if w.sized {
 		m.FrameBytes, m.EventBytes = heyFrameBytes, heyEventBytes
 	}
-	maker, err := apm.NewMaker(m, 1)
+	maker, err := wire.NewMaker(m, 1)
 	if err != nil {
 		return nil, 0, counts, err
 	}
@@ -49,7 +49,7 @@ func (t *heyLegacy) describeAll(all []heyWork) (int, error) {
 			return 1, err
 		}
 		fmt.Fprintf(t.p.Out, "POST %s - %d (%d gz) bytes", w.url, len(plain), gzipped)
-		if n := counts[apm.Transaction]; n > 0 {
+		if n := counts[wire.Transaction]; n > 0 {
 			fmt.Fprintf(t.p.Out, " - %d transactions with spans of length: %s", n, strings.Repeat(fmt.Sprintf("%d ", w.spans), n))
 		}
 		fmt.Fprintln(t.p.Out)

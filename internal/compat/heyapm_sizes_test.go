@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"carronade/internal/report"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
+	"carronade/test/testkit/assert"
 )
 
 // Bodies are as large as those of the tool of 2018, whose sizes these are, since its volumes are compared.

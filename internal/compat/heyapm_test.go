@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"carronade/internal/report"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // A heyTrial is the result of a command line.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
+	"carronade/test/testkit/assert"
 )
 
 // The time per request is not the inverse of the request rate.
@@ -100,7 +100,7 @@ func TestHeyKeptLines(t *testing.T) {
 	got := runTool(ctx, t, &HeyAPM, Program{Args: strings.Fields(test)}, func(*workload.Document, Observer) (*report.Document, error) {
 		return nil, context.Canceled
 	})
-	if !strings.HasSuffix(got.Out, "work cancelled\nnot saving this report: work cancelled\n") || got.Code != system.ExitInterrupted {
+	if !strings.HasSuffix(got.Out, "work cancelled\nnot saving this report: work cancelled\n") || got.Code != host.ExitInterrupted {
 		t.Errorf("exit %d:\n%s", got.Code, got.Out)
 	}
 }

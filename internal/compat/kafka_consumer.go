@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 )
@@ -104,7 +104,7 @@ func runAndPrint(ctx context.Context, p *Program, w *workload.Document, count in
 	}
 	t.begun(startOf(d, began))
 	if d.Stopped == load.Interrupted && p.Strict {
-		return nil, system.ExitInterrupted, nil // the tool printed nothing
+		return nil, host.ExitInterrupted, nil // the tool printed nothing
 	}
 	t.end(d)
 	for _, m := range t.metrics(d) {
@@ -118,7 +118,7 @@ func runAndPrint(ctx context.Context, p *Program, w *workload.Document, count in
 // exception.
 func consumerExit(d *report.Document, strict bool) int {
 	switch code := d.ExitCode(); {
-	case !strict || code == system.ExitInterrupted:
+	case !strict || code == host.ExitInterrupted:
 		return code
 	case d.Stopped == load.ByTarget:
 		return 1

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -96,7 +96,7 @@ func runLatency(ctx context.Context, p *Program) (int, error) {
 	}
 	writeProblems(p.Err, d)
 	if d.Stopped == load.Interrupted && p.Strict {
-		return system.ExitInterrupted, nil // the tool printed nothing
+		return host.ExitInterrupted, nil // the tool printed nothing
 	}
 	l.end(d)
 	return latencyExit(d, p.Strict), nil
@@ -106,7 +106,7 @@ func runLatency(ctx context.Context, p *Program) (int, error) {
 // did not come back unchanged.
 func latencyExit(d *report.Document, strict bool) int {
 	code := d.ExitCode()
-	if !strict || code == system.ExitInterrupted {
+	if !strict || code == host.ExitInterrupted {
 		return code
 	}
 	if d.Stopped == load.ByTarget || d.Totals.Consumed < d.Totals.Acked {

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"carronade/internal/report"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // roundTrips reports a made-up run: 1,500 messages, of which 15 took 2.6 ms and the

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // KafkaProducer is kafka-producer-perf-test.
@@ -56,7 +56,7 @@ func runProducer(ctx context.Context, p *Program) (int, error) {
 	d, err := p.Run(ctx, o.workload(), Observer{Interval: l.interval})
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled) && d == nil:
-		return system.ExitInterrupted, nil
+		return host.ExitInterrupted, nil
 	case err != nil:
 		return 0, err // exits with 2: nothing was sent; 1 is for wrong usage
 	}

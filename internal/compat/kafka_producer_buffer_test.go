@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"carronade/internal/report"
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // Above the cluster's rate, the tool's clock starts when its buffer has room: 32 MiB of batches of 16 KiB. The

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -133,7 +133,7 @@ func (l *producerLines) acks0() bool {
 // end prints the summaries and returns the exit code.
 func (l *producerLines) end(d *report.Document) int {
 	code := d.ExitCode()
-	if code == system.ExitInterrupted {
+	if code == host.ExitInterrupted {
 		l.complain(d)
 		return code // the tool has no summary then
 	}

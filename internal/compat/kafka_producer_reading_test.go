@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // Flags that fit several generations select the lines of the oldest and today's

@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // runProducerTool runs the tool on made-up data: five seconds of 10,000 records of 100
@@ -346,7 +346,7 @@ func TestProducerProblems(t *testing.T) {
 		strict  bool
 		code    int
 	}{
-		{"complete", load.ByEvents, false, system.ExitFailed},
+		{"complete", load.ByEvents, false, host.ExitFailed},
 		{"complete, strict", load.ByEvents, true, 0},
 		{"interrupted", load.Interrupted, false, 130},
 		{"interrupted, strict", load.Interrupted, true, 130},
@@ -378,10 +378,10 @@ func TestProducerFailedAndUntrusted(t *testing.T) {
 		checks []report.Check
 		code   int
 	}{
-		{"untrusted", 0, measure.Trust{}, nil, system.ExitUntrusted},
-		{"untrusted and failed", 7, measure.Trust{}, nil, system.ExitBroken},
-		{"undetermined", 0, measure.Trust{OK: true}, []report.Check{{CannotTell: true}}, system.ExitCannotTell},
-		{"undetermined, and failed", 7, measure.Trust{OK: true}, []report.Check{{CannotTell: true}}, system.ExitBroken},
+		{"untrusted", 0, measure.Trust{}, nil, host.ExitUntrusted},
+		{"untrusted and failed", 7, measure.Trust{}, nil, host.ExitBroken},
+		{"undetermined", 0, measure.Trust{OK: true}, []report.Check{{CannotTell: true}}, host.ExitCannotTell},
+		{"undetermined, and failed", 7, measure.Trust{OK: true}, []report.Check{{CannotTell: true}}, host.ExitBroken},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := Program{Args: strings.Fields(producerArgs + servers + "--throughput -1")}

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // The first window after a warm-up that ended within an interval lasts for the rest of the interval. The windows of

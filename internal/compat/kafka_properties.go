@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/target/kafka/cluster"
+	"carronade/internal/kafka/cluster"
 )
 
 // properties are those of one of Java's clients. They do not change after readProperties.

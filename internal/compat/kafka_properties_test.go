@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 func TestProperties(t *testing.T) {

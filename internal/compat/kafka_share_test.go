@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"carronade/internal/report"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
+	"carronade/test/testkit/assert"
 )
 
 func runShareTool(t *testing.T, p Program, args ...string) toolResult {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A refusal is a wrong command line of one of Kafka's tools.

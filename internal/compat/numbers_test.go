@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // An element of the sorted times is found by its number.

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -87,7 +87,7 @@ func runRiemann(ctx context.Context, p *Program) (int, error) {
 	if err != nil {
 		files.close()
 		_ = os.Remove(dir) // succeeds only if nothing was written
-		code := system.ExitFailed
+		code := host.ExitFailed
 		if p.Strict { // Java's exit code after an exception
 			code = 1
 		}
@@ -104,8 +104,8 @@ func runRiemann(ctx context.Context, p *Program) (int, error) {
 	code := riemannExit(d, p.Strict)
 	if err := errors.Join(files.close(), drawRiemann(dir, drawn)); err != nil {
 		fmt.Fprintf(p.Err, "the reports are incomplete: %v\n", err)
-		if !p.Strict && code != system.ExitInterrupted {
-			code = system.ExitFailed
+		if !p.Strict && code != host.ExitInterrupted {
+			code = host.ExitFailed
 		}
 	}
 	return code, nil
@@ -115,7 +115,7 @@ func runRiemann(ctx context.Context, p *Program) (int, error) {
 // carronade does.
 func riemannExit(d *report.Document, strict bool) int {
 	code := d.ExitCode()
-	if strict && code != system.ExitInterrupted {
+	if strict && code != host.ExitInterrupted {
 		return 0
 	}
 	return code

@@ -7,8 +7,8 @@ import (
 	"image"
 	"path/filepath"
 
-	"carronade/internal/picture"
-	"carronade/internal/stats"
+	"carronade/internal/report/picture"
+	"carronade/internal/verdict/stats"
 )
 
 // The graphs have the size of the tool's, and their text has the size of gnuplot's.

@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // A riemannTrial is the result of a command line.
@@ -171,7 +171,7 @@ func TestRiemannConsole(t *testing.T) {
 				last := all[len(all)-1]
 				assert.True(t, strings.Contains(last, want), "the last block has no\n%s\nin\n%s", want, last)
 			}
-			assert.True(t, got.Code == system.ExitInterrupted && got.Err == nil, "exit %d, %v", got.Code, got.Err)
+			assert.True(t, got.Code == host.ExitInterrupted && got.Err == nil, "exit %d, %v", got.Code, got.Err)
 			assert.True(t, strings.Contains(got.Errs, "3 messages were not acked: refused: overloaded\n") != tt.strict,
 				"stderr: %s", got.Errs)
 		})
@@ -297,7 +297,7 @@ func TestRiemannUsage(t *testing.T) {
 			t.Errorf("a folder that cannot be made, strict %v: exit %d, %v", strict, got.Code, got.Err)
 		}
 	}
-	if got := runRiemannTool(t, false, "unreachable:1"); got.Err == nil || got.Code != system.ExitFailed || len(got.files) > 0 {
+	if got := runRiemannTool(t, false, "unreachable:1"); got.Err == nil || got.Code != host.ExitFailed || len(got.files) > 0 {
 		t.Errorf("unreachable: exit %d, %v, files %v", got.Code, got.Err, got.files)
 	}
 	got := runRiemannTool(t, true, "unreachable:1")
@@ -306,7 +306,7 @@ func TestRiemannUsage(t *testing.T) {
 
 // Reports that cannot be written cause a message and a failure.
 func TestRiemannIncompleteReports(t *testing.T) {
-	for strict, want := range map[bool]int{false: system.ExitFailed, true: 0} {
+	for strict, want := range map[bool]int{false: host.ExitFailed, true: 0} {
 		dir := t.TempDir()
 		var o, e bytes.Buffer
 		p := &Program{

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
 	"carronade/load"
 )
 
@@ -115,7 +115,7 @@ func (o *sangrenelOptions) generation(name string) (string, error) {
 // therefore not a failure: the part until then is checked like any other run.
 func (o *sangrenelOptions) exit(d *report.Document, strict bool) int {
 	if strict {
-		return system.ExitOK
+		return host.ExitOK
 	}
 	checked := *d
 	if checked.Stopped == load.Interrupted {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // The flags of 2015 and 2016 select their lines and mean what they did.

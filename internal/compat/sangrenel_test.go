@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // A sangrenelFake is a run's data without a run: 10,000 messages of batches in five seconds,
@@ -283,19 +283,19 @@ func TestSangrenelExit(t *testing.T) {
 		want int
 		errs string
 	}{
-		{"all is well", func(*report.Document) {}, nil, system.ExitOK, ""},
+		{"all is well", func(*report.Document) {}, nil, host.ExitOK, ""},
 		{"some failed", func(d *report.Document) {
 			d.Totals.Failed = 3
 			d.Failures = []measure.Failure{{Class: "rejected", Text: "INVALID_RECORD", Events: 3}}
-		}, nil, system.ExitBroken, "rejected: INVALID_RECORD (3 records)"},
-		{"some are unknown", func(d *report.Document) { d.Totals.Unknown = 3 }, nil, system.ExitBroken, ""},
-		{"unknown without acks", func(d *report.Document) { d.Totals.Unknown = 3 }, []string{"-required-acks=none"}, system.ExitOK, ""},
-		{"a problem", func(d *report.Document) { d.Problems = []string{"no disk"} }, nil, system.ExitFailed, "no disk"},
-		{"the target gave up", func(d *report.Document) { d.Stopped = load.ByTarget }, nil, system.ExitFailed, ""},
-		{"not trusted", func(d *report.Document) { d.Trust = measure.Trust{Reasons: []string{"too late"}} }, nil, system.ExitUntrusted, "not to be trusted: too late"},
-		{"not trusted, and failed", func(d *report.Document) { d.Trust.OK, d.Totals.Failed = false, 1 }, nil, system.ExitBroken, ""},
-		{"undetermined", func(d *report.Document) { d.Checks = []report.Check{{CannotTell: true}} }, nil, system.ExitCannotTell, ""},
-		{"undetermined, and failed", func(d *report.Document) { d.Totals.Failed, d.Checks = 1, []report.Check{{CannotTell: true}} }, nil, system.ExitBroken, ""},
+		}, nil, host.ExitBroken, "rejected: INVALID_RECORD (3 records)"},
+		{"some are unknown", func(d *report.Document) { d.Totals.Unknown = 3 }, nil, host.ExitBroken, ""},
+		{"unknown without acks", func(d *report.Document) { d.Totals.Unknown = 3 }, []string{"-required-acks=none"}, host.ExitOK, ""},
+		{"a problem", func(d *report.Document) { d.Problems = []string{"no disk"} }, nil, host.ExitFailed, "no disk"},
+		{"the target gave up", func(d *report.Document) { d.Stopped = load.ByTarget }, nil, host.ExitFailed, ""},
+		{"not trusted", func(d *report.Document) { d.Trust = measure.Trust{Reasons: []string{"too late"}} }, nil, host.ExitUntrusted, "not to be trusted: too late"},
+		{"not trusted, and failed", func(d *report.Document) { d.Trust.OK, d.Totals.Failed = false, 1 }, nil, host.ExitBroken, ""},
+		{"undetermined", func(d *report.Document) { d.Checks = []report.Check{{CannotTell: true}} }, nil, host.ExitCannotTell, ""},
+		{"undetermined, and failed", func(d *report.Document) { d.Totals.Failed, d.Checks = 1, []report.Check{{CannotTell: true}} }, nil, host.ExitBroken, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newSangrenelFake()
@@ -303,7 +303,7 @@ func TestSangrenelExit(t *testing.T) {
 			got := f.run(t, false, tt.args...)
 			assert.True(t, got.code == tt.want && strings.Contains(got.errs, tt.errs),
 				"exit %d, want %d; stderr:\n%s", got.code, tt.want, got.errs)
-			assert.Equal(t, f.run(t, true, tt.args...).code, system.ExitOK, "exit code with --strict")
+			assert.Equal(t, f.run(t, true, tt.args...).code, host.ExitOK, "exit code with --strict")
 		})
 	}
 }

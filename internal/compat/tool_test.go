@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"carronade/internal/report"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
+	"carronade/test/testkit/assert"
 )
 
 // A toolResult is the result of a command line.

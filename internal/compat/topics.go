@@ -1,6 +1,6 @@
 package compat
 
-import "carronade/target/kafka/cluster"
+import "carronade/internal/kafka/cluster"
 
 // A TopicLoad is a load of operations on topics, as in `carronade topics`. Its target comes from the
 // workload beside it.

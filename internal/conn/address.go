@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // Hosts parses the hosts of a target, host,host:port,... and adds the default port to
@@ -74,9 +74,9 @@ func ListenAddress(text string) (host, port string, err error) {
 func CheckURL(u *url.URL, doing, login, settings string) error {
 	switch {
 	case u.User != nil:
-		return &target.Error{Doing: doing, Err: errors.New("a URL must not contain a user or a password"), Hint: login}
+		return &protocol.Error{Doing: doing, Err: errors.New("a URL must not contain a user or a password"), Hint: login}
 	case u.RawQuery != "" || u.Fragment != "":
-		return &target.Error{Doing: doing, Err: errors.New("the URL must not have a query (?) or a fragment (#)"), Hint: settings}
+		return &protocol.Error{Doing: doing, Err: errors.New("the URL must not have a query (?) or a fragment (#)"), Hint: settings}
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 func TestHosts(t *testing.T) {
@@ -52,7 +52,7 @@ func TestCheckURL(t *testing.T) {
 				assert.True(t, err == nil, "got %v, want none", err)
 				return
 			}
-			var e *target.Error
+			var e *protocol.Error
 			if !errors.As(err, &e) || e.Doing != "read it" || !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(e.Hint, tt.hint) {
 				t.Fatalf("got %v, want %q with a hint on %s", err, tt.wrong, tt.hint)
 			}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A borrowed buffer is large enough, and its memory is used again.

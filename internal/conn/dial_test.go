@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
-	"carronade/target"
-	"carronade/target/targettest"
+	"carronade/protocol"
+	"carronade/protocol/protocoltest"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // secured starts a server with TLS and returns its address and the file of its
@@ -36,14 +36,14 @@ func TestDial(t *testing.T) {
 	addr, ca := secured(t)
 	for _, tt := range []struct {
 		name  string
-		given target.Values
+		given protocol.Values
 		want  string // in the error
 		hint  string // in the hint
 	}{
-		{"a trusted authority", target.Values{"tls-ca": {ca}}, "", ""},
-		{"an unknown authority", target.Values{}, "unknown authority", "--tls-ca"},
-		{"another name", target.Values{"tls-ca": {ca}, "tls-server-name": {"elsewhere"}}, "elsewhere", "--tls-server-name"},
-		{"any certificate", target.Values{"tls-insecure-skip-verify": {"true"}}, "", ""},
+		{"a trusted authority", protocol.Values{"tls-ca": {ca}}, "", ""},
+		{"an unknown authority", protocol.Values{}, "unknown authority", "--tls-ca"},
+		{"another name", protocol.Values{"tls-ca": {ca}, "tls-server-name": {"elsewhere"}}, "elsewhere", "--tls-server-name"},
+		{"any certificate", protocol.Values{"tls-insecure-skip-verify": {"true"}}, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, err := ReadMaterial(tt.given)
@@ -74,20 +74,20 @@ func TestMaterialErrors(t *testing.T) {
 	assert.OK(t, os.WriteFile(junk, []byte("no PEM"), 0o600))
 	for _, tt := range []struct {
 		name  string
-		given target.Values
+		given protocol.Values
 		want  string
 	}{
-		{"no file", target.Values{"tls-ca": {"/no/such/file"}}, "read --tls-ca"},
-		{"no certificate in it", target.Values{"tls-ca": {junk}}, "no certificate in PEM form"},
-		{"a certificate without its key", target.Values{"tls-cert": {ca}}, "client's certificate"},
-		{"a key alone", target.Values{"tls-key": {ca}}, "without a certificate"},
+		{"no file", protocol.Values{"tls-ca": {"/no/such/file"}}, "read --tls-ca"},
+		{"no certificate in it", protocol.Values{"tls-ca": {junk}}, "no certificate in PEM form"},
+		{"a certificate without its key", protocol.Values{"tls-cert": {ca}}, "client's certificate"},
+		{"a key alone", protocol.Values{"tls-key": {ca}}, "without a certificate"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, err := ReadMaterial(tt.given)
 			if err == nil {
 				_, err = m.Config()
 			}
-			targettest.Explained(t, err, tt.want, "")
+			protocoltest.Explained(t, err, tt.want, "")
 		})
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -101,8 +101,8 @@ const (
 )
 
 // Findings returns what a contact means for a run that connects to it at the moment now.
-func (c *Contact) Findings(now time.Time) []target.Finding {
-	f := target.Finding{Check: "address " + c.Addr}
+func (c *Contact) Findings(now time.Time) []protocol.Finding {
+	f := protocol.Finding{Check: "address " + c.Addr}
 	host, _, _ := net.SplitHostPort(c.Addr)
 	resolved := ""
 	if len(c.IPs) > 0 && !slices.Equal(c.IPs, []string{host}) {
@@ -110,7 +110,7 @@ func (c *Contact) Findings(now time.Time) []target.Finding {
 	}
 	switch {
 	case c.Err != nil:
-		f.Level = target.LevelError
+		f.Level = protocol.LevelError
 		f.Found = fmt.Sprintf("%s%s does not accept connections: %s", c.Addr, resolved, reason(c.Err))
 		f.Effect = "a run cannot use this address, and fails if it has no other"
 		f.Mend = Hint(c.Err, false)
@@ -119,16 +119,16 @@ func (c *Contact) Findings(now time.Time) []target.Finding {
 		}
 	case len(c.Errs) > 0 && host != "localhost": // that has an IP of each version
 		ip, silent := c.worstIP()
-		f.Level, f.Effect = target.LevelNote, "each connection may try such an IP first, which costs a moment"
+		f.Level, f.Effect = protocol.LevelNote, "each connection may try such an IP first, which costs a moment"
 		if silent {
-			f.Level, f.Effect = target.LevelWarning, "each connection may wait for such an IP first: clients start late, and reconnect late"
+			f.Level, f.Effect = protocol.LevelWarning, "each connection may wait for such an IP first: clients start late, and reconnect late"
 		}
 		f.Found = fmt.Sprintf("%d of the %d IPs of %s do not accept connections, such as %s: %s", len(c.Errs), len(c.IPs), c.Addr, ip, reason(c.Errs[ip]))
 		f.Mend = "start the server there, or remove the IP from the name's records"
 	default:
 		f.Found = fmt.Sprintf("%s%s accepts connections within %s", c.Addr, resolved, units.FormatDuration(c.Took.Round(time.Microsecond)))
 	}
-	out := []target.Finding{f}
+	out := []protocol.Finding{f}
 	if c.TLS != nil {
 		out = append(out, certificate(c.Addr, c.TLS, now))
 	}
@@ -180,11 +180,11 @@ func firstEnd(chain []*x509.Certificate) time.Time {
 }
 
 // certificate is the finding about a server's certificate.
-func certificate(addr string, s *tls.ConnectionState, now time.Time) target.Finding {
-	f := target.Finding{Check: "certificate " + addr}
+func certificate(addr string, s *tls.ConnectionState, now time.Time) protocol.Finding {
+	f := protocol.Finding{Check: "certificate " + addr}
 	version := tls.VersionName(s.Version)
 	if len(s.PeerCertificates) == 0 {
-		f.Level, f.Found = target.LevelUnknown, fmt.Sprintf("%s speaks %s and shows no certificate", addr, version)
+		f.Level, f.Found = protocol.LevelUnknown, fmt.Sprintf("%s speaks %s and shows no certificate", addr, version)
 		return f
 	}
 	ends := firstEnd(s.PeerCertificates)
@@ -197,15 +197,15 @@ func certificate(addr string, s *tls.ConnectionState, now time.Time) target.Find
 	const mend = "renew the server's certificate"
 	switch {
 	case left <= 0:
-		f.Level, f.Mend = target.LevelWarning, mend
+		f.Level, f.Mend = protocol.LevelWarning, mend
 		f.Found = fmt.Sprintf("the certificate of %s (%s) expired on %s", addr, version, day)
 		f.Effect = "only clients that accept any certificate can connect"
 	case left < expiresNow:
-		f.Level, f.Mend = target.LevelWarning, mend
+		f.Level, f.Mend = protocol.LevelWarning, mend
 		f.Found = fmt.Sprintf("the certificate of %s (%s) expires in %s", addr, version, units.FormatDuration(left.Round(time.Minute)))
 		f.Effect = "connections that are made after that fail, also in the middle of a run"
 	case left < expiresSoon:
-		f.Level, f.Mend = target.LevelNote, mend
+		f.Level, f.Mend = protocol.LevelNote, mend
 		f.Found = fmt.Sprintf("the certificate of %s (%s) expires on %s, in %d days", addr, version, day, int(left.Hours()/24))
 		f.Effect = "connections that are made after that fail"
 	default:

@@ -9,38 +9,38 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
-	"carronade/target"
-	"carronade/target/targettest"
+	"carronade/protocol"
+	"carronade/protocol/protocoltest"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 func TestContact(t *testing.T) {
 	addr, ca := secured(t)
-	m := assert.Value(ReadMaterial(target.Values{"tls-ca": {ca}}))(t)
+	m := assert.Value(ReadMaterial(protocol.Values{"tls-ca": {ca}}))(t)
 	trusting := assert.Value(m.Config())(t)
 	const closed = testkit.ClosedPort
 	_, port, _ := net.SplitHostPort(addr)
 	for _, tt := range []struct {
 		name, addr string
 		tls        *tls.Config
-		level      target.Level // of the worst
+		level      protocol.Level // of the worst
 		want       string
 	}{
-		{"plain", addr, nil, target.LevelOK, "accepts connections within"},
-		{"TLS", addr, trusting, target.LevelOK, "TLS 1.3, with a certificate until"},
-		{"an authority that is not known", addr, &tls.Config{}, target.LevelError, "unknown authority"},
-		{"closed", closed, nil, target.LevelError, closed + " does not accept connections: connection refused"},
+		{"plain", addr, nil, protocol.LevelOK, "accepts connections within"},
+		{"TLS", addr, trusting, protocol.LevelOK, "TLS 1.3, with a certificate until"},
+		{"an authority that is not known", addr, &tls.Config{}, protocol.LevelError, "unknown authority"},
+		{"closed", closed, nil, protocol.LevelError, closed + " does not accept connections: connection refused"},
 		// It has an IPv6 address, too, at which nothing listens.
-		{"a name", net.JoinHostPort("localhost", port), nil, target.LevelOK, "127.0.0.1"},
-		{"no port", "127.0.0.1", nil, target.LevelError, "missing port"},
+		{"a name", net.JoinHostPort("localhost", port), nil, protocol.LevelOK, "127.0.0.1"},
+		{"no port", "127.0.0.1", nil, protocol.LevelError, "missing port"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := (&Dialer{TLS: tt.tls}).Contact(t.Context(), tt.addr)
-			worst, text := target.LevelOK, ""
+			worst, text := protocol.LevelOK, ""
 			for _, f := range c.Findings(time.Now()) {
 				worst, text = max(worst, f.Level), text+f.Found+"\n"
-				assert.True(t, f.Level < target.LevelNote || f.Effect != "" && f.Mend != "", "%+v lacks its effect or what changes it", f)
+				assert.True(t, f.Level < protocol.LevelNote || f.Effect != "" && f.Mend != "", "%+v lacks its effect or what changes it", f)
 			}
 			assert.True(t, worst == tt.level && strings.Contains(text, tt.want), "got %v: %s, want %v: %s", worst, text, tt.level, tt.want)
 		})
@@ -67,24 +67,24 @@ func TestContactFindings(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		contact Contact
-		level   target.Level
+		level   protocol.Level
 		want    string
 	}{
-		{"one IP is silent", Contact{Addr: "a:1", IPs: two, Errs: map[string]error{"192.0.2.2": slow}}, target.LevelWarning, "1 of the 2 IPs of a:1 do not accept connections, such as 192.0.2.2: no answer in time"},
-		{"one IP refuses", Contact{Addr: "a:1", IPs: two, Errs: map[string]error{"192.0.2.1": refused}}, target.LevelNote, "such as 192.0.2.1: refused"},
-		{"the name is not known", Contact{Addr: "a:1", Err: &net.DNSError{Err: "no such host"}}, target.LevelError, "the name is not known (no such host)"},
-		{"no name server", Contact{Addr: "a:1", Err: &net.DNSError{IsTimeout: true}}, target.LevelError, "name servers do not answer"},
-		{"a good certificate", Contact{Addr: "a:1", IPs: two, TLS: until(900 * time.Hour)}, target.LevelOK, "until 2026-04-08"},
-		{"soon expired", Contact{Addr: "a:1", IPs: two, TLS: until(50 * time.Hour)}, target.LevelNote, "expires on 2026-03-03, in 2 days"},
-		{"about to expire", Contact{Addr: "a:1", IPs: two, TLS: until(90 * time.Minute)}, target.LevelWarning, "expires in 1h30m"},
-		{"expired", Contact{Addr: "a:1", IPs: two, TLS: until(-time.Hour)}, target.LevelWarning, "expired on 2026-03-01"},
-		{"expired, but not needed", Contact{Addr: "a:1", IPs: two, TLS: verified}, target.LevelOK, "until 2026-04-03"},
-		{"no certificate", Contact{Addr: "a:1", IPs: two, TLS: &tls.ConnectionState{}}, target.LevelUnknown, "no certificate"},
+		{"one IP is silent", Contact{Addr: "a:1", IPs: two, Errs: map[string]error{"192.0.2.2": slow}}, protocol.LevelWarning, "1 of the 2 IPs of a:1 do not accept connections, such as 192.0.2.2: no answer in time"},
+		{"one IP refuses", Contact{Addr: "a:1", IPs: two, Errs: map[string]error{"192.0.2.1": refused}}, protocol.LevelNote, "such as 192.0.2.1: refused"},
+		{"the name is not known", Contact{Addr: "a:1", Err: &net.DNSError{Err: "no such host"}}, protocol.LevelError, "the name is not known (no such host)"},
+		{"no name server", Contact{Addr: "a:1", Err: &net.DNSError{IsTimeout: true}}, protocol.LevelError, "name servers do not answer"},
+		{"a good certificate", Contact{Addr: "a:1", IPs: two, TLS: until(900 * time.Hour)}, protocol.LevelOK, "until 2026-04-08"},
+		{"soon expired", Contact{Addr: "a:1", IPs: two, TLS: until(50 * time.Hour)}, protocol.LevelNote, "expires on 2026-03-03, in 2 days"},
+		{"about to expire", Contact{Addr: "a:1", IPs: two, TLS: until(90 * time.Minute)}, protocol.LevelWarning, "expires in 1h30m"},
+		{"expired", Contact{Addr: "a:1", IPs: two, TLS: until(-time.Hour)}, protocol.LevelWarning, "expired on 2026-03-01"},
+		{"expired, but not needed", Contact{Addr: "a:1", IPs: two, TLS: verified}, protocol.LevelOK, "until 2026-04-03"},
+		{"no certificate", Contact{Addr: "a:1", IPs: two, TLS: &tls.ConnectionState{}}, protocol.LevelUnknown, "no certificate"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			fs := tt.contact.Findings(now)
 			f := fs[len(fs)-1]
-			targettest.Found(t, f, tt.level, tt.want)
+			protocoltest.Found(t, f, tt.level, tt.want)
 		})
 	}
 }

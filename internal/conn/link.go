@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/socket"
+	"carronade/internal/conn/socket"
 	"carronade/load"
 )
 

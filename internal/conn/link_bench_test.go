@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/socket"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/conn/socket"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // A flushQueue has one message, which is written again and again.

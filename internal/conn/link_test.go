@@ -16,9 +16,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"carronade/internal/socket"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/conn/socket"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // A testLane sends batches over one connection at a time. A batch is a frame, and is

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestMany: every connection is made once, and not too many at the same time.

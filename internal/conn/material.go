@@ -8,7 +8,7 @@ import (
 	"errors"
 
 	"carronade/internal/place"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // A Text is a PEM text and a description of its origin, for errors.
@@ -25,7 +25,7 @@ func ReadText(file, from string) (Text, error) {
 	}
 	data, err := place.ReadFile(file)
 	if err != nil {
-		return Text{From: from}, &target.Error{Doing: "read " + from, Err: err, Hint: "give a file in PEM form"}
+		return Text{From: from}, &protocol.Error{Doing: "read " + from, Err: err, Hint: "give a file in PEM form"}
 	}
 	return Text{data, from}, nil
 }
@@ -39,7 +39,7 @@ type Material struct {
 }
 
 // ReadMaterial reads the options of TLSOptions.
-func ReadMaterial(v target.Values) (m Material, err error) {
+func ReadMaterial(v protocol.Values) (m Material, err error) {
 	m.ServerName, m.SkipVerify = v.String("tls-server-name"), v.Bool("tls-insecure-skip-verify")
 	for _, t := range []struct {
 		to   *Text
@@ -64,7 +64,7 @@ func (m Material) Config() (*tls.Config, error) {
 	if len(m.CA.Data) > 0 {
 		cfg.RootCAs = x509.NewCertPool()
 		if !cfg.RootCAs.AppendCertsFromPEM(m.CA.Data) {
-			return nil, &target.Error{Doing: "read " + m.CA.From, Err: errors.New("it has no certificate in PEM form"), Hint: "it must begin with -----BEGIN CERTIFICATE-----"}
+			return nil, &protocol.Error{Doing: "read " + m.CA.From, Err: errors.New("it has no certificate in PEM form"), Hint: "it must begin with -----BEGIN CERTIFICATE-----"}
 		}
 	}
 	cert, key := m.Cert.Data, m.Key.Data
@@ -73,15 +73,15 @@ func (m Material) Config() (*tls.Config, error) {
 	}
 	if len(cert) > 0 {
 		if block, _ := pem.Decode(key); block != nil && block.Type == "ENCRYPTED PRIVATE KEY" {
-			return nil, &target.Error{Doing: "read the client's private key", Err: errors.New("it is encrypted"), Hint: "decrypt it: openssl pkcs8 -in KEY -out PLAIN_KEY"}
+			return nil, &protocol.Error{Doing: "read the client's private key", Err: errors.New("it is encrypted"), Hint: "decrypt it: openssl pkcs8 -in KEY -out PLAIN_KEY"}
 		}
 		pair, err := tls.X509KeyPair(cert, key)
 		if err != nil {
-			return nil, &target.Error{Doing: "read the client's certificate", Err: err, Hint: m.Cert.From + " and " + cmp.Or(m.Key.From, m.Cert.From) + " must have a certificate and its private key in PEM form"}
+			return nil, &protocol.Error{Doing: "read the client's certificate", Err: err, Hint: m.Cert.From + " and " + cmp.Or(m.Key.From, m.Cert.From) + " must have a certificate and its private key in PEM form"}
 		}
 		cfg.Certificates = []tls.Certificate{pair}
 	} else if len(key) > 0 {
-		return nil, &target.Error{Doing: "read the options", Err: errors.New("a private key without a certificate"), Hint: "add --tls-cert FILE"}
+		return nil, &protocol.Error{Doing: "read the options", Err: errors.New("a private key without a certificate"), Hint: "add --tls-cert FILE"}
 	}
 	return cfg, nil
 }

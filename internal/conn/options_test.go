@@ -3,7 +3,7 @@ package conn
 import (
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestOptions checks which connection options reports are grouped by. For

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // An outage that ends is kept with its whole length. A connection that is made again at once is none.

@@ -10,9 +10,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"carronade/internal/socket"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/conn/socket"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // TestPolledReaders: connections that share the buffer of a poller read their own answers,

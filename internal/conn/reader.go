@@ -4,7 +4,7 @@ import (
 	"net"
 	"time"
 
-	"carronade/internal/socket"
+	"carronade/internal/conn/socket"
 )
 
 // Sizes of the buffers for reading.

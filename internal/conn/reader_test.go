@@ -12,9 +12,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"carronade/internal/socket"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/conn/socket"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // A frame is an answer of these tests: a length in four bytes, and its bytes.

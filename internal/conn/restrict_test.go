@@ -5,7 +5,7 @@ import (
 	"net"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestRestrict: no connection is made to an address that is not allowed.

@@ -1,6 +1,6 @@
 package conn
 
-import "carronade/internal/socket"
+import "carronade/internal/conn/socket"
 
 // A Window has the requests of a lane or a link in order, by running numbers. Their answers
 // come in this order. The zero value is empty. Its user does not change the fields.

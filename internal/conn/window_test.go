@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"carronade/internal/socket"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/conn/socket"
+	"carronade/test/testkit/assert"
 )
 
 // TestWindow: however writes cut requests, and whichever are answered meanwhile, a window

@@ -4,7 +4,7 @@ import (
 	"net"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A fakeConn is a connection from an address.

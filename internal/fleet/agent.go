@@ -13,7 +13,7 @@ import (
 	"carronade/internal/run"
 	"carronade/internal/workload"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // An AgentTransport moves messages to the operator and back; see bus.Agent.
@@ -29,7 +29,7 @@ type AgentConfig struct {
 	Bus   AgentTransport
 	Spool Spool
 	Info  Info
-	Kinds []target.Kind
+	Kinds []protocol.Kind
 	// Allow refuses the settings of a run that this agent does not allow, such as files and
 	// addresses; nil: it allows all.
 	Allow func(settings []workload.Entry) error
@@ -241,7 +241,7 @@ func (a *agent) measure(ctx context.Context, j *job, planned, own []byte) (m *ru
 			a.calls <- func(now time.Duration) { a.protocol.Frame(now, data) }
 		},
 	})
-	if e, ok := errors.AsType[*target.Error](err); ok && e.Hint != "" {
+	if e, ok := errors.AsType[*protocol.Error](err); ok && e.Hint != "" {
 		err = fmt.Errorf("%w (%s)", err, e.Hint)
 	}
 	if m != nil {

@@ -6,16 +6,16 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/internal/null"
 	"carronade/internal/workload"
-	"carronade/target"
-	"carronade/target/null"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 // TestParse: a plan cannot have an agent run a command or stop a process, even if it allows
 // everything, and its clients have to be possible.
 func TestParse(t *testing.T) {
-	a := &agent{AgentConfig: AgentConfig{Kinds: []target.Kind{null.Kind{}}, Allow: func(settings []workload.Entry) error {
+	a := &agent{AgentConfig: AgentConfig{Kinds: []protocol.Kind{null.Kind{}}, Allow: func(settings []workload.Entry) error {
 		if slices.ContainsFunc(settings, func(e workload.Entry) bool { return e.Name == "payload" }) {
 			return errors.New("this agent allows no files")
 		}

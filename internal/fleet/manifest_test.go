@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v4"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
-// TestFiles compares the base that is shipped with the output. internal/tools/release
+// TestFiles compares the base that is shipped with the output. tools/release
 // checks the same files with Kubernetes's own types.
 func TestManifestFiles(t *testing.T) {
 	const dir = "../../packaging/kubernetes"

@@ -9,9 +9,9 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/run"
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // TestUnreadableInterval: an interval that cannot be decoded marks the run, also if all else of the

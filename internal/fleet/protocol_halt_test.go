@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestHalt: an operator that does not command the run ends it on all agents.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 func messages() []*message {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestProtocolIsPure: the state machines know neither the engine nor time nor connections. They get

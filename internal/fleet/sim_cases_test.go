@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // newGoodWorld returns a world of n agents with a good network, in which the run takes

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // TestFleet runs agents and an operator in simulated worlds, one for each seed: with a

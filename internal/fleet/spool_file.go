@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // A FileSpool is a Spool in a folder, with one folder for each run, in which one file
@@ -64,7 +64,7 @@ func OpenSpool(dir string) (*FileSpool, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ok, err := system.TryLock(lock, false); err != nil || !ok {
+	if ok, err := host.TryLock(lock, false); err != nil || !ok {
 		lock.Close()
 		if err == nil {
 			err = fmt.Errorf("another agent uses the spool %s", dir)
@@ -77,7 +77,7 @@ func OpenSpool(dir string) (*FileSpool, error) {
 // Close closes the spool. It cannot be used afterwards.
 func (s *FileSpool) Close() error {
 	s.leave()
-	return system.CloseLocked(s.lock)
+	return host.CloseLocked(s.lock)
 }
 
 // leave closes the run in use.
@@ -113,7 +113,7 @@ func (s *FileSpool) Begin(run string, header []byte) error {
 		s.leave()
 		return err
 	}
-	return errors.Join(system.SyncFolder(folder), system.SyncFolder(s.dir))
+	return errors.Join(host.SyncFolder(folder), host.SyncFolder(s.dir))
 }
 
 // Append implements Spool.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"carronade/internal/run"
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // most is what the messages of an agent may take, in bytes a second, both directions together.

@@ -10,7 +10,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // With a baseline the newest revision is compared with exactly its reports: not

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/verdict/stats"
 )
 
 // Runs that follow each other on a shared machine are more alike than runs an hour apart: other programs,

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/stats"
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/verdict/stats"
+	"carronade/test/testkit/assert"
 )
 
 // group is runs in a row, a minute each, with these values of the response p99 in milliseconds.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // Settings that brokers do not have and settings that are not known are

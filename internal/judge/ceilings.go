@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/verdict/stats"
 )
 
 // A Ceiling is the answer of one search for the highest rate at which limits hold, in events a

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/stats"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/verdict/stats"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // ceilings are searches with these lower ends whose intervals are of one width.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/verdict/stats"
 	"carronade/units"
 )
 

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/verdict/stats"
 )
 
 // markBest marks the best rows if the statistics support it: for throughput,

@@ -11,7 +11,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestCollateAhead: with too few repetitions for a test, a row is marked as ahead

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"carronade/internal/layout"
-	"carronade/internal/stats"
+	"carronade/internal/verdict/stats"
 )
 
 // A DrawnNumber is a number that pictures show.

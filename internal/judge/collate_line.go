@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/verdict/stats"
 )
 
 // rowSettings are the settings that every row names, so that it says what it

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // With FilterStarts a filter on any field keeps the other rows of the group, as in hey-apm. Reports of which

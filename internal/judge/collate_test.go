@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 // heyAPMReports is what hey-apm's README collates: four runs of a branch with a
@@ -397,7 +397,7 @@ func TestCollateFaults(t *testing.T) {
 			t.Errorf("%s: no error", tt.name)
 			continue
 		}
-		var e *target.Error
+		var e *protocol.Error
 		if !errors.As(err, &e) {
 			t.Errorf("%s: %v has no hint", tt.name, err)
 			continue

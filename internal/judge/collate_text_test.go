@@ -12,7 +12,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A table that is too wide for a terminal is split into several, each of which

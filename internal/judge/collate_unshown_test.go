@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"carronade/internal/layout"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // The JSON of a collation has the mean service time, which the shell's table shows; the table of collate has percentiles.

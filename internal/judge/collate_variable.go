@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"carronade/internal/store"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 func hintedError(doing string, err error, hint string) error {
-	return &target.Error{Doing: doing, Err: err, Hint: hint}
+	return &protocol.Error{Doing: doing, Err: err, Hint: hint}
 }
 
 // Prefixes of the names of fields that are flags of the system, and labels.

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/verdict/stats"
 )
 
 // ComparisonSchema names the format of a comparison's JSON.

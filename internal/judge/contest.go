@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/verdict/stats"
 )
 
 // A contest is one quantity of two sides. Some of their values are lower

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"carronade/internal/layout"
-	"carronade/internal/stats"
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/verdict/stats"
+	"carronade/test/testkit/assert"
 )
 
 // A verdict stays if it would be the same with lower bounds as bad as possible.

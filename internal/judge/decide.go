@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/verdict/stats"
 	"carronade/internal/workload"
 )
 

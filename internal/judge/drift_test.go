@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"carronade/internal/store"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // A world is a machine on which runs are made, one after the other. Its level is by how much more a run

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"carronade/internal/layout"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // golden compares a text with a file.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/verdict/stats"
 )
 
 // mostRevisions is the largest number of revisions examined, the newest ones.

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/stats"
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/verdict/stats"
+	"carronade/test/testkit/assert"
 )
 
 // An outage is worse than anything, and a level that was always 0 has not

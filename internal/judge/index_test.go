@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // elastic is an Elasticsearch behind a system.

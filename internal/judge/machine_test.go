@@ -6,7 +6,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestMachineFirst: that other programs took the machine is in the first lines of a comparison, and in the error of

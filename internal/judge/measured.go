@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/verdict/stats"
 )
 
 // A quantity is something measured: a row of comparisons, a column of

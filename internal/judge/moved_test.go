@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"carronade/internal/layout"
-	"carronade/internal/stats"
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/verdict/stats"
+	"carronade/test/testkit/assert"
 )
 
 // lowered makes rows noisy: without the generator's delays their p99 is this

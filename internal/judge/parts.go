@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"carronade/internal/layout"
-	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/verdict/stats"
 )
 
 // responseParts are the parts of a response time, in the order in which an event passes them.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"carronade/internal/layout"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 func TestParts(t *testing.T) {

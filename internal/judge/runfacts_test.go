@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // Facts that a target reports about the run and its client differ from run to

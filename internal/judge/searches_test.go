@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // searches are the rows of n searches of a revision, whose ceilings lie around a level.

@@ -8,7 +8,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/report"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // brokers are five alike machines, as carronade host --json describes them: a

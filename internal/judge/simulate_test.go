@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"carronade/internal/store"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // noisyRuns are runs whose numbers vary by their own noise.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/verdict/stats"
 	"carronade/units"
 )
 

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/stats"
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/verdict/stats"
+	"carronade/test/testkit/assert"
 )
 
 // ending makes rows end in a way that leaves them without a verdict.

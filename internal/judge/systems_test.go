@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A system is its address with its port, unless a label names it, the run started

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A consume run ends with its last record, as in Kafka's tool, and not when its connections are closed. After a

@@ -10,7 +10,7 @@ import (
 
 	"carronade/internal/layout"
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // series has the same number of events produced and then consumed, in

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // part are runs, some of which have further fields.

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/verdict/stats"
 	"carronade/units"
 )
 

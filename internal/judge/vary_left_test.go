@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"carronade/internal/layout"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // What was left out of a series stands before its numbers.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"carronade/internal/layout"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // Cells that exist are shown, whatever cells are missing, in all forms; and those that are missing are

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"carronade/internal/layout"
-	"carronade/internal/stats"
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/verdict/stats"
+	"carronade/test/testkit/assert"
 )
 
 // experiment returns the rows of a series without a schedule whose cells have the numbers of

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"carronade/internal/layout"
-	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/verdict/stats"
 	"carronade/units"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/verdict/stats"
 	"carronade/units"
 )
 

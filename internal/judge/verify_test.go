@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"carronade/internal/store"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // history is revisions of a branch, a day apart, each with several runs, whose

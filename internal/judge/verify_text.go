@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"carronade/internal/layout"
-	"carronade/internal/stats"
 	"carronade/internal/store"
+	"carronade/internal/verdict/stats"
 	"carronade/units"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 
 	"github.com/google/go-cmp/cmp"
 )

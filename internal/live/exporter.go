@@ -65,7 +65,7 @@ type Exporter struct {
 // OpenExporter prepares publishing, and checks what it can: that the address for Prometheus
 // is free, and that a collector's address is valid. A collector that is absent now
 // may start later. It returns nil if the options name no destination. Errors are
-// *target.Error.
+// *protocol.Error.
 func OpenExporter(o ExporterOptions) (*Exporter, error) {
 	if o.MetricsAddr == "" && o.Graphite == "" && o.OTLP == "" {
 		return nil, nil

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // withSecret is a run whose URL has a login.

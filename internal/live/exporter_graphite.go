@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/conn"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // collectorTimeout is how long a collector may take to accept a connection or an
@@ -39,7 +39,7 @@ func newGraphite(o ExporterOptions) (*graphite, error) {
 		err = errors.New(bad.Err)
 	}
 	if err != nil {
-		return nil, &target.Error{Doing: "read --graphite", Err: fmt.Errorf("%q is not HOST:PORT: %w", o.Graphite, err), Hint: "such as graphite.example:2003"}
+		return nil, &protocol.Error{Doing: "read --graphite", Err: fmt.Errorf("%q is not HOST:PORT: %w", o.Graphite, err), Hint: "such as graphite.example:2003"}
 	}
 	prefix := o.Prefix
 	if prefix == "" {

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // The series of sangrenel cover accepted events; the fourth exists if anything was

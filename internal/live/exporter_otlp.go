@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"carronade/internal/conn"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // A collector gets metrics by OTLP over HTTP with JSON bodies, one request per
@@ -35,11 +35,11 @@ func newCollector(o ExporterOptions) (*collector, error) {
 	u, err := url.Parse(o.OTLP)
 	switch {
 	case err != nil:
-		return nil, &target.Error{Doing: "read --otlp", Err: errors.New("it is not a URL"), Hint: otlpHint}
+		return nil, &protocol.Error{Doing: "read --otlp", Err: errors.New("it is not a URL"), Hint: otlpHint}
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, &target.Error{Doing: "read --otlp", Err: fmt.Errorf("%s is not an http:// or https:// URL", u.Redacted()), Hint: otlpHint}
+		return nil, &protocol.Error{Doing: "read --otlp", Err: fmt.Errorf("%s is not an http:// or https:// URL", u.Redacted()), Hint: otlpHint}
 	case u.User != nil:
-		return nil, &target.Error{Doing: "read --otlp", Err: errors.New("a password in a URL is visible to others"), Hint: "give --otlp-header 'Authorization=env:NAME'"}
+		return nil, &protocol.Error{Doing: "read --otlp", Err: errors.New("a password in a URL is visible to others"), Hint: "give --otlp-header 'Authorization=env:NAME'"}
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/v1/metrics" // the specification's path for a base URL

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"carronade/internal/conn"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // A metricsServer serves /metrics to Prometheus, on a server of its own.
@@ -30,11 +30,11 @@ type metricsServer struct {
 func newMetricsServer(e *Exporter, o ExporterOptions) (*metricsServer, error) {
 	host, port, err := conn.ListenAddress(o.MetricsAddr)
 	if err != nil {
-		return nil, &target.Error{Doing: "read --metrics-addr", Err: fmt.Errorf("%s: %w", o.MetricsAddr, err), Hint: "give HOST:PORT, or only a port, such as 9464, for this machine alone"}
+		return nil, &protocol.Error{Doing: "read --metrics-addr", Err: fmt.Errorf("%s: %w", o.MetricsAddr, err), Hint: "give HOST:PORT, or only a port, such as 9464, for this machine alone"}
 	}
 	ln, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return nil, &target.Error{Doing: "listen for Prometheus", Err: err, Hint: "give --metrics-addr another port; 0 picks a free one"}
+		return nil, &protocol.Error{Doing: "listen for Prometheus", Err: err, Hint: "give --metrics-addr another port; 0 picks a free one"}
 	}
 	p := &metricsServer{addr: ln.Addr().String(), exporter: e, info: o}
 	mux := http.NewServeMux()

@@ -22,9 +22,9 @@ import (
 	metricspb "go.opentelemetry.io/proto/slim/otlp/collector/metrics/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // snapshot is the n-th interval of a run, from 1: 1,000 events sent in batches of

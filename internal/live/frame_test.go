@@ -14,11 +14,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // An exampleFrame is a run of random intervals of a given length.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/door"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 const token = "0123456789abcdef0123456789abcdef"

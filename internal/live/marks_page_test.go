@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestMarks: a run is marked by requests with the token, while it takes marks.

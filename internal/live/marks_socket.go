@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // A socketRequest asks for a mark.
@@ -70,7 +70,7 @@ func MarkFolder() (string, error) {
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && runtime.GOOS != "windows" { // others are ignored, as the specification says
 		return filepath.Join(dir, "carronade"), nil
 	}
-	dir, err := system.DataDir()
+	dir, err := host.DataDir()
 	if err != nil {
 		return "", err
 	}
@@ -105,7 +105,7 @@ func ListenForMarks(owner, id string, mark MarkFunc) (*MarkSocket, error) {
 		name += tagged + tag(owner)
 	}
 	s := &MarkSocket{path: filepath.Join(dir, name+socketSuffix), mark: mark, slots: make(chan struct{}, mostOpen), open: map[net.Conn]bool{}}
-	if s.ln, err = system.ListenOwn(s.path); err != nil {
+	if s.ln, err = host.ListenOwn(s.path); err != nil {
 		return nil, err
 	}
 	s.done.Go(s.accept)
@@ -126,7 +126,7 @@ func sweepSockets(dir string) {
 		c, err := net.DialTimeout("unix", path, answerWithin)
 		if err == nil {
 			c.Close()
-		} else if system.IsRefused(err) {
+		} else if host.IsRefused(err) {
 			_ = os.Remove(path)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/live"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // home makes a folder for sockets with a short name, which sockets need.

@@ -10,7 +10,7 @@ import (
 
 	"carronade/internal/conn"
 	"carronade/internal/door"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // pageCloseTimeout is how long a page waits at its end until viewers have read that of the runs.
@@ -26,15 +26,15 @@ type Page struct {
 }
 
 // OpenPage serves the page at addr: HOST:PORT, or PORT for this machine alone. Errors are
-// *target.Error.
+// *protocol.Error.
 func OpenPage(addr string, hub *Hub) (*Page, error) {
 	host, port, err := conn.ListenAddress(addr)
 	if err != nil {
-		return nil, &target.Error{Doing: "read --web", Err: fmt.Errorf("%s: %w", addr, err), Hint: "give HOST:PORT, or only a port, such as 8080, for this machine alone; --web without an address picks a free port"}
+		return nil, &protocol.Error{Doing: "read --web", Err: fmt.Errorf("%s: %w", addr, err), Hint: "give HOST:PORT, or only a port, such as 8080, for this machine alone; --web without an address picks a free port"}
 	}
 	ln, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return nil, &target.Error{Doing: "listen for the live page", Err: err, Hint: "give --web another port; without an address it picks a free one"}
+		return nil, &protocol.Error{Doing: "listen for the live page", Err: err, Hint: "give --web another port; without an address it picks a free one"}
 	}
 	token := newToken()
 	p := &Page{hub: hub, marks: new(marks)}

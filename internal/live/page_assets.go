@@ -12,7 +12,7 @@ import (
 	"slices"
 	"sync"
 
-	"carronade/internal/picture"
+	"carronade/internal/report/picture"
 )
 
 //go:embed assets

@@ -11,8 +11,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"carronade/internal/testkit/assert"
-	"carronade/internal/testkit/browser"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/browser"
 )
 
 // TestInABrowser: the page needs the token, shows the run from its beginning, follows it

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // TestDayOfThePage: a day of frames, one run after the other, with viewers that come and go, leaves a page with the

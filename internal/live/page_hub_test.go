@@ -17,7 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A viewer is a connection with little room: what it does not read waits, until the

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // example sends a run of n seconds to a hub.

@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 
 	"golang.org/x/sys/unix"
 )

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // TestUnreadIsShown: while a run goes on, events that were not read are in the end-to-end times at their age: in the

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 func TestTextReader(t *testing.T) {

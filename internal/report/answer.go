@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"carronade/internal/host"
 	"carronade/internal/layout"
-	"carronade/internal/system"
 	"carronade/measure"
 )
 
@@ -31,20 +31,20 @@ const (
 func (d *Document) Answer() Answer {
 	limits := d.Limits()
 	switch d.ExitCode() {
-	case system.ExitInterrupted:
+	case host.ExitInterrupted:
 		if d.Partial {
 			return Answer{CutShort, Caution, "after " + seconds(d.Totals.ElapsedS) + " of the measurement; these are the results until then"}
 		}
 		return Answer{CutShort, Caution, "no limit was set, so nothing is missing"}
-	case system.ExitFailed, system.ExitBroken:
+	case host.ExitFailed, host.ExitBroken:
 		if c, dead := d.Dead(); dead {
 			return Answer{Failed, Bad, c.Text}
 		}
 		broken := named(limits, func(c *Check) bool { return !c.OK && !c.CannotTell })
 		return Answer{Failed, Bad, cmp.Or(broken, strings.Join(d.Problems, "; "), d.ending())}
-	case system.ExitUntrusted:
+	case host.ExitUntrusted:
 		return Answer{Distrust, Bad, strings.Join(d.distrust(d.Trust.Reasons), "; ")}
-	case system.ExitCannotTell:
+	case host.ExitCannotTell:
 		return Answer{Undecided, Open, named(limits, func(c *Check) bool { return c.CannotTell })}
 	}
 	if d.Search != nil && d.Search.AtLeast > 0 || d.Scenario != nil && len(d.Scenario.Checks) > 0 {

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
-	"carronade/internal/trust"
+	"carronade/internal/verdict/trust"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // late is a run whose response and end-to-end times other programs moved.

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"carronade/internal/layout"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/measure"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // screen is the maximum number of lines of the brief report. If everything went

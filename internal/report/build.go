@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"carronade/internal/trust"
+	"carronade/internal/verdict/trust"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/layout"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 func encode(t *testing.T, d *Document) map[string]any {
@@ -120,7 +120,7 @@ func TestWorse(t *testing.T) {
 	ascending := []int{0, 4, 3, 1, 2, 130}
 	for i, a := range ascending {
 		for k, b := range ascending {
-			assert.Equal(t, system.WorseExit(a, b), ascending[max(i, k)], "%d and %d", a, b)
+			assert.Equal(t, host.WorseExit(a, b), ascending[max(i, k)], "%d and %d", a, b)
 		}
 	}
 }
@@ -131,39 +131,39 @@ func TestExitCode(t *testing.T) {
 		alter func(*Input)
 		want  int
 	}{
-		{"done", func(*Input) {}, system.ExitOK},
-		{"failures are results", func(in *Input) { in.Result.Measurement.Failed = 5 }, system.ExitOK},
-		{"not steady is a result", func(in *Input) { in.Result.Steady = measure.Steady{Known: true} }, system.ExitOK},
-		{"a limit that holds", func(in *Input) { in.Checks = []Check{{OK: true}} }, system.ExitOK},
-		{"a limit that does not", func(in *Input) { in.Checks = []Check{{OK: true}, {}} }, system.ExitBroken},
-		{"fewer than requested", func(in *Input) { in.Result.Missing = 1 }, system.ExitBroken},
-		{"verified, and lost", func(in *Input) { in.Ledger = &measure.Ledger{Lost: 1} }, system.ExitBroken},
-		{"verified, and altered", func(in *Input) { in.Ledger = &measure.Ledger{Corrupted: 1} }, system.ExitBroken},
-		{"verified, and sent twice", func(in *Input) { in.Ledger = &measure.Ledger{Duplicated: 1} }, system.ExitOK},
-		{"verified, and not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1} }, system.ExitCannotTell},
-		{"verified, and compacted", func(in *Input) { in.Ledger = &measure.Ledger{Compacted: 1} }, system.ExitOK},
-		{"verified, and aborted events seen", func(in *Input) { in.Ledger = &measure.Ledger{Phantom: 1} }, system.ExitBroken},
-		{"lost outranks not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1, Lost: 1} }, system.ExitBroken},
-		{"a limit outranks not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1}; in.Checks = []Check{{}} }, system.ExitBroken},
-		{"not trusted outranks not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1}; in.Trust.OK = false }, system.ExitUntrusted},
-		{"not trusted", func(in *Input) { in.Trust = measure.Trust{Reasons: []string{"late"}} }, system.ExitUntrusted},
-		{"a broken limit outranks a generator that is not trusted", func(in *Input) { in.Trust.OK = false; in.Checks = []Check{{}} }, system.ExitBroken},
+		{"done", func(*Input) {}, host.ExitOK},
+		{"failures are results", func(in *Input) { in.Result.Measurement.Failed = 5 }, host.ExitOK},
+		{"not steady is a result", func(in *Input) { in.Result.Steady = measure.Steady{Known: true} }, host.ExitOK},
+		{"a limit that holds", func(in *Input) { in.Checks = []Check{{OK: true}} }, host.ExitOK},
+		{"a limit that does not", func(in *Input) { in.Checks = []Check{{OK: true}, {}} }, host.ExitBroken},
+		{"fewer than requested", func(in *Input) { in.Result.Missing = 1 }, host.ExitBroken},
+		{"verified, and lost", func(in *Input) { in.Ledger = &measure.Ledger{Lost: 1} }, host.ExitBroken},
+		{"verified, and altered", func(in *Input) { in.Ledger = &measure.Ledger{Corrupted: 1} }, host.ExitBroken},
+		{"verified, and sent twice", func(in *Input) { in.Ledger = &measure.Ledger{Duplicated: 1} }, host.ExitOK},
+		{"verified, and not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1} }, host.ExitCannotTell},
+		{"verified, and compacted", func(in *Input) { in.Ledger = &measure.Ledger{Compacted: 1} }, host.ExitOK},
+		{"verified, and aborted events seen", func(in *Input) { in.Ledger = &measure.Ledger{Phantom: 1} }, host.ExitBroken},
+		{"lost outranks not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1, Lost: 1} }, host.ExitBroken},
+		{"a limit outranks not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1}; in.Checks = []Check{{}} }, host.ExitBroken},
+		{"not trusted outranks not read", func(in *Input) { in.Ledger = &measure.Ledger{Unread: 1}; in.Trust.OK = false }, host.ExitUntrusted},
+		{"not trusted", func(in *Input) { in.Trust = measure.Trust{Reasons: []string{"late"}} }, host.ExitUntrusted},
+		{"a broken limit outranks a generator that is not trusted", func(in *Input) { in.Trust.OK = false; in.Checks = []Check{{}} }, host.ExitBroken},
 		{"nothing was accepted, with an untrusted generator", func(in *Input) {
 			in.Trust.OK = false
 			in.Result.Measurement.Acked, in.Result.Measurement.Arrived, in.Result.Measurement.Failed = 0, 0, 1_000_000
-		}, system.ExitBroken},
+		}, host.ExitBroken},
 		{"nothing was accepted, and output not written", func(in *Input) {
 			in.Result.Measurement.Acked, in.Result.Measurement.Arrived = 0, 0
 			in.Problems = []string{"disk full"}
-		}, system.ExitFailed},
-		{"output not written", func(in *Input) { in.Problems = []string{"disk full"} }, system.ExitFailed},
-		{"the target gave up", func(in *Input) { in.Result.Stopped = load.ByTarget }, system.ExitFailed},
-		{"more memory than it may have", func(in *Input) { in.Result.Stopped = load.ByMemory }, system.ExitFailed},
+		}, host.ExitFailed},
+		{"output not written", func(in *Input) { in.Problems = []string{"disk full"} }, host.ExitFailed},
+		{"the target gave up", func(in *Input) { in.Result.Stopped = load.ByTarget }, host.ExitFailed},
+		{"more memory than it may have", func(in *Input) { in.Result.Stopped = load.ByMemory }, host.ExitFailed},
 		{"interrupted outranks all", func(in *Input) {
 			in.Result.Stopped = load.Interrupted
 			in.Trust.OK = false
 			in.Problems = []string{"disk full"}
-		}, system.ExitInterrupted},
+		}, host.ExitInterrupted},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in := openLoop()
@@ -443,7 +443,7 @@ func TestBatchesHaveAboutSoManyEvents(t *testing.T) {
 func TestEndedByHand(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		d := build(Input{Result: &load.Result{Mode: load.OpenLoop, Stopped: load.Interrupted, Whole: whole}, Trust: measure.Trust{OK: true}})
-		if d.Partial == whole || d.ExitCode() != system.ExitInterrupted {
+		if d.Partial == whole || d.ExitCode() != host.ExitInterrupted {
 			t.Errorf("whole %v: partial %v, exit %d", whole, d.Partial, d.ExitCode())
 		}
 		var b strings.Builder

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/trust"
+	"carronade/internal/verdict/trust"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"

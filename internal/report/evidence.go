@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strconv"
 
-	"carronade/internal/find"
+	"carronade/internal/verdict/find"
 	"carronade/measure"
 )
 

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/layout"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // measured is an input of several seconds in which the measurement is the sum
@@ -208,7 +208,7 @@ func TestAssemble(t *testing.T) {
 	kept := assert.Value(Read(strings.NewReader(jsonOf(t, whole))))(t)
 	d := Assemble(head, kept.Intervals)
 	assert.OK(t, d.Check())
-	if d.Stopped != load.Killed || !d.Partial || d.Trust.OK || d.ID != whole.ID || d.ExitCode() == system.ExitOK {
+	if d.Stopped != load.Killed || !d.Partial || d.Trust.OK || d.ID != whole.ID || d.ExitCode() == host.ExitOK {
 		t.Errorf("got %q, partial %v, trusted %v, id %q", d.Stopped, d.Partial, d.Trust.OK, d.ID)
 	}
 	assert.Equal(t, d.Totals.Counts, whole.Totals.Counts)

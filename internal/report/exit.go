@@ -1,7 +1,7 @@
 package report
 
 import (
-	"carronade/internal/system"
+	"carronade/internal/host"
 	"carronade/load"
 )
 
@@ -10,26 +10,26 @@ import (
 func (d *Document) ExitCode() int {
 	switch {
 	case d.Stopped == load.Interrupted:
-		return system.ExitInterrupted
+		return host.ExitInterrupted
 	case len(d.Problems) > 0 || d.Stopped == load.ByTarget || d.Stopped == load.ByMemory:
-		return system.ExitFailed
+		return host.ExitFailed
 	case d.Search != nil:
 		return d.Search.ExitCode()
 	case d.Scenario != nil:
 		return d.Scenario.ExitCode()
 	}
-	code := system.ExitOK
+	code := host.ExitOK
 	for _, c := range d.Checks {
 		switch {
 		case c.OK:
 		case c.CannotTell:
-			code = system.ExitCannotTell
+			code = host.ExitCannotTell
 		default:
-			return system.ExitBroken
+			return host.ExitBroken
 		}
 	}
 	if !d.Trust.OK {
-		return system.ExitUntrusted
+		return host.ExitUntrusted
 	}
 	return code
 }

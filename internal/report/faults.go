@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/fault"
 	"carronade/internal/layout"
+	"carronade/internal/verdict/fault"
 	"carronade/units"
 )
 

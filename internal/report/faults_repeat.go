@@ -6,8 +6,8 @@ import (
 	"io"
 	"slices"
 
-	"carronade/internal/fault"
 	"carronade/internal/layout"
+	"carronade/internal/verdict/fault"
 )
 
 // fewestFaults is from how many faults on a median says something.

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/fault"
 	"carronade/internal/layout"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/verdict/fault"
 	"carronade/internal/workload"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 func secondsOf(s float64) *fault.Time { return &fault.Time{S: s} }

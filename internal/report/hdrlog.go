@@ -8,9 +8,9 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"carronade/internal/host"
 	"carronade/internal/layout"
 	"carronade/internal/place"
-	"carronade/internal/system"
 	"carronade/measure"
 )
 
@@ -100,7 +100,7 @@ func (l *Log) flush() {
 
 func (l *Log) fail(err error) {
 	if l.err == nil {
-		l.err = fmt.Errorf("write the HDR log %s: %w", l.name, system.Reason(err))
+		l.err = fmt.Errorf("write the HDR log %s: %w", l.name, host.Reason(err))
 	}
 }
 

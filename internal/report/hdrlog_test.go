@@ -15,9 +15,9 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/testkit/assert"
-	"carronade/internal/testkit/kafkatest"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/kafkatest"
 )
 
 // serviceSeries is ten intervals with a growing service time, and their sum.

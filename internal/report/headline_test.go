@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"carronade/internal/layout"
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // The second rate of the headline is the one that was asked for. If a number of events took less time than they

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"carronade/internal/layout"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // TestOneVerdict: the verdict on the delivery names everything in the ledger that is not 0, and claims nothing that

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/layout"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/trust"
+	"carronade/internal/verdict/trust"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // diedMidway is a run whose system was gone from second 8 to the end.
@@ -66,11 +66,11 @@ func TestTheSystemComesFirst(t *testing.T) {
 		line     string // before the verdict on trust
 		code     int
 	}{
-		{"died midway", diedMidway(), "nothing was answered from second 8 to second 22: 15 k/s of 50 k/s acked", "not steady", system.ExitOK},
-		{"refused", refused(), "the system accepted no event: 0/s of 50 k/s acked", "BROKEN        taken: the system accepted no event: 1,000,000 failed", system.ExitBroken},
-		{"calm", openLoop(), "50 k/s of 50 k/s acked", "", system.ExitOK},
-		{"noticed", noticed(openLoop()), "the broker created the topic: 50 k/s of 50 k/s acked", "", system.ExitOK},
-		{"noticed, but refused", noticed(refused()), "the system accepted no event: 0/s of 50 k/s acked", "", system.ExitBroken},
+		{"died midway", diedMidway(), "nothing was answered from second 8 to second 22: 15 k/s of 50 k/s acked", "not steady", host.ExitOK},
+		{"refused", refused(), "the system accepted no event: 0/s of 50 k/s acked", "BROKEN        taken: the system accepted no event: 1,000,000 failed", host.ExitBroken},
+		{"calm", openLoop(), "50 k/s of 50 k/s acked", "", host.ExitOK},
+		{"noticed", noticed(openLoop()), "the broker created the topic: 50 k/s of 50 k/s acked", "", host.ExitOK},
+		{"noticed, but refused", noticed(refused()), "the system accepted no event: 0/s of 50 k/s acked", "", host.ExitBroken},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := build(tt.in)

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestFairness: Jain's index of the shares that parts got acked.

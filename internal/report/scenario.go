@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"carronade/internal/host"
 	"carronade/internal/layout"
-	"carronade/internal/system"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/units"
@@ -189,21 +189,21 @@ func (d *Document) assembleScenario() {
 
 // ExitCode is that of the worst step, check or fault.
 func (s *Scenario) ExitCode() int {
-	code := system.ExitOK
+	code := host.ExitOK
 	for i := range s.Steps {
-		code = system.WorseExit(code, s.Steps[i].Exit)
+		code = host.WorseExit(code, s.Steps[i].Exit)
 	}
 	for i := range s.Checks {
 		switch c := &s.Checks[i]; {
 		case c.OK:
 		case c.CannotTell:
-			code = system.WorseExit(code, system.ExitCannotTell)
+			code = host.WorseExit(code, host.ExitCannotTell)
 		default:
-			code = system.WorseExit(code, system.ExitBroken)
+			code = host.WorseExit(code, host.ExitBroken)
 		}
 	}
 	if s.Fault != nil {
-		code = system.WorseExit(code, system.ExitFailed)
+		code = host.WorseExit(code, host.ExitFailed)
 	}
 	return code
 }
@@ -214,7 +214,7 @@ func (d *Document) scenarioHeadline() string {
 	text := fmt.Sprintf("%s in %s", units.Plural(len(s.Steps), "step"), seconds(d.EndedAt.Sub(d.StartedAt).Seconds()))
 	bad := 0
 	for i := range s.Steps {
-		if s.Steps[i].Exit != system.ExitOK {
+		if s.Steps[i].Exit != host.ExitOK {
 			bad++
 		}
 	}
@@ -260,11 +260,11 @@ var endsBadly = []struct {
 	label   string
 	meaning string
 }{
-	{system.ExitFailed, OnSystem, Bad, "failed", "could not be done"},
-	{system.ExitBroken, OnSystem, Bad, "BROKEN", "a limit does not hold, or the system took nothing"},
-	{system.ExitInterrupted, OnEnd, Caution, "cut short", "interrupted"},
-	{system.ExitUntrusted, OnSystem, Caution, "doubt", "not trusted: the generator was the limit"},
-	{system.ExitCannotTell, OnSystem, Open, cannotTell, "whether a limit holds"},
+	{host.ExitFailed, OnSystem, Bad, "failed", "could not be done"},
+	{host.ExitBroken, OnSystem, Bad, "BROKEN", "a limit does not hold, or the system took nothing"},
+	{host.ExitInterrupted, OnEnd, Caution, "cut short", "interrupted"},
+	{host.ExitUntrusted, OnSystem, Caution, "doubt", "not trusted: the generator was the limit"},
+	{host.ExitCannotTell, OnSystem, Open, cannotTell, "whether a limit holds"},
 }
 
 // stepsNamed is how many steps a verdict names.

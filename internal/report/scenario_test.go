@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/host"
 	"carronade/internal/layout"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
 	"carronade/load"
+	"carronade/test/testkit/assert"
 )
 
 // aScenario is the report of a scenario with one step of each outcome.
@@ -25,8 +25,8 @@ func aScenario(t *testing.T) *Document {
 			Script: "jobs/night.js", Args: []string{"5k/s", "a b"}, Seed: 7,
 			Steps: []ScenarioStep{
 				{Number: 1, Name: "fill", Kind: "run", At: "jobs/night.js:3:10", Target: "null://", Op: "produce", EndS: 10, Report: "aaaaaaaa", Hash: "00", EventsPerS: 5000, Result: "5,000/s acked"},
-				{Number: 2, Kind: "run", At: "jobs/night.js:4:10", Target: "null://", StartS: 10, EndS: 20, Report: "bbbbbbbb", Exit: system.ExitUntrusted, EventsPerS: 10, Result: "10/s acked"},
-				{Number: 3, Name: "gone", Kind: "find", At: "jobs/night.js:5:10", Target: "null://", StartS: 20, EndS: 21, Exit: system.ExitFailed, Fault: &ScenarioFault{At: "jobs/night.js:5:10", Text: "it is gone", Hint: "look for it"}},
+				{Number: 2, Kind: "run", At: "jobs/night.js:4:10", Target: "null://", StartS: 10, EndS: 20, Report: "bbbbbbbb", Exit: host.ExitUntrusted, EventsPerS: 10, Result: "10/s acked"},
+				{Number: 3, Name: "gone", Kind: "find", At: "jobs/night.js:5:10", Target: "null://", StartS: 20, EndS: 21, Exit: host.ExitFailed, Fault: &ScenarioFault{At: "jobs/night.js:5:10", Text: "it is gone", Hint: "look for it"}},
 			},
 			Checks: []ScenarioCheck{
 				{Check: Check{Name: "p99 < 50 ms", OK: true, Text: "12 ms"}, At: "jobs/night.js:6:1", Report: "aaaaaaaa", Step: 1},
@@ -80,7 +80,7 @@ func TestScenarioText(t *testing.T) {
 	}
 	many := aScenario(t)
 	for n := 4; n <= 100; n++ {
-		many.Scenario.Steps = append(many.Scenario.Steps, ScenarioStep{Number: n, Kind: "run", Exit: system.ExitBroken})
+		many.Scenario.Steps = append(many.Scenario.Steps, ScenarioStep{Number: n, Kind: "run", Exit: host.ExitBroken})
 	}
 	brief.Reset()
 	assert.OK(t, many.Brief(&brief, layout.Style{}))
@@ -95,17 +95,17 @@ func TestScenarioExitCode(t *testing.T) {
 		change func(d *Document)
 		want   int
 	}{
-		{"the worst step", func(*Document) {}, system.ExitFailed},
-		{"a check", func(d *Document) { d.Scenario.Steps = d.Scenario.Steps[:2] }, system.ExitBroken},
+		{"the worst step", func(*Document) {}, host.ExitFailed},
+		{"a check", func(d *Document) { d.Scenario.Steps = d.Scenario.Steps[:2] }, host.ExitBroken},
 		{"a check that cannot tell", func(d *Document) {
 			d.Scenario.Steps, d.Scenario.Checks[1].CannotTell = d.Scenario.Steps[:1], true
-		}, system.ExitCannotTell},
-		{"trust", func(d *Document) { d.Scenario.Steps, d.Scenario.Checks = d.Scenario.Steps[:2], nil }, system.ExitUntrusted},
-		{"nothing", func(d *Document) { d.Scenario.Steps, d.Scenario.Checks = d.Scenario.Steps[:1], nil }, system.ExitOK},
+		}, host.ExitCannotTell},
+		{"trust", func(d *Document) { d.Scenario.Steps, d.Scenario.Checks = d.Scenario.Steps[:2], nil }, host.ExitUntrusted},
+		{"nothing", func(d *Document) { d.Scenario.Steps, d.Scenario.Checks = d.Scenario.Steps[:1], nil }, host.ExitOK},
 		{"a fault", func(d *Document) {
 			d.Scenario.Steps, d.Scenario.Checks, d.Scenario.Fault = nil, nil, &ScenarioFault{Text: "no"}
-		}, system.ExitFailed},
-		{"an interruption", func(d *Document) { d.Stopped = load.Interrupted }, system.ExitInterrupted},
+		}, host.ExitFailed},
+		{"an interruption", func(d *Document) { d.Stopped = load.Interrupted }, host.ExitInterrupted},
 	} {
 		d := aScenario(t)
 		tt.change(d)

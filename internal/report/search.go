@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/find"
+	"carronade/internal/host"
 	"carronade/internal/layout"
-	"carronade/internal/system"
+	"carronade/internal/verdict/find"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/units"
@@ -138,9 +138,9 @@ func (s *Search) verdicts() []Verdict {
 	}
 	if s.AtLeast > 0 {
 		switch wanted := units.FormatRate(s.AtLeast); s.ExitCode() {
-		case system.ExitOK:
+		case host.ExitOK:
 			say(OnLimit, Good, "holds", wanted+" was asked for, and holds")
-		case system.ExitBroken:
+		case host.ExitBroken:
 			say(OnLimit, Bad, "BROKEN", wanted+" was asked for, and does not hold")
 		default:
 			say(OnLimit, Open, cannotTell, wanted+" was asked for, and is not confirmed")

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/find"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/host"
+	"carronade/internal/verdict/find"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // What other programs used is what neither the generator nor the system that was watched did, with what
@@ -56,7 +56,7 @@ func TestReportOfABusyMachine(t *testing.T) {
 		Answer: &find.Answer{Ending: find.Busy, Why: why, Holds: 900, HoldsConfirmed: true, Trials: []find.Tried{{Report: "abcd2345"}}},
 	})
 	assert.OK(t, err)
-	assert.True(t, !d.Trust.OK && d.Trust.Level == measure.NotTrusted && d.ExitCode() == system.ExitUntrusted, "got %+v, exit code %d", d.Trust, d.ExitCode())
+	assert.True(t, !d.Trust.OK && d.Trust.Level == measure.NotTrusted && d.ExitCode() == host.ExitUntrusted, "got %+v, exit code %d", d.Trust, d.ExitCode())
 	assert.True(t, strings.HasPrefix(d.Headline(), "no confirmed ceiling (p99 < 50 ms): "+why+"; 900/s holds; "), "got %q", d.Headline())
 	v := d.Search.verdicts()[0]
 	assert.True(t, v.Mark == Bad && v.Label == "too busy" && v.Texts[0] == why, "got %+v", v)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/find"
+	"carronade/internal/verdict/find"
 	"carronade/load"
 	"carronade/measure"
 )

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/find"
 	"carronade/internal/layout"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/verdict/find"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // searched is the report of a search.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"carronade/internal/layout"
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // underTest is the run shown in the README of hey-apm, `test 30s 1 2 3 4`, with

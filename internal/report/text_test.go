@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"carronade/internal/layout"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 var started = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/find"
+	"carronade/internal/verdict/find"
 	"carronade/internal/workload"
 	"carronade/measure"
 	"carronade/units"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"carronade/internal/find"
+	"carronade/internal/verdict/find"
 	"carronade/internal/workload"
 	"carronade/units"
 )

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/find"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/host"
+	"carronade/internal/verdict/find"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // stored is the report of a trial as the store has it.
@@ -111,7 +111,7 @@ func TestSearchReport(t *testing.T) {
 	assert.True(t, len(w) == 2 && w[1] == want, "got %+v", w)
 	s.Answer.Ending, s.Canceled = find.AtLeast, true
 	d, _ = SearchReport(s)
-	assert.True(t, !d.Trust.OK && d.Partial && d.ExitCode() == system.ExitInterrupted, "got %+v", d)
+	assert.True(t, !d.Trust.OK && d.Partial && d.ExitCode() == host.ExitInterrupted, "got %+v", d)
 }
 
 // The interval of a percentile is where the trial would just not fail and just hold.

@@ -6,7 +6,7 @@ import (
 	"sort"
 	"time"
 
-	"carronade/internal/find"
+	"carronade/internal/verdict/find"
 	"carronade/measure"
 )
 

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/find"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/verdict/find"
 	"carronade/internal/workload"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // limitsOf parses limits.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/find"
+	"carronade/internal/verdict/find"
 )
 
 // uses are the resources of a trial that have a bound: those of the system if it was watched, of

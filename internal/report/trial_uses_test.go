@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/find"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/verdict/find"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // Uses come from the gauges of a report and from what is known of the machine.

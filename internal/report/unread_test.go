@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/find"
 	"carronade/internal/layout"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/verdict/find"
 	"carronade/internal/workload"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // partlyRead is a round trip of which 50,000 of 1,000,000 events were never read.

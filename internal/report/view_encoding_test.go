@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // A report says whether events were pooled or fresh, and what share of a codec's work was

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"carronade/internal/host"
 	"carronade/internal/layout"
-	"carronade/internal/system"
 	"carronade/units"
 )
 
@@ -38,8 +38,8 @@ func MachinesOf(ds ...*Document) []Machines {
 type machineKinds []machineKind
 
 type machineKind struct {
-	first system.Host // as it was described
-	alike system.Host
+	first host.Host // as it was described
+	alike host.Host
 	names []string
 	count int
 }
@@ -66,19 +66,19 @@ func (k *machineKinds) add(description any) {
 }
 
 // Machine is the generator's machine, if it was described.
-func (d *Document) Machine() (system.Host, bool) { return hostOf(d.Host) }
+func (d *Document) Machine() (host.Host, bool) { return hostOf(d.Host) }
 
 // hostOf decodes a description: that of a report that was read is plain JSON.
-func hostOf(description any) (h system.Host, ok bool) {
+func hostOf(description any) (h host.Host, ok bool) {
 	switch x := description.(type) {
 	case nil:
 		return h, false
-	case system.Host:
+	case host.Host:
 		return x, x.Describes()
 	}
 	data, err := json.Marshal(description)
 	if err != nil || json.Unmarshal(data, &h) != nil {
-		return system.Host{}, false
+		return host.Host{}, false
 	}
 	return h, h.Describes()
 }

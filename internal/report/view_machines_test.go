@@ -6,25 +6,25 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/host"
 	"carronade/internal/layout"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // server describes a machine of a cluster.
-func server(name string, free uint64, firmware string) system.Host {
-	h := system.Host{Name: name, OS: "linux", Arch: "amd64", Cores: 48, Memory: 64 << 30}
-	h.Hardware = system.Hardware{
-		MemoryModules: []system.Module{{Bytes: 32 << 30, Type: "DDR4", Speed: 2134, Maker: "Samsung", Part: "M393A4K40CB1-CRC", Locator: "DIMM_A1"}},
-		Disks:         []system.Disk{{Name: "sda", Model: "Samsung SSD 850 EVO 1TB", Firmware: firmware, Bytes: 1000204886016}},
-		RAID:          []system.Array{{Name: "md0", Level: "raid1", Disks: []string{"sda1", "sdb1"}}},
-		FileSystems:   []system.FileSystem{{Mount: "/", Type: "ext4", Bytes: 100 << 30, Free: free << 30}},
+func server(name string, free uint64, firmware string) host.Host {
+	h := host.Host{Name: name, OS: "linux", Arch: "amd64", Cores: 48, Memory: 64 << 30}
+	h.Hardware = host.Hardware{
+		MemoryModules: []host.Module{{Bytes: 32 << 30, Type: "DDR4", Speed: 2134, Maker: "Samsung", Part: "M393A4K40CB1-CRC", Locator: "DIMM_A1"}},
+		Disks:         []host.Disk{{Name: "sda", Model: "Samsung SSD 850 EVO 1TB", Firmware: firmware, Bytes: 1000204886016}},
+		RAID:          []host.Array{{Name: "md0", Level: "raid1", Disks: []string{"sda1", "sdb1"}}},
+		FileSystems:   []host.FileSystem{{Mount: "/", Type: "ext4", Bytes: 100 << 30, Free: free << 30}},
 	}
 	return h
 }
 
 // described are descriptions in the form that they have after a report was read.
-func described(t *testing.T, hs ...system.Host) (out []any) {
+func described(t *testing.T, hs ...host.Host) (out []any) {
 	t.Helper()
 	for i := range hs {
 		data := assert.Value(json.Marshal(&hs[i]))(t)
@@ -50,7 +50,7 @@ func titles(ms []Machines) (out []string) {
 }
 
 func TestMachines(t *testing.T) {
-	a := &Document{Host: system.Host{OS: "linux", Cores: 2}, Hosts: described(t, server("k1", 10, "1"), server("k2", 20, "1"), server("k3", 20, "2"))}
+	a := &Document{Host: host.Host{OS: "linux", Cores: 2}, Hosts: described(t, server("k1", 10, "1"), server("k2", 20, "1"), server("k3", 20, "2"))}
 	b := &Document{Host: map[string]any{"os": "linux", "cores": 2.0, "gomaxprocs": 2}, Hosts: described(t, server("k1", 5, "1"), server("", 5, "1"))}
 	old := &Document{Host: map[string]any{"cores": "many"}, Hosts: []any{nil, "text"}}
 	want := []string{

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"carronade/internal/host"
 	"carronade/internal/layout"
-	"carronade/internal/system"
-	"carronade/internal/trust"
+	"carronade/internal/verdict/trust"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/units"
@@ -48,7 +48,7 @@ const muchFailed = 0.1
 // code is 0 because it has no limit; "" for others. A search decides what its trials must hold, and a load
 // on topics fails if anything failed.
 func (d *Document) noLimit() string {
-	if len(d.Checks) > 0 || d.ExitCode() != system.ExitOK || d.Labels[SearchLabel] != "" || d.OnTopics() {
+	if len(d.Checks) > 0 || d.ExitCode() != host.ExitOK || d.Labels[SearchLabel] != "" || d.OnTopics() {
 		return ""
 	}
 	limit := "--slo steady"

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/host"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // first returns the labels and sentences of the verdicts before the one on trust.
@@ -43,9 +43,9 @@ func TestNeverStored(t *testing.T) {
 		in.Ledger = &measure.Ledger{Acked: 39_960, Read: 39_960 + c.recovered, Recovered: c.recovered, Lost: c.lost, Complete: true}
 		d := build(in)
 		assert.Equal(t, first(d), c.want, "%s", c.name)
-		code := system.ExitOK
+		code := host.ExitOK
 		if c.lost > 0 {
-			code = system.ExitBroken
+			code = host.ExitBroken
 		}
 		d.Trust.OK = c.lost == 0 // a loss goes before what the generator did
 		assert.Equal(t, d.ExitCode(), code, "%s: exit", c.name)
@@ -96,14 +96,14 @@ func TestNoLimit(t *testing.T) {
 		want string
 		code int
 	}{
-		{"a tenth", failing(100, nil), failures, system.ExitOK},
-		{"less", failing(99, nil), "", system.ExitOK},
-		{"an outage", build(died), steady, system.ExitOK},
-		{"a limit that holds", failing(100, limit("failure-rate<20%")), "", system.ExitOK},
-		{"the limit that it names", failing(100, limit("failure-rate<1%")), "", system.ExitBroken},
-		{"not trusted", failing(100, func(in *Input) { in.Trust.OK = false }), "", system.ExitUntrusted},
-		{"a trial of a search", failing(100, func(in *Input) { in.Labels = map[string]string{SearchLabel: "s1"} }), "", system.ExitOK},
-		{"a load on topics", onTopics, "", system.ExitOK},
+		{"a tenth", failing(100, nil), failures, host.ExitOK},
+		{"less", failing(99, nil), "", host.ExitOK},
+		{"an outage", build(died), steady, host.ExitOK},
+		{"a limit that holds", failing(100, limit("failure-rate<20%")), "", host.ExitOK},
+		{"the limit that it names", failing(100, limit("failure-rate<1%")), "", host.ExitBroken},
+		{"not trusted", failing(100, func(in *Input) { in.Trust.OK = false }), "", host.ExitUntrusted},
+		{"a trial of a search", failing(100, func(in *Input) { in.Labels = map[string]string{SearchLabel: "s1"} }), "", host.ExitOK},
+		{"a load on topics", onTopics, "", host.ExitOK},
 	} {
 		got := ""
 		for _, v := range c.d.Verdicts() {

@@ -9,9 +9,9 @@ import (
 	"pgregory.net/rapid"
 
 	"carronade/internal/layout"
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // TestBacklogIsABound: in whatever order events are done, no percentile of

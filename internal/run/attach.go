@@ -16,12 +16,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"carronade/internal/host"
 	"carronade/internal/place"
 	"carronade/internal/report"
 	"carronade/internal/secret"
-	"carronade/internal/system"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // Limits of attachments, to keep reports small.
@@ -31,13 +31,13 @@ const (
 )
 
 // Attach reads files to attach to a report, and masks secrets: what looks like one, and those
-// that the workload refers to. See Attachment for the key. The error is a *target.Error.
+// that the workload refers to. See Attachment for the key. The error is a *protocol.Error.
 func Attach(w *workload.Workload, paths []string, key []byte) ([]report.Attachment, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
 	fault := func(path string, err error, hint string) error {
-		return &target.Error{Doing: "--attach " + path, Err: err, Hint: hint}
+		return &protocol.Error{Doing: "--attach " + path, Err: err, Hint: hint}
 	}
 	if len(paths) > mostAttachments {
 		return nil, fault(paths[mostAttachments], fmt.Errorf("is file %d, but a report can have at most %d attached", mostAttachments+1, mostAttachments), "attach the files that affect the result")
@@ -97,7 +97,7 @@ func AttachmentKey() ([]byte, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := createKey(path); err != nil {
-			return nil, fmt.Errorf("cannot create %s: %w", path, system.Reason(err))
+			return nil, fmt.Errorf("cannot create %s: %w", path, host.Reason(err))
 		}
 		info, err = os.Stat(path)
 	}
@@ -109,7 +109,7 @@ func AttachmentKey() ([]byte, error) {
 	case err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
 		return nil, fmt.Errorf("other users can read %s: chmod 600 it, or remove it for a new key if they may have read it", path)
 	case err != nil:
-		return nil, fmt.Errorf("cannot read %s: %w", path, system.Reason(err))
+		return nil, fmt.Errorf("cannot read %s: %w", path, host.Reason(err))
 	case len(key) != keyLength:
 		return nil, fmt.Errorf("%s is not a key: it has %d bytes instead of %d", path, len(key), keyLength)
 	}
@@ -118,7 +118,7 @@ func AttachmentKey() ([]byte, error) {
 
 // AttachmentKeyPath is the file of that key.
 func AttachmentKeyPath() (string, error) {
-	dir, err := system.DataDir()
+	dir, err := host.DataDir()
 	return filepath.Join(dir, "carronade", "attachments.key"), err
 }
 
@@ -129,7 +129,7 @@ func createKey(path string) error {
 	}
 	key := make([]byte, keyLength)
 	_, _ = rand.Read(key) // it never fails
-	return system.MakeFile(path, key)
+	return host.MakeFile(path, key)
 }
 
 var (
@@ -141,14 +141,14 @@ var (
 func readText(path string) (string, error) {
 	f, err := place.Open(path)
 	if err != nil {
-		return "", system.Reason(err)
+		return "", host.Reason(err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, mostAttached+1))
 	text := string(data)
 	switch {
 	case err != nil:
-		return "", system.Reason(err)
+		return "", host.Reason(err)
 	case len(data) > mostAttached:
 		return "", errTooLarge
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):

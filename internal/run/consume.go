@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -94,7 +94,7 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 // freshLag asks where the logs that a run has read end now: the newest answer may be old, as if the system throttles
 // the reader. Of a group, which shares its logs, only the answers say how far it is behind.
 func (e *execution) freshLag(ctx context.Context, r *load.Result, src load.Source) {
-	seek, ok := src.(target.Seekable)
+	seek, ok := src.(protocol.Seekable)
 	known := func(l load.LogResult) bool { return l.Lag >= 0 }
 	if !ok || r == nil || src.Rebalancing() > 0 || e.gone() || !slices.ContainsFunc(r.Logs, known) {
 		return

@@ -10,7 +10,7 @@ import (
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -78,7 +78,7 @@ func (e *execution) judgeNothing(out *outcome, text string) {
 const askWhy = 3 * time.Second
 
 func whyNothing(src load.Source) string {
-	x, ok := src.(target.NothingRead)
+	x, ok := src.(protocol.NothingRead)
 	if !ok {
 		return ""
 	}

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/load"
+	"carronade/test/testkit/assert"
 )
 
 // TestWaitedAtEnd: a run that continued after it had read everything says so. That wait is not a stall of

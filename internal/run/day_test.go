@@ -9,10 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // heapInUse is the heap that is in use.

@@ -5,9 +5,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 // TestEndsWithItsSystem: a run whose system has died ends at once. It waits for
@@ -24,7 +24,7 @@ func TestEndsWithItsSystem(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &fakeKind{noAnswers: tt.mute}
-				s := assert.Value(m.Open(t.Context(), target.Spec{}))(t)
+				s := assert.Value(m.Open(t.Context(), protocol.Spec{}))(t)
 				r, err := load.New(load.Plan{Schedule: load.Constant(1000), Measurement: load.Limits{Time: time.Hour}, Drain: time.Hour, Portable: true}, s.Target())
 				assert.OK(t, err)
 				died := make(chan struct{})

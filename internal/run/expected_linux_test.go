@@ -7,23 +7,23 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/fault"
-	"carronade/internal/sut"
+	"carronade/internal/host"
 	"carronade/internal/system"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/verdict/fault"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // A nodes kind has targets with an address for each node.
-type nodes struct{ target.Kind }
+type nodes struct{ protocol.Kind }
 
 func (nodes) DefaultPort(string) string { return "17" }
 
 // A surveyed session counts the final surveys.
 type surveyed struct {
-	target.Session
+	protocol.Session
 	n int
 }
 
@@ -45,7 +45,7 @@ func TestEndOfSystem(t *testing.T) {
 		{"its fault reached nothing, and it ended by itself", "a,b", false, true, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := assert.Value(sut.Start(t.Context(), sut.Spec{Command: "sleep 1000"}))(t)
+			s := assert.Value(system.Start(t.Context(), system.Spec{Command: "sleep 1000"}))(t)
 			t.Cleanup(func() { _ = s.Stop() })
 			w := resolve(t, &fakeKind{}, "rate=100/s", "for=1h")
 			w.Kind, w.URL = nodes{w.Kind}, &url.URL{Scheme: "fake", Host: tt.hosts}
@@ -63,7 +63,7 @@ func TestEndOfSystem(t *testing.T) {
 			}
 			j.signal(t.Context(), t.Context(), &fault.Fault{Action: fault.Kill, What: fault.PID, Number: pid})
 			if tt.crashes {
-				assert.OK(t, system.End(s.Members()[0]))
+				assert.OK(t, host.End(s.Members()[0]))
 			}
 			<-s.Died()
 			assert.Equal(t, e.goesOn(), tt.goesOn, "whether it goes on")

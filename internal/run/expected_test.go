@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestExplains: a fault that reached the system explains an end for a while after it.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"carronade/internal/ledger"
+	"carronade/internal/run/ledger"
 	"carronade/internal/workload"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -102,7 +102,7 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 	plan := &f.plan
 	plan.Usage, plan.Watch, plan.Cause, plan.Portable = e.usage, e.watch, e.freezeCause(), e.Portable
 	plan.Returns = w.Op == workload.RoundTrip
-	if u, ok := e.session.(target.Unanswered); ok {
+	if u, ok := e.session.(protocol.Unanswered); ok {
 		plan.Unanswered = u.Unanswered()
 	}
 	if e.Share != nil && e.Share.Records != nil {
@@ -126,7 +126,7 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 			}
 		}
 	}
-	if n, ok := f.tgt.(target.Finite); ok && n.Events() > 0 {
+	if n, ok := f.tgt.(protocol.Finite); ok && n.Events() > 0 {
 		plan.Gate = load.NewGate()
 		plan.Gate.Add(n.Events())
 		plan.Gate.Close()
@@ -165,7 +165,7 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 	if back.cut {
 		cancel()
 	}
-	if t, ok := e.session.(target.Transactional); ok {
+	if t, ok := e.session.(protocol.Transactional); ok {
 		t.EndTransactions() // a read_committed consumer stops at an open transaction
 	}
 	if e.Workload.Op == workload.Produce {
@@ -175,7 +175,7 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 		back.catchUp(reading, readbackIdle)
 	}
 	var look func(ends []int64) error
-	if t, ok := e.session.(target.Transactional); ok && e.Workload.Verify() && t.Committed() != nil {
+	if t, ok := e.session.(protocol.Transactional); ok && e.Workload.Verify() && t.Committed() != nil {
 		look = func(ends []int64) error { return back.readCommitted(reading, t, ends) }
 	}
 	verdict, err := back.finish(reading, look)
@@ -223,7 +223,7 @@ func (e *execution) endGauges(ctx context.Context, q *gaugeReader, out *outcome)
 
 // survey queries facts about the system's final state, unless that is gone.
 func (e *execution) survey(ctx context.Context, out *outcome) {
-	s, ok := e.session.(target.Surveyor)
+	s, ok := e.session.(protocol.Surveyor)
 	if !ok || e.gone() || ctx.Err() != nil {
 		return
 	}
@@ -317,8 +317,8 @@ func (e *execution) await(ctx context.Context, r *load.Run, died <-chan struct{}
 
 // newReadback connects the sending and the reading side.
 func (e *execution) newReadback(tgt load.Target, src load.Source) (*readback, error) {
-	placed, ok1 := tgt.(target.Placed)
-	seek, ok2 := src.(target.Seekable)
+	placed, ok1 := tgt.(protocol.Placed)
+	seek, ok2 := src.(protocol.Seekable)
 	if !ok1 || !ok2 {
 		return nil, errors.New("this target does not report where its events are stored, so they cannot be read back")
 	}
@@ -331,7 +331,7 @@ func (e *execution) newReadback(tgt load.Target, src load.Source) (*readback, er
 		Logs: len(src.Logs()), Start: seek.Starts(), LogOf: placed.LogOf,
 		RunID: uint32(e.spec.RunID), Stamped: placed.Stamped(), Memory: ledgerBytes,
 	}
-	if c, ok := tgt.(target.Compacted); ok && c.Compacted() {
+	if c, ok := tgt.(protocol.Compacted); ok && c.Compacted() {
 		cfg.Keys = c.AppendKeyHashes
 	}
 	b.ledger = ledger.New(cfg)

@@ -3,9 +3,9 @@ package run
 import (
 	"math"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // callerBytes is what a batch that a closed loop keeps in flight takes in the engine, and rather too little:
@@ -18,23 +18,23 @@ import (
 const callerBytes = 100
 
 // MachineRoom is what a run may take of this machine now.
-func MachineRoom() target.Room {
-	free := system.FreeMemory()
-	r := target.Room{Memory: int64(min(free.Bytes, math.MaxInt64)), From: "this machine has %s free", Open: int64(system.OpenFiles())}
+func MachineRoom() protocol.Room {
+	free := host.FreeMemory()
+	r := protocol.Room{Memory: int64(min(free.Bytes, math.MaxInt64)), From: "this machine has %s free", Open: int64(host.OpenFiles())}
 	switch {
 	case free.Container:
 		r.From = "the limit of the container leaves %s"
 	case free.Whole:
 		r.From = "this machine has %s"
 	}
-	if most := system.Describe().Limits.OpenFiles; most < 1<<53 {
+	if most := host.Describe().Limits.OpenFiles; most < 1<<53 {
 		r.Files = int64(most)
 	}
 	return r
 }
 
 // Fits checks that what a workload takes of the machine is there. It makes nothing.
-func Fits(w *workload.Workload, room target.Room) error {
+func Fits(w *workload.Workload, room protocol.Room) error {
 	needs, err := Needs(w)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func Fits(w *workload.Workload, room target.Room) error {
 }
 
 // Needs returns what a workload takes of the machine.
-func Needs(w *workload.Workload) ([]target.Need, error) {
+func Needs(w *workload.Workload) ([]protocol.Need, error) {
 	spec, err := w.Spec()
 	if err != nil {
 		return nil, err
@@ -51,9 +51,9 @@ func Needs(w *workload.Workload) ([]target.Need, error) {
 	return needs(w, &spec), nil
 }
 
-func needs(w *workload.Workload, spec *target.Spec) []target.Need {
-	needs := []target.Need{{Setting: "concurrency", Number: int64(spec.Concurrency), Bytes: callerBytes}}
-	if p, ok := w.Kind.(target.Priced); ok {
+func needs(w *workload.Workload, spec *protocol.Spec) []protocol.Need {
+	needs := []protocol.Need{{Setting: "concurrency", Number: int64(spec.Concurrency), Bytes: callerBytes}}
+	if p, ok := w.Kind.(protocol.Priced); ok {
 		needs = append(needs, p.Needs(*spec)...)
 	}
 	return needs

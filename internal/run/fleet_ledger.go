@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"carronade/internal/ledger"
+	"carronade/internal/run/ledger"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"

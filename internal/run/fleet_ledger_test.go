@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"carronade/internal/report"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // TestFleetLedger: what one generator sent is checked against what another one read, whichever

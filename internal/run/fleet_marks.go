@@ -3,8 +3,8 @@ package run
 import (
 	"time"
 
-	"carronade/internal/fault"
 	"carronade/internal/report"
+	"carronade/internal/verdict/fault"
 	"carronade/load"
 )
 

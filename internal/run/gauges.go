@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"carronade/measure"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // Limits of reading metrics from other programs.
@@ -23,13 +23,13 @@ const (
 // A namedSource is a source of metrics, with the program they belong to.
 type namedSource struct {
 	from string // Gauge.From
-	target.FigureSource
+	protocol.FigureSource
 }
 
 // sources are the sources of this run.
 func (e *execution) sources() []namedSource {
 	var all []namedSource
-	if t, ok := e.session.(target.FigureSource); ok {
+	if t, ok := e.session.(protocol.FigureSource); ok {
 		all = append(all, namedSource{"server", t})
 	}
 	if e.system != nil {

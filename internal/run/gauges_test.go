@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/report"
-	"carronade/internal/testkit/assert"
 	"carronade/measure"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 // A sourceFunc is a function as a source.
@@ -142,7 +142,7 @@ func TestGaugesAreBounded(t *testing.T) {
 // A figuresKind is a fakeKind whose metric is the number of events in its log.
 type figuresKind struct{ fakeKind }
 
-func (m *figuresKind) Open(ctx context.Context, s target.Spec) (target.Session, error) {
+func (m *figuresKind) Open(ctx context.Context, s protocol.Spec) (protocol.Session, error) {
 	sess, err := m.fakeKind.Open(ctx, s)
 	return figuresSession{sess.(*fakeSession)}, err
 }

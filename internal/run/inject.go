@@ -13,9 +13,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/fault"
-	"carronade/internal/system"
-	"carronade/target"
+	"carronade/internal/host"
+	"carronade/internal/verdict/fault"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -35,9 +35,9 @@ type injector struct {
 	unwatch func() bool // of the interrupt
 	done    sync.WaitGroup
 
-	paused   map[*fault.Fault]bool   // stops that the engine of a container makes, decided before the run
-	named    map[int]system.Identity // the processes that faults name, as they were before the run
-	restarts sync.Mutex              // locked while the system is restarted
+	paused   map[*fault.Fault]bool // stops that the engine of a container makes, decided before the run
+	named    map[int]host.Identity // the processes that faults name, as they were before the run
+	restarts sync.Mutex            // locked while the system is restarted
 
 	ended     atomic.Bool  // a fault has ended processes
 	repairs   atomic.Int32 // what may bring connections back, and is not over: faults that are undone, and commands
@@ -63,7 +63,7 @@ func (e *execution) newInjector(marks *marking) *injector {
 	marks.reserve(2*len(w.Faults()) + len(w.Moments())) // a fault and its heal, if it has one
 	return &injector{
 		e: e, mark: &marks.Marker, faults: w.Faults(), moments: w.Moments(), commands: w.List("exec"),
-		paused: map[*fault.Fault]bool{}, named: map[int]system.Identity{}, stopped: map[int]bool{}, pauses: map[*pause]bool{},
+		paused: map[*fault.Fault]bool{}, named: map[int]host.Identity{}, stopped: map[int]bool{}, pauses: map[*pause]bool{},
 	}
 }
 
@@ -76,7 +76,7 @@ func (j *injector) check(ctx context.Context) error {
 	for i := range j.faults {
 		f := &j.faults[i]
 		refuse := func(err error, hint string) error {
-			return &target.Error{Doing: "prepare --fault " + f.String(), Err: err, Hint: hint}
+			return &protocol.Error{Doing: "prepare --fault " + f.String(), Err: err, Hint: hint}
 		}
 		if f.Action == fault.Restart {
 			err := errors.New("the run has not started a system")
@@ -90,7 +90,7 @@ func (j *injector) check(ctx context.Context) error {
 		}
 		pids, err := j.processes(ctx, f)
 		for _, pid := range pids {
-			if err = system.MaySignal(pid); err != nil {
+			if err = host.MaySignal(pid); err != nil {
 				break
 			}
 		}
@@ -101,7 +101,7 @@ func (j *injector) check(ctx context.Context) error {
 		if err != nil {
 			return refuse(err, signalHint(f.Action, err))
 		}
-		if id, ok := system.Identify(f.Number); ok && f.What == fault.PID {
+		if id, ok := host.Identify(f.Number); ok && f.What == fault.PID {
 			j.named[f.Number] = id
 		}
 	}
@@ -111,9 +111,9 @@ func (j *injector) check(ctx context.Context) error {
 // signalHint is what to do if a fault cannot signal a process.
 func signalHint(action string, err error) string {
 	switch {
-	case errors.Is(err, system.ErrNotPermitted):
+	case errors.Is(err, host.ErrNotPermitted):
 		return "run as the user whose process it is, or as an administrator"
-	case errors.Is(err, system.ErrNoProcess):
+	case errors.Is(err, host.ErrNoProcess):
 		return "give the number that ps shows, of a process that runs until then"
 	}
 	return "name the process: " + action + "=pid:N"
@@ -139,7 +139,7 @@ func (j *injector) processes(ctx context.Context, f *fault.Fault) ([]int, error)
 		}
 		return pids, nil
 	}
-	leading, ok := j.e.session.(target.Leading)
+	leading, ok := j.e.session.(protocol.Leading)
 	if !ok {
 		return nil, fmt.Errorf("a %s target has no leaders", j.e.Workload.Kind.Name())
 	}
@@ -161,7 +161,7 @@ func (j *injector) processes(ctx context.Context, f *fault.Fault) ([]int, error)
 	if err != nil {
 		return nil, err
 	}
-	pid, err := system.ListenerOf(ips, n)
+	pid, err := host.ListenerOf(ips, n)
 	if err != nil {
 		return nil, err
 	}
@@ -285,14 +285,14 @@ const lastOutput = time.Second
 func (j *injector) exec(ctx context.Context, kind, line string) {
 	mask := maskOf(j.e.Workload)
 	mask.Add(j.e.Secrets...)
-	words := system.Shell(line)
+	words := host.Shell(line)
 	name := mask.Args(words)[len(words)-1]      // its secrets are hidden in what it prints, too
 	cmd := exec.Command(words[0], words[1:]...) //nolint:gosec,noctx // what the user asked to run, and allowed; killed below
-	cmd.Env = system.Environ()
+	cmd.Env = host.Environ()
 	last := ""
 	from := time.Now()
 	var printing sync.Mutex
-	child, err := system.StartChild(cmd, func(text string) {
+	child, err := host.StartChild(cmd, func(text string) {
 		printing.Lock()
 		defer printing.Unlock()
 		if text = strings.TrimSpace(text); text != "" {
@@ -323,7 +323,7 @@ func (j *injector) exec(ctx context.Context, kind, line string) {
 			}
 		}
 		printing.Lock()
-		text := mask.Text(mask.WithoutCut(last, system.MaxLine))
+		text := mask.Text(mask.WithoutCut(last, host.MaxLine))
 		printing.Unlock()
 		if text != "" {
 			text = ": " + text

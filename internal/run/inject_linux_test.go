@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/fault"
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
-	"carronade/target"
+	"carronade/internal/verdict/fault"
+	"carronade/protocol"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // sleeper starts a process that does nothing.
@@ -102,10 +102,10 @@ func TestFaultRefused(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"another user's", fmt.Errorf("process 7: %w", system.ErrNotPermitted), "run as the user whose process it is"},
-		{"ended", fmt.Errorf("process 7: %w", system.ErrNoProcess), "give the number that ps shows"},
-		{"the first process", system.MaySignal(1), "name the process: stop=pid:N"},
-		{"this program", system.MaySignal(os.Getpid()), "name the process: stop=pid:N"},
+		{"another user's", fmt.Errorf("process 7: %w", host.ErrNotPermitted), "run as the user whose process it is"},
+		{"ended", fmt.Errorf("process 7: %w", host.ErrNoProcess), "give the number that ps shows"},
+		{"the first process", host.MaySignal(1), "name the process: stop=pid:N"},
+		{"this program", host.MaySignal(os.Getpid()), "name the process: stop=pid:N"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := signalHint(fault.Stop, tt.err)
@@ -113,21 +113,21 @@ func TestFaultRefused(t *testing.T) {
 		})
 	}
 	_, err := Execute(t.Context(), Job{Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=9s", "fault=1s:stop=pid:1,1s")})
-	var e *target.Error
+	var e *protocol.Error
 	assert.True(t, errors.As(err, &e) && e.Hint == "name the process: stop=pid:N", "got %v, want a hint", err)
 }
 
 // TestOtherProcess: a fault is not made to the process that has the number of an ended one.
 func TestOtherProcess(t *testing.T) {
 	pid := sleeper(t)
-	was, ok := system.Identify(pid)
+	was, ok := host.Identify(pid)
 	assert.Must(t, ok, "the process is not known")
 	was.Start += "0"
-	j := &injector{named: map[int]system.Identity{pid: was}}
+	j := &injector{named: map[int]host.Identity{pid: was}}
 	f := &fault.Fault{Action: fault.Kill, What: fault.PID, Number: pid}
 	pids, err := j.processes(t.Context(), f)
 	assert.True(t, err != nil, "%v would be killed: it is another process", pids)
-	j.named[pid], _ = system.Identify(pid)
+	j.named[pid], _ = host.Identify(pid)
 	assert.Value(j.processes(t.Context(), f))(t)
 }
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"carronade/internal/fault"
+	"carronade/internal/verdict/fault"
 )
 
 // A pause is a stop of a container that its engine makes.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/fault"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/verdict/fault"
+	"carronade/test/testkit/assert"
 )
 
 // TestPauseEndsLater: a pause that could not be ended stays known, is tried again, and the report says what

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"carronade/internal/fault"
-	"carronade/internal/system"
+	"carronade/internal/host"
+	"carronade/internal/verdict/fault"
 )
 
 // byFault is what made the marks of faults.
@@ -56,7 +56,7 @@ func (j *injector) signal(ctx, faulty context.Context, f *fault.Fault) {
 		j.problem("--fault %s: %v", f, err)
 		return
 	}
-	signal := system.End
+	signal := host.End
 	if f.Action == fault.Stop {
 		signal = j.stop
 	}
@@ -95,7 +95,7 @@ func (j *injector) stop(pid int) error {
 	if j.over {
 		return errLeaving
 	}
-	err := system.Pause(pid)
+	err := host.Pause(pid)
 	if err == nil {
 		j.stopped[pid] = true
 	}
@@ -106,8 +106,8 @@ func (j *injector) stop(pid int) error {
 func (j *injector) resume(pid int) error {
 	j.standing.Lock()
 	defer j.standing.Unlock()
-	err := system.Continue(pid)
-	if err == nil || errors.Is(err, system.ErrNoProcess) {
+	err := host.Continue(pid)
+	if err == nil || errors.Is(err, host.ErrNoProcess) {
 		delete(j.stopped, pid)
 	}
 	return err
@@ -120,7 +120,7 @@ func (j *injector) release() {
 	defer j.standing.Unlock()
 	j.over = true
 	for pid := range j.stopped {
-		_ = system.Continue(pid)
+		_ = host.Continue(pid)
 	}
 	for p := range j.pauses {
 		err := p.end()
@@ -144,7 +144,7 @@ func (j *injector) each(f *fault.Fault, pids []int, signal func(int) error) (rea
 		switch {
 		case err == nil:
 			reached = append(reached, pid)
-		case f.What == fault.System && errors.Is(err, system.ErrNoProcess):
+		case f.What == fault.System && errors.Is(err, host.ErrNoProcess):
 			gone = err
 		default:
 			j.problem("--fault %s: %v", f, err)

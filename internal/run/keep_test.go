@@ -16,13 +16,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
 	"carronade/internal/secret"
 	"carronade/internal/store"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 // A failingStore fails where the test says, and records the calls in order.
@@ -114,7 +114,7 @@ func TestKeeping(t *testing.T) {
 				assert.True(t, !strings.Contains(d.Note, "hunter2") && d.Note != "", "the note is %q", d.Note)
 				took := time.Since(began)
 				assert.True(t, tt.most <= 0 || took <= tt.most, "it took %v, want %v at most", took, tt.most)
-				assert.True(t, d.ExitCode() != system.ExitFailed, "the store made the run fail: %v", d.Problems)
+				assert.True(t, d.ExitCode() != host.ExitFailed, "the store made the run fail: %v", d.Problems)
 				<-m.session.ended
 			})
 		})
@@ -165,7 +165,7 @@ func TestAttach(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Attach(w, []string{tt.path}, nil)
-			var said *target.Error
+			var said *protocol.Error
 			assert.True(t, errors.As(err, &said) && strings.Contains(err.Error(), tt.want) && said.Hint != "",
 				"got %v, want %q and a hint", err, tt.want)
 		})
@@ -192,7 +192,7 @@ func TestAttachmentKey(t *testing.T) {
 	dir := home()
 	one := key()
 	assert.True(t, bytes.Equal(one, key()) && len(one) == keyLength, "got the key %x, and another one the second time", one)
-	data := assert.Value(system.DataDir())(t)
+	data := assert.Value(host.DataDir())(t)
 	path := filepath.Join(data, "carronade", "attachments.key")
 	info, err := os.Stat(path)
 	assert.True(t, err == nil && (runtime.GOOS == "windows" || info.Mode().Perm() == 0o600), "got %v, %v", info, err)
@@ -208,7 +208,7 @@ func TestAttachmentKey(t *testing.T) {
 	id, _, _ := strings.Cut(got, ":")
 	other := original(text, key())
 	assert.True(t, other != got && !strings.HasPrefix(other, id), "got %s with one key, %s with another", got, other)
-	data, _ = system.DataDir()
+	data, _ = host.DataDir()
 	assert.OK(t, os.WriteFile(filepath.Join(data, "carronade", "attachments.key"), []byte("short"), 0o600))
 	_, err = AttachmentKey()
 	assert.True(t, err != nil && strings.Contains(err.Error(), "is not a key"), "got %v for a file without a key", err)

@@ -6,9 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/host"
 	"carronade/load"
+	"carronade/test/testkit/assert"
 )
 
 // TestLimits: limits of --slo are in the report and decide the exit code, and those on the
@@ -21,13 +21,13 @@ func TestLimits(t *testing.T) {
 		exit int
 		text string // of the first check that is not OK, else of the last
 	}{
-		{"holds", fakeKind{perBatch: 1}, []string{"rate=100/s", "for=5s", "slo=p99<20ms", "slo=throughput>=90/s"}, system.ExitOK, "100/s"},
-		{"broken", fakeKind{perBatch: 1, service: 40 * time.Millisecond}, []string{"rate=100/s", "for=5s", "slo=throughput>=50/s", "slo=p99<20ms"}, system.ExitBroken, "40"},
-		{"service without a schedule", fakeKind{perBatch: 1}, []string{"concurrency=1", "count=100", "slo=p99<500us"}, system.ExitBroken, "service 1"},
-		{"delivery", fakeKind{perBatch: 1, consumeDelay: time.Millisecond}, []string{"rate=100/s", "for=5s", "slo=lost=0"}, system.ExitOK, "0"},
-		{"keeps up", fakeKind{perBatch: 1, consumeDelay: time.Millisecond}, []string{"op=roundtrip", "rate=100/s", "for=10s", "slo=keeps-up"}, system.ExitOK, "the backlog was 0 events"},
-		{"does not keep up", fakeKind{perBatch: 1, consumeDelay: 40 * time.Second}, []string{"op=roundtrip", "rate=100/s", "for=10s", "slo=keeps-up"}, system.ExitBroken, "nothing is read: the backlog grew"},
-		{"too short to be steady", fakeKind{perBatch: 1}, []string{"rate=100/s", "for=2s", "slo=steady"}, system.ExitCannotTell, "too short"},
+		{"holds", fakeKind{perBatch: 1}, []string{"rate=100/s", "for=5s", "slo=p99<20ms", "slo=throughput>=90/s"}, host.ExitOK, "100/s"},
+		{"broken", fakeKind{perBatch: 1, service: 40 * time.Millisecond}, []string{"rate=100/s", "for=5s", "slo=throughput>=50/s", "slo=p99<20ms"}, host.ExitBroken, "40"},
+		{"service without a schedule", fakeKind{perBatch: 1}, []string{"concurrency=1", "count=100", "slo=p99<500us"}, host.ExitBroken, "service 1"},
+		{"delivery", fakeKind{perBatch: 1, consumeDelay: time.Millisecond}, []string{"rate=100/s", "for=5s", "slo=lost=0"}, host.ExitOK, "0"},
+		{"keeps up", fakeKind{perBatch: 1, consumeDelay: time.Millisecond}, []string{"op=roundtrip", "rate=100/s", "for=10s", "slo=keeps-up"}, host.ExitOK, "the backlog was 0 events"},
+		{"does not keep up", fakeKind{perBatch: 1, consumeDelay: 40 * time.Second}, []string{"op=roundtrip", "rate=100/s", "for=10s", "slo=keeps-up"}, host.ExitBroken, "nothing is read: the backlog grew"},
+		{"too short to be steady", fakeKind{perBatch: 1}, []string{"rate=100/s", "for=2s", "slo=steady"}, host.ExitCannotTell, "too short"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -79,9 +79,9 @@ func TestAbortOnFail(t *testing.T) {
 				if c.name == "nothing is answered" {
 					return // the end of such a target is an error
 				}
-				want := system.ExitOK // also with steps: the last one that holds the limit is the answer
+				want := host.ExitOK // also with steps: the last one that holds the limit is the answer
 				if !strings.Contains(c.name, "step") && !strings.HasPrefix(c.name, "holds") {
-					want = system.ExitBroken
+					want = host.ExitBroken
 				}
 				assert.Equal(t, d.ExitCode(), want, "exit: %+v", d.Checks)
 			})

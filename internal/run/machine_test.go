@@ -7,9 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // What is wrong with the machine is a warning of the report, once, and the report that was
@@ -20,8 +20,8 @@ func TestMachineWarnings(t *testing.T) {
 		host any
 		want string // the beginning of the warning; "": none
 	}{
-		{"a good machine", system.Host{OS: "linux", Cores: 4, Clock: "tsc", Governor: "performance"}, ""},
-		{"a slow clock", system.Host{OS: "linux", Cores: 4, Clock: "hpet"}, "the clock source is hpet: "},
+		{"a good machine", host.Host{OS: "linux", Cores: 4, Clock: "tsc", Governor: "performance"}, ""},
+		{"a slow clock", host.Host{OS: "linux", Cores: 4, Clock: "hpet"}, "the clock source is hpet: "},
 		{"no description", nil, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestMachineWarnings(t *testing.T) {
 						assert.True(t, tt.want != "" && strings.HasPrefix(text, tt.want) && strings.Contains(text, "; "), "got %q", text)
 					}
 				}
-				if n > 1 || n == 0 && tt.want != "" || d.ExitCode() != system.ExitOK {
+				if n > 1 || n == 0 && tt.want != "" || d.ExitCode() != host.ExitOK {
 					t.Errorf("%d warnings, exit code %d: %q; trust: %q", n, d.ExitCode(), d.Warnings, d.Trust.Reasons)
 				}
 				var stored bytes.Buffer

@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/fault"
 	"carronade/internal/report"
+	"carronade/internal/verdict/fault"
 	"carronade/internal/workload"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -182,7 +182,7 @@ func (m *marking) findLanes(e *execution, tgt load.Target) {
 	streams := tgt.Partitioner().Streams()
 	of := func(s int32) int { return tgt.Client(s) }
 	m.per = "connection"
-	if p, ok := e.session.Target().(target.Placed); ok {
+	if p, ok := e.session.Target().(protocol.Placed); ok {
 		if logs := distinct(streams, func(s int32) int { return int(p.LogOf(s)) }); len(logs) > 1 {
 			m.per, of = "partition", func(s int32) int { return int(p.LogOf(s)) }
 		}

@@ -4,8 +4,8 @@ import (
 	"sort"
 	"time"
 
-	"carronade/internal/fault"
-	"carronade/internal/ledger"
+	"carronade/internal/run/ledger"
+	"carronade/internal/verdict/fault"
 	"carronade/load"
 )
 

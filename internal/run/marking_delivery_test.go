@@ -3,12 +3,12 @@ package run
 import (
 	"testing"
 
-	"carronade/internal/fault"
-	"carronade/internal/ledger"
 	"carronade/internal/report"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/run/ledger"
+	"carronade/internal/verdict/fault"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // TestDeliver: what was lost, duplicated and reordered belongs to the fault around which it was due.

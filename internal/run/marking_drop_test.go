@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/fault"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/verdict/fault"
+	"carronade/test/testkit/assert"
 )
 
 // TestDroppedAreScored: the events that a run drops while its system takes none are in the score of the

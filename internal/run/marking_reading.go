@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/fault"
+	"carronade/internal/verdict/fault"
 	"carronade/load"
 )
 

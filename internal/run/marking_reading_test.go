@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/load"
+	"carronade/test/testkit/assert"
 )
 
 // TestEmptyLog: a run that reads has no blackout while the system says that its log is empty, and has one

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/fault"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/verdict/fault"
+	"carronade/test/testkit/assert"
 )
 
 // TestRoomForMarks: requests over the network leave room for the marks of the owner, and both leave

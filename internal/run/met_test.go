@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // TestCameBack: CameBack gets each event that came back, with times whose sum

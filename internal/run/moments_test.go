@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestMomentsLeftOut: of many moments of a name the longest are kept, and how many were not is said.

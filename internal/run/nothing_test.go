@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"carronade/internal/report"
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // A mute is a source that gives nothing, and knows why.

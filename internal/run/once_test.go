@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 func TestUnique(t *testing.T) {

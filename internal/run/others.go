@@ -3,7 +3,7 @@ package run
 import (
 	"context"
 
-	"carronade/internal/trust"
+	"carronade/internal/verdict/trust"
 )
 
 // lookAround begins to measure what else uses this machine, unless that is known. A system that this run starts would

@@ -7,7 +7,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -24,7 +24,7 @@ type pipeline struct {
 
 // newPipeline prepares the second stage of the session's operation; nil if it has none.
 func (e *execution) newPipeline(ctx context.Context, plan *load.Plan, tgt load.Target) *pipeline {
-	s, ok := e.session.(target.Pipelined)
+	s, ok := e.session.(protocol.Pipelined)
 	if !ok {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (e *execution) newPipeline(ctx context.Context, plan *load.Plan, tgt load.T
 		return nil
 	}
 	p := &pipeline{of: of, logOf: func(stream int32) int32 { return stream }}
-	if placed, ok := tgt.(target.Placed); ok {
+	if placed, ok := tgt.(protocol.Placed); ok {
 		p.logOf = placed.LogOf
 	}
 	p.samples = newSamples(e.spec.Seed, dueOf(plan, tgt.Partitioner()))
@@ -124,7 +124,7 @@ func (p *pipeline) progress(sending progressFunc) progressFunc {
 		}
 		return false, func() string {
 			text := fmt.Sprintf("the reads of %s", units.Plural(now.Due, "acked event"))
-			if w, ok := p.of.(target.Pending); ok {
+			if w, ok := p.of.(protocol.Pending); ok {
 				text += ": " + listed(w.Pending())
 			}
 			return text

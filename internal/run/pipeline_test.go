@@ -7,11 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/host"
+	"carronade/internal/null"
 	"carronade/internal/workload"
-	"carronade/target"
-	"carronade/target/null"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 // TestPipelines: the report of a pipeline has both stages, and a check that everything was
@@ -24,8 +24,8 @@ func TestPipelines(t *testing.T) {
 		check     string
 		code      int
 	}{
-		{"to its end", 0, 2000, "every acked event was read", system.ExitOK},
-		{"interrupted", 15 * time.Second, 0, "2,000 acked events not read when the run ended", system.ExitInterrupted},
+		{"to its end", 0, 2000, "every acked event was read", host.ExitOK},
+		{"interrupted", 15 * time.Second, 0, "2,000 acked events not read when the run ended", host.ExitInterrupted},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestPipelines(t *testing.T) {
 					name, v, _ := strings.Cut(p, "=")
 					doc.Add(name, "--"+name, v)
 				}
-				w := assert.Value(workload.Resolve([]target.Kind{null.Kind{}}, &doc, nil))(t)
+				w := assert.Value(workload.Resolve([]protocol.Kind{null.Kind{}}, &doc, nil))(t)
 				ctx, abort := context.Background(), make(chan struct{})
 				if tt.interrupt > 0 {
 					var stop context.CancelFunc

@@ -11,17 +11,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/ledger"
+	"carronade/internal/run/ledger"
 	"carronade/load"
 	"carronade/measure"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // A readback reads the events that a run sent, for the ledger and, in a round trip, for the
 // end-to-end times.
 type readback struct {
 	src    load.Source
-	seek   target.Seekable
+	seek   protocol.Seekable
 	ledger *ledger.Ledger
 	pair   *ledger.Join // round trips only
 	run    *load.Run
@@ -174,7 +174,7 @@ const askTimeout = 5 * time.Second
 // these are not lost. After an error, missing events may be among them.
 func (b *readback) reportRemoved(ctx context.Context, note func(log int32, from, to int64)) error {
 	from := b.seek.Starts()
-	k, knows := b.src.(target.SkipReporter)
+	k, knows := b.src.(protocol.SkipReporter)
 	if knows {
 		for i, spans := range k.Skipped() {
 			for _, s := range spans {
@@ -204,7 +204,7 @@ func (b *readback) reportRemoved(ctx context.Context, note func(log int32, from,
 // reportGone reports to the ledger which events were read but are gone by now: a concurrent
 // read-back reads most events long before the end.
 func (b *readback) reportGone(ctx context.Context) error {
-	l, ok := b.src.(target.RemovalDetector)
+	l, ok := b.src.(protocol.RemovalDetector)
 	if !ok || !b.started.Load() || b.over.Load() || ctx.Err() != nil {
 		return nil
 	}
@@ -248,7 +248,7 @@ func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (m
 	if v.Unread > 0 {
 		v.Blocked = b.blocked
 	}
-	if u, ok := b.src.(target.Undetecting); ok {
+	if u, ok := b.src.(protocol.Undetecting); ok {
 		v.Unchecked = u.Undetected()
 	}
 	names := b.src.Logs()
@@ -270,9 +270,9 @@ func unlessInterrupted(ctx context.Context, err error) error {
 
 // readCommitted reads what was sent in transactions as a read_committed consumer, up to the
 // logs' ends.
-func (b *readback) readCommitted(ctx context.Context, t target.Transactional, ends []int64) error {
+func (b *readback) readCommitted(ctx context.Context, t protocol.Transactional, ends []int64) error {
 	src := t.Committed()
-	seek, ok := src.(target.Seekable)
+	seek, ok := src.(protocol.Seekable)
 	if !ok {
 		return nil
 	}
@@ -360,8 +360,8 @@ func (b *readback) join(t load.Target, closedLoop bool) load.Target {
 
 // comeBack waits for the events of a round trip that were sent, for at least the idle time if some do not come.
 // Those that have not come then are unread, and what arrives later changes nothing.
-func (b *readback) comeBack(ctx context.Context, s target.Session, idle time.Duration) {
-	t, ok := s.(target.Transactional)
+func (b *readback) comeBack(ctx context.Context, s protocol.Session, idle time.Duration) {
+	t, ok := s.(protocol.Transactional)
 	if ok {
 		t.EndTransactions() // a read_committed consumer stops at an open transaction
 	}
@@ -406,7 +406,7 @@ func (b *readback) missed(o load.Outcome) {
 
 // whyBlocked asks why a system holds back what is in its logs; "" if it does not, or cannot say so.
 func whyBlocked(ctx context.Context, src load.Source) string {
-	r, ok := src.(target.BlockReporter)
+	r, ok := src.(protocol.BlockReporter)
 	if !ok || ctx.Err() != nil {
 		return ""
 	}

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"carronade/internal/testkit/assert"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 // placed has the offsets at which the reading of logs began and ended.
@@ -45,7 +45,7 @@ func TestReached(t *testing.T) {
 // jumping is a source that knows which events it could not read.
 type jumping struct{ load.Source }
 
-func (jumping) Skipped() [][]target.Span { return [][]target.Span{{{From: 3, To: 5}}} }
+func (jumping) Skipped() [][]protocol.Span { return [][]protocol.Span{{{From: 3, To: 5}}} }
 
 // silent cannot say where its logs begin.
 type silent struct{ placed }
@@ -58,16 +58,16 @@ func TestRemoved(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		src   load.Source
-		want  []target.Span
+		want  []protocol.Span
 		fails bool
 	}{
-		{"a source that knows", jumping{}, []target.Span{{From: 3, To: 5}}, false},
+		{"a source that knows", jumping{}, []protocol.Span{{From: 3, To: 5}}, false},
 		{"a source that does not", fakeSource{}, nil, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := &readback{src: tt.src, seek: silent{placed{[]int64{0}, []int64{40}}}}
-			var got []target.Span
-			err := b.reportRemoved(t.Context(), func(_ int32, from, to int64) { got = append(got, target.Span{From: from, To: to}) })
+			var got []protocol.Span
+			err := b.reportRemoved(t.Context(), func(_ int32, from, to int64) { got = append(got, protocol.Span{From: from, To: to}) })
 			assert.True(t, slices.Equal(got, tt.want) && (err != nil) == tt.fails,
 				"got %v and %v, want %v, an error %v", got, err, tt.want, tt.fails)
 		})

@@ -7,40 +7,40 @@ import (
 
 	"carronade/internal/workload"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // A Reading is what one of several generators knows of the logs that it read, beside what
 // arrived: for a run whose events it reads while others send them.
 type Reading struct {
-	Whole   []bool          // by log: it was read to its end; nil: not known
-	Ends    []int64         // by log; nil: not known
-	Removed [][]target.Span // by log: removed before it was read
-	Gone    []uint64        // by log: read, and not there any more
-	Trouble string          // why something is not known; "": nothing
-	Blocked string          // why the system held back what was not read; "": not known
-	Until   time.Duration   // when reading ended
+	Whole   []bool            // by log: it was read to its end; nil: not known
+	Ends    []int64           // by log; nil: not known
+	Removed [][]protocol.Span // by log: removed before it was read
+	Gone    []uint64          // by log: read, and not there any more
+	Trouble string            // why something is not known; "": nothing
+	Blocked string            // why the system held back what was not read; "": not known
+	Until   time.Duration     // when reading ended
 }
 
 // A Logs is what a generator that reads finds before anything is sent.
 type Logs struct {
 	Names   []string
 	Starts  []int64 // where they ended
-	Stamped bool    // see target.Placed
+	Stamped bool    // see protocol.Placed
 	Run     uint32  // of the stamps
 }
 
 // readElsewhere returns why this generator's events cannot be read by another one; nil if they
 // can.
-func readElsewhere(s target.Session) error {
-	if t, ok := s.(target.Transactional); ok && t.Committed() != nil {
+func readElsewhere(s protocol.Session) error {
+	if t, ok := s.(protocol.Transactional); ok && t.Committed() != nil {
 		return errors.New("transactions are verified by the program that sends: leave out --fleet or --verify")
 	}
 	tgt := s.Target()
-	if c, ok := tgt.(target.Compacted); ok && c.Compacted() {
+	if c, ok := tgt.(protocol.Compacted); ok && c.Compacted() {
 		return errors.New("the topic is compacted, so only the program that sends can verify it: leave out --fleet or --verify")
 	}
-	if _, ok := tgt.(target.Placed); !ok {
+	if _, ok := tgt.(protocol.Placed); !ok {
 		return errors.New("this target does not report where its events are stored, so another machine cannot read them")
 	}
 	return nil
@@ -52,7 +52,7 @@ func (e *execution) keepOutcomes(plan *load.Plan, tgt load.Target, roundTrip boo
 		return err
 	}
 	r := e.Share.Records
-	r.Of(tgt.(target.Placed).LogOf, roundTrip, dueOf(plan, tgt.Partitioner()))
+	r.Of(tgt.(protocol.Placed).LogOf, roundTrip, dueOf(plan, tgt.Partitioner()))
 	plan.Observe = r.Fired
 	return nil
 }
@@ -65,7 +65,7 @@ func (e *execution) read(ctx context.Context) (outcome, error) {
 		return out, err
 	}
 	src := e.session.Source()
-	seek, ok := src.(target.Seekable)
+	seek, ok := src.(protocol.Seekable)
 	if !ok {
 		return out, errors.New("this target does not report where its events are stored, so another machine cannot read them")
 	}
@@ -75,7 +75,7 @@ func (e *execution) read(ctx context.Context) (outcome, error) {
 	}
 	keep := e.Share.Records
 	plan := load.ReadPlan{Warmup: sending.WarmupTime, Interval: sending.Interval, Usage: e.usage, Watch: e.watch, Cause: e.freezeCause(), Portable: e.Portable, Observe: keep.Arrived}
-	logs := Logs{Names: src.Logs(), Starts: seek.Starts(), Stamped: e.session.Target().(target.Placed).Stamped(), Run: uint32(e.spec.RunID)} //nolint:gosec // the low bits
+	logs := Logs{Names: src.Logs(), Starts: seek.Starts(), Stamped: e.session.Target().(protocol.Placed).Stamped(), Run: uint32(e.spec.RunID)} //nolint:gosec // the low bits
 	if err := keep.found(&logs); err != nil {
 		return out, err
 	}
@@ -148,15 +148,15 @@ func (found *Reading) complete(ctx context.Context, b *readback) {
 	if !all(found.Whole) {
 		found.Blocked = whyBlocked(ctx, b.src)
 	}
-	found.Removed = make([][]target.Span, len(found.Whole))
+	found.Removed = make([][]protocol.Span, len(found.Whole))
 	err := b.reportRemoved(ctx, func(log int32, from, to int64) {
-		found.Removed[log] = append(found.Removed[log], target.Span{From: from, To: to})
+		found.Removed[log] = append(found.Removed[log], protocol.Span{From: from, To: to})
 	})
 	if err != nil {
 		found.Whole, found.Ends, found.Trouble = nil, b.seek.Starts(), err.Error()
 		return
 	}
-	if l, ok := b.src.(target.RemovalDetector); ok && ctx.Err() == nil {
+	if l, ok := b.src.(protocol.RemovalDetector); ok && ctx.Err() == nil {
 		asking, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		if found.Gone, err = l.Gone(asking); err != nil {

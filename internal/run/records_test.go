@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/load"
+	"carronade/test/testkit/assert"
 )
 
 // randomOutcome makes the outcome of a batch, as a target could report it.

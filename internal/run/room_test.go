@@ -6,7 +6,7 @@ import (
 	"runtime/metrics"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // What is kept leaves no room to the collector, but a little always.

@@ -15,17 +15,17 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/fault"
-	"carronade/internal/ledger"
+	"carronade/internal/host"
 	"carronade/internal/report"
+	"carronade/internal/run/ledger"
+	"carronade/internal/run/trace"
 	"carronade/internal/store"
-	"carronade/internal/system"
-	"carronade/internal/trace"
-	"carronade/internal/trust"
+	"carronade/internal/verdict/fault"
+	"carronade/internal/verdict/trust"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // A Job is one execution of a workload.
@@ -98,7 +98,7 @@ type Job struct {
 	Started func(end func())
 
 	// Room is what the run may take of the machine; nil: what is free.
-	Room *target.Room
+	Room *protocol.Room
 	// Others is what else uses the machine; nil: it is measured while the target is opened.
 	Others *trust.Others
 	// Disturbed is called before anything is sent if that disturbs the run; may be nil.
@@ -119,7 +119,7 @@ type Job struct {
 
 // Execute runs a job to its end. If the context ends while the target is being opened, it
 // returns the context's error and no report; after that there always is a report. An error of
-// opening the target is a *target.Error.
+// opening the target is a *protocol.Error.
 func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	e, err := prepare(job)
 	if err != nil {
@@ -202,7 +202,7 @@ func prepare(job Job) (*execution, error) {
 			return nil, err
 		}
 	}
-	e := &execution{Job: job, endings: ends, spec: spec, clock: system.NewWatch(), sampler: system.NewSampler()}
+	e := &execution{Job: job, endings: ends, spec: spec, clock: host.NewWatch(), sampler: host.NewSampler()}
 	e.spec.Happened = func(name string, began time.Time, length time.Duration) { e.moments.add("client", name, began, length) }
 	return e, nil
 }
@@ -247,10 +247,10 @@ func (e *execution) open(ctx context.Context) error {
 	if err := e.found(); err != nil {
 		return joinClose(err, s.Close())
 	}
-	e.vitals = system.NewHostMetrics()
-	e.atOpen, e.opened = system.ReadState(), time.Now()
+	e.vitals = host.NewHostMetrics()
+	e.atOpen, e.opened = host.ReadState(), time.Now()
 	if !e.Portable { // virtual time has no freezes
-		e.causes = system.NewCauses()
+		e.causes = host.NewCauses()
 	}
 	e.sampler.Sample() // the cost of opening does not belong to the run
 	return nil
@@ -274,17 +274,17 @@ func (e *execution) found() error {
 
 // inspect adds what the session knows after a run.
 func (e *execution) inspect(out *outcome) {
-	if f, ok := e.session.(target.Finisher); ok {
+	if f, ok := e.session.(protocol.Finisher); ok {
 		if err := f.Finish(); err != nil {
 			out.problems = append(out.problems, err.Error())
 		}
 	}
 	out.facts = e.session.Facts()
 	out.words = e.session.Warnings()
-	if n, ok := e.session.(target.Noticer); ok {
+	if n, ok := e.session.(protocol.Noticer); ok {
 		out.notice = joinNotices(n.Notice(), out.notice)
 	}
-	if m, ok := e.session.(target.Metered); ok && e.Workload.ClientMetrics() {
+	if m, ok := e.session.(protocol.Metered); ok && e.Workload.ClientMetrics() {
 		out.clients = m.Brokers()
 	}
 	out.encoding = e.encoding()
@@ -294,11 +294,11 @@ func (e *execution) inspect(out *outcome) {
 
 // machine returns what was wrong with this machine and mattered to the run.
 func (e *execution) machine() []string {
-	machine, ok := e.Host.(system.Host)
+	machine, ok := e.Host.(host.Host)
 	if !ok {
 		return nil
 	}
-	now, o := system.ReadState(), e.spec.Options
+	now, o := host.ReadState(), e.spec.Options
 	return trust.MachineRemarks(&machine, &e.atOpen, &now, time.Since(e.opened), o.Size("send-buffer"), o.Size("recv-buffer"))
 }
 
@@ -324,18 +324,18 @@ func joinClose(err, closing error) error {
 type execution struct {
 	Job
 	endings *endings
-	session target.Session
-	spec    target.Spec
-	sampler *system.Sampler
-	clock   *system.Watch
-	causes  *system.Causes // nil if freezes are not watched
+	session protocol.Session
+	spec    protocol.Spec
+	sampler *host.Sampler
+	clock   *host.Watch
+	causes  *host.Causes // nil if freezes are not watched
 	before  map[string]any
 	system  *underTest // nil if there is none
 	broken  breakage   // what its faults did to the system
 	hosts   []any      // other machines, described
-	vitals  *system.HostMetrics
+	vitals  *host.HostMetrics
 	look    *trust.MachineLook // at what else uses this machine; nil: it is over
-	atOpen  system.State       // of this machine, before anything was sent
+	atOpen  host.State         // of this machine, before anything was sent
 	opened  time.Time
 	hdr     *report.Log
 	series  *series      // nil before the run begins
@@ -519,7 +519,7 @@ func partOf(w *workload.Workload, i int) report.PartInput {
 
 // encoding asks the target when the bytes of events are made.
 func (e *execution) encoding() *measure.Encoding {
-	if s, ok := e.session.(target.Encoded); ok {
+	if s, ok := e.session.(protocol.Encoded); ok {
 		return s.Encoding()
 	}
 	return nil
@@ -535,7 +535,7 @@ func (e *execution) undecoded() string {
 	if e.Workload.Op != workload.Consume || e.session == nil {
 		return ""
 	}
-	if s, ok := e.session.Source().(target.Undecoded); ok {
+	if s, ok := e.session.Source().(protocol.Undecoded); ok {
 		return s.Undecoded()
 	}
 	return ""

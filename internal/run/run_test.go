@@ -13,11 +13,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/host"
 	"carronade/internal/workload"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 // A fakeKind is a kind of target in virtual time: one lane, answers after a
@@ -58,8 +58,8 @@ func (*fakeKind) Schemes() []string { return []string{"fake"} }
 func (*fakeKind) Ops() []string {
 	return []string{workload.Produce, workload.Consume, workload.RoundTrip}
 }
-func (*fakeKind) Options() []target.Option { return nil }
-func (m *fakeKind) Open(_ context.Context, spec target.Spec) (target.Session, error) {
+func (*fakeKind) Options() []protocol.Option { return nil }
+func (m *fakeKind) Open(_ context.Context, spec protocol.Spec) (protocol.Session, error) {
 	time.Sleep(m.openDelay)
 	m.session = &fakeSession{m: m, run: uint32(spec.RunID), read: make(chan load.Arrival, 1<<16), began: time.Now(), ended: make(chan struct{})}
 	return m.session, nil
@@ -250,7 +250,7 @@ func resolve(t *testing.T, m *fakeKind, pairs ...string) *workload.Workload {
 		name, v, _ := strings.Cut(p, "=")
 		d.Add(name, "--"+name, v)
 	}
-	w := assert.Value(workload.Resolve([]target.Kind{m}, &d, nil))(t)
+	w := assert.Value(workload.Resolve([]protocol.Kind{m}, &d, nil))(t)
 	return w
 }
 
@@ -316,7 +316,7 @@ func TestMemoryLimit(t *testing.T) {
 			time.AfterFunc(time.Second, func() { cancel(fmt.Errorf("%w: 1 GiB", ErrMemory)) })
 			m := fakeKind{}
 			d := assert.Value(Execute(ctx, Job{Portable: true, Workload: resolve(t, &m, set...)}))(t)
-			assert.True(t, d.Stopped == load.ByMemory && d.Partial && d.ExitCode() == system.ExitFailed, "%s: stopped by %q, partial %v, exit %d", set, d.Stopped, d.Partial, d.ExitCode())
+			assert.True(t, d.Stopped == load.ByMemory && d.Partial && d.ExitCode() == host.ExitFailed, "%s: stopped by %q, partial %v, exit %d", set, d.Stopped, d.Partial, d.ExitCode())
 			<-m.session.ended
 		})
 	}
@@ -358,7 +358,7 @@ func TestDeleted(t *testing.T) {
 			t.Errorf("lost %d, unread %d, removed %d, inexact %d, read %d; want 0, 50, 50, 0, 150", l.Lost, l.Unread, l.Removed, l.Inexact, l.Read)
 		}
 		doc.Trust.OK = true // in virtual time it says nothing
-		if c := doc.Checks; len(c) != 1 || c[0].Text != "cannot tell: 50 of 200 were removed before they were read (retention or deletion)" || doc.ExitCode() != system.ExitCannotTell {
+		if c := doc.Checks; len(c) != 1 || c[0].Text != "cannot tell: 50 of 200 were removed before they were read (retention or deletion)" || doc.ExitCode() != host.ExitCannotTell {
 			t.Errorf("checks %+v, exit code %d", c, doc.ExitCode())
 		}
 		<-m.session.ended
@@ -377,7 +377,7 @@ func TestDeletedUnknown(t *testing.T) {
 		}
 		doc.Trust.OK = true // in virtual time it says nothing
 		const want = "reading back failed: cannot tell whether missing events were removed before they were read: not the leader"
-		if !slices.Contains(doc.Warnings, want) || doc.ExitCode() != system.ExitCannotTell {
+		if !slices.Contains(doc.Warnings, want) || doc.ExitCode() != host.ExitCannotTell {
 			t.Errorf("warnings %q, exit code %d", doc.Warnings, doc.ExitCode())
 		}
 		<-m.session.ended
@@ -398,4 +398,6 @@ var errRefused = errors.New("connection refused")
 
 type refusing struct{ *fakeKind }
 
-func (refusing) Open(context.Context, target.Spec) (target.Session, error) { return nil, errRefused }
+func (refusing) Open(context.Context, protocol.Spec) (protocol.Session, error) {
+	return nil, errRefused
+}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // A Share is what one of several generators does of a workload: it has some of the clients,
@@ -49,7 +49,7 @@ func (s *Share) restOfRecords() [][]byte {
 }
 
 // limitSpec limits what a target prepares for to the share; a nil share is the whole run.
-func (s *Share) limitSpec(spec *target.Spec) {
+func (s *Share) limitSpec(spec *protocol.Spec) {
 	if s == nil {
 		return
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"carronade/internal/report"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // A run whose first seconds are slower gets a warning, which names the warm-up that covers

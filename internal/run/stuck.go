@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -84,7 +84,7 @@ func sendingProgress(r *load.Run, tgt load.Target) progressFunc {
 			if now.Done > 0 {
 				text += ", the newest answer came at " + units.FormatDuration(now.Done)
 			}
-			if p, ok := tgt.(target.Pending); ok {
+			if p, ok := tgt.(protocol.Pending); ok {
 				text += ": " + listed(p.Pending())
 			}
 			return text

@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // TestWatchProgress: a run in which nothing moves says what it waits for, after
@@ -68,7 +68,7 @@ func TestWatchProgress(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := assert.Value(tt.kind.Open(t.Context(), target.Spec{}))(t)
+				s := assert.Value(tt.kind.Open(t.Context(), protocol.Spec{}))(t)
 				began := time.Now()
 				var got []string
 				e := &execution{Job: Job{Logf: func(format string, args ...any) {
@@ -134,7 +134,7 @@ func TestWatchedStages(t *testing.T) {
 // connections.
 func TestPendingIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := assert.Value((&fakeKind{noAnswers: true}).Open(t.Context(), target.Spec{}))(t)
+		s := assert.Value((&fakeKind{noAnswers: true}).Open(t.Context(), protocol.Spec{}))(t)
 		r := assert.Value(load.New(load.Plan{Portable: true}, s.Target()))(t)
 		r.Start()
 		time.Sleep(time.Second)

@@ -5,9 +5,9 @@ import (
 	"os"
 	"sync"
 
+	"carronade/internal/host"
 	"carronade/internal/place"
-	"carronade/internal/system"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // mostSystemLog limits the two files of a system's log together, in bytes.
@@ -29,7 +29,7 @@ func openSystemLog(path string) (*systemLog, error) {
 	_ = place.Remove(path + ".1") // of an earlier run
 	l := &systemLog{path: path}
 	if err := l.begin(); err != nil {
-		return nil, &target.Error{Doing: "write --system-log " + path, Err: system.Reason(err), Hint: "give a file in a folder that exists and is writable"}
+		return nil, &protocol.Error{Doing: "write --system-log " + path, Err: host.Reason(err), Hint: "give a file in a folder that exists and is writable"}
 	}
 	return l, nil
 }

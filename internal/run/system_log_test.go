@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // The log has the newest lines, and never more than the limit.

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/place"
 	"carronade/internal/report"
 	"carronade/internal/store"
-	"carronade/internal/system"
-	"carronade/internal/trust"
+	"carronade/internal/verdict/trust"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // topicsTimeout is the timeout for storing the report of a load on topics.
@@ -54,7 +54,7 @@ type TopicsJob struct {
 // A TopicsSetting is one further setting of a load on topics.
 type TopicsSetting struct {
 	Name   string
-	Type   target.Type
+	Type   protocol.Type
 	Values []string // the last one counts, except in a list
 	// Aside is for a setting that does not define the load: reports are not compared by it, and it
 	// is not a flag.
@@ -64,9 +64,9 @@ type TopicsSetting struct {
 // value is the setting in a workload: as it is read from JSON.
 func (s *TopicsSetting) value() any {
 	switch last := s.Values[len(s.Values)-1]; s.Type {
-	case target.Bool:
+	case protocol.Bool:
 		return last == "true"
-	case target.List:
+	case protocol.List:
 		list := make([]any, len(s.Values))
 		for i, v := range s.Values {
 			list[i] = v
@@ -96,8 +96,8 @@ func TopicsHash(data []byte) string {
 // Topics runs operations on topics and makes a report, judged like that of any run. There is a
 // report unless Load fails, whose error is returned unchanged.
 func Topics(ctx context.Context, job TopicsJob) (*report.Document, error) {
-	sampler := system.NewSampler()
-	where, r, err := job.Load(ctx, func() { sampler = system.NewSampler() })
+	sampler := host.NewSampler()
+	where, r, err := job.Load(ctx, func() { sampler = host.NewSampler() })
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (job *TopicsJob) report(where string, r *load.Result) *report.Document {
 		Version: job.Version, RunID: strconv.FormatUint(id, 16), ID: report.IDOf(id),
 		Target: where, Op: op, Repetition: 1, Repetitions: 1, Labels: job.Labels, Note: job.Note,
 		Result: r, Processors: load.Processors(),
-		Host: system.Describe(),
+		Host: host.Describe(),
 	}
 	in.Trust = trust.Judge(trust.Input{Result: r, Processors: in.Processors})
 	r.Steady = trust.Steady(r)
@@ -143,10 +143,10 @@ func (job *TopicsJob) report(where string, r *load.Result) *report.Document {
 	}
 	number := func(name string, n int) {
 		if n > 0 {
-			add(name, target.Int.String(), strconv.Itoa(n), n)
+			add(name, protocol.Int.String(), strconv.Itoa(n), n)
 		}
 	}
-	add("op", target.String.String(), op, op)
+	add("op", protocol.String.String(), op, op)
 	number("count", job.Count)
 	number("per-request", job.PerRequest)
 	number("concurrency", job.Concurrency)
@@ -154,10 +154,10 @@ func (job *TopicsJob) report(where string, r *load.Result) *report.Document {
 	number("replicas", job.Replicas)
 	if job.Rate > 0 {
 		text := strconv.FormatFloat(job.Rate, 'f', -1, 64) + "/s"
-		add("rate", target.Rate.String(), text, text)
+		add("rate", protocol.Rate.String(), text, text)
 	}
 	if job.For > 0 {
-		add("for", target.Duration.String(), job.For.String(), job.For.String())
+		add("for", protocol.Duration.String(), job.For.String(), job.For.String())
 	}
 	for _, s := range job.Settings {
 		settings[s.Name] = s.value()

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"carronade/internal/report"
-	"carronade/internal/trace"
+	"carronade/internal/run/trace"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // A tracing writes the trace of a run. Rows of a round trip are made when events are consumed,
@@ -50,15 +50,15 @@ func (t *tracing) open(e *execution, r *load.Run, plan *load.Plan, tgt load.Targ
 	if e.Rows != nil {
 		o.Every = 1
 	}
-	if p, ok := e.session.Target().(target.Placed); ok {
+	if p, ok := e.session.Target().(protocol.Placed); ok {
 		o.Partition = p.LogOf
 	}
-	if k, ok := e.session.Target().(target.Keyed); ok {
+	if k, ok := e.session.Target().(protocol.Keyed); ok {
 		o.Key = k.AppendKey
 	}
 	file, err := trace.Create(o)
 	if err != nil {
-		return &target.Error{Doing: "--trace", Err: err, Hint: "give a file in a writable folder"}
+		return &protocol.Error{Doing: "--trace", Err: err, Hint: "give a file in a writable folder"}
 	}
 	t.file, t.meeting = file, file.SharedFeed()
 	for range r.Threads() {

@@ -8,11 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/testkit/parquettest"
 	"carronade/load"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/parquettest"
 )
 
 // A traced is a row of a trace, as a reader sees it.
@@ -100,7 +100,7 @@ func TestTraceOnAFullDisk(t *testing.T) {
 			"acked %d, stopped by %q", doc.Totals.Acked, doc.Stopped)
 		got, want := strings.Join(doc.Problems, "; "), "--trace: write /dev/full: no space left on device"
 		assert.True(t, strings.HasPrefix(got, want), "problems %q, want %q", got, want)
-		if doc.Trace.Error == "" || doc.Trace.Dropped == 0 || doc.ExitCode() != system.ExitFailed {
+		if doc.Trace.Error == "" || doc.Trace.Dropped == 0 || doc.ExitCode() != host.ExitFailed {
 			t.Errorf("%+v, exit code %d", doc.Trace, doc.ExitCode())
 		}
 		<-m.session.ended

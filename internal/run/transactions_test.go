@@ -7,13 +7,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/host"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
-// Committed implements target.Transactional.
+// Committed implements protocol.Transactional.
 func (s *fakeSession) Committed() load.Source {
 	if s.m.sees == nil {
 		return nil
@@ -57,9 +57,9 @@ func TestTransactions(t *testing.T) {
 		code int
 		text string
 	}{
-		{"no error", func(n uint64) bool { return n >= 40 }, measure.Ledger{CommittedRead: 160}, system.ExitOK, "nothing was lost or altered"},
-		{"aborted ones are seen", func(n uint64) bool { return n >= 37 }, measure.Ledger{CommittedRead: 160, Phantom: 3}, system.ExitBroken, "3 aborted events seen by a read_committed consumer"},
-		{"committed ones are not", func(n uint64) bool { return n >= 45 }, measure.Ledger{CommittedRead: 155, Lost: 5}, system.ExitBroken, "5 events lost"},
+		{"no error", func(n uint64) bool { return n >= 40 }, measure.Ledger{CommittedRead: 160}, host.ExitOK, "nothing was lost or altered"},
+		{"aborted ones are seen", func(n uint64) bool { return n >= 37 }, measure.Ledger{CommittedRead: 160, Phantom: 3}, host.ExitBroken, "3 aborted events seen by a read_committed consumer"},
+		{"committed ones are not", func(n uint64) bool { return n >= 45 }, measure.Ledger{CommittedRead: 155, Lost: 5}, host.ExitBroken, "5 events lost"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

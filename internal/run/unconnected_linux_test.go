@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/system"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/host"
 	"carronade/load"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // TestUnconnected: a run whose own fault left no connection ends when none comes back, with the score
@@ -26,13 +26,13 @@ func TestUnconnected(t *testing.T) {
 		least, most float64 // seconds of the measurement
 		exit        int
 	}{
-		{"for good", 20 * time.Second, ever, []string{"fault=20s:kill=pid:PID"}, load.ByLoss, 80, 83, system.ExitUntrusted},
-		{"for good, with a limit", 20 * time.Second, ever, []string{"fault=20s:kill=pid:PID", "slo=outage<30s"}, load.ByLoss, 80, 83, system.ExitUntrusted},
-		{"for good, in a round trip", 20 * time.Second, ever, []string{"op=roundtrip", "fault=20s:kill=pid:PID"}, load.ByLoss, 80, 83, system.ExitUntrusted},
-		{"until it is started again", 20 * time.Second, 70 * time.Second, []string{"fault=20s:kill=pid:PID"}, load.ByTime, 300, 300, system.ExitOK},
-		{"but it did not end anything", 20 * time.Second, ever, []string{"fault=20s:stop=pid:PID,10s"}, load.ByTime, 300, 300, system.ExitOK},
-		{"at the end of the measurement", 245 * time.Second, ever, []string{"fault=245s:kill=pid:PID"}, load.ByTime, 300, 300, system.ExitOK},
-		{"until a later fault is over", 20 * time.Second, ever, []string{"fault=20s:kill=pid:PID", "fault=150s:stop=pid:OTHER,30s"}, load.ByLoss, 240, 243, system.ExitUntrusted},
+		{"for good", 20 * time.Second, ever, []string{"fault=20s:kill=pid:PID"}, load.ByLoss, 80, 83, host.ExitUntrusted},
+		{"for good, with a limit", 20 * time.Second, ever, []string{"fault=20s:kill=pid:PID", "slo=outage<30s"}, load.ByLoss, 80, 83, host.ExitUntrusted},
+		{"for good, in a round trip", 20 * time.Second, ever, []string{"op=roundtrip", "fault=20s:kill=pid:PID"}, load.ByLoss, 80, 83, host.ExitUntrusted},
+		{"until it is started again", 20 * time.Second, 70 * time.Second, []string{"fault=20s:kill=pid:PID"}, load.ByTime, 300, 300, host.ExitOK},
+		{"but it did not end anything", 20 * time.Second, ever, []string{"fault=20s:stop=pid:PID,10s"}, load.ByTime, 300, 300, host.ExitOK},
+		{"at the end of the measurement", 245 * time.Second, ever, []string{"fault=245s:kill=pid:PID"}, load.ByTime, 300, 300, host.ExitOK},
+		{"until a later fault is over", 20 * time.Second, ever, []string{"fault=20s:kill=pid:PID", "fault=150s:stop=pid:OTHER,30s"}, load.ByLoss, 240, 243, host.ExitUntrusted},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.most > 100 {
@@ -71,13 +71,13 @@ func TestUnconnectedReading(t *testing.T) {
 		exit        int
 		blackout    float64
 	}{
-		{"for good", ever, []string{"fault=20s:kill=pid:PID"}, load.ByLoss, 80, 83, system.ExitUntrusted, 60},
-		{"for good, with a limit", ever, []string{"fault=20s:kill=pid:PID", "slo=outage<30s"}, load.ByLoss, 80, 83, system.ExitUntrusted, 60},
-		{"until it is started again", 70 * time.Second, []string{"fault=20s:kill=pid:PID"}, load.ByTime, 300, 300, system.ExitOK, 50},
-		{"stopped, with a limit", 24 * time.Second, []string{"fault=20s:stop=pid:PID,4s", "slo=outage<5s"}, load.ByTime, 300, 300, system.ExitOK, 4},
-		{"stopped for longer than it would wait", 50 * time.Second, []string{"fault=20s:stop=pid:PID,30s"}, load.ByTime, 300, 300, system.ExitOK, 30},
-		{"marked, and silent", ever, []string{"at=20s", "exec=true"}, load.ByIdle, 30, 31, system.ExitOK, 10},
-		{"stopped for too long", 28 * time.Second, []string{"fault=20s:stop=pid:PID,8s", "slo=outage<5s"}, load.ByTime, 300, 300, system.ExitBroken, 8},
+		{"for good", ever, []string{"fault=20s:kill=pid:PID"}, load.ByLoss, 80, 83, host.ExitUntrusted, 60},
+		{"for good, with a limit", ever, []string{"fault=20s:kill=pid:PID", "slo=outage<30s"}, load.ByLoss, 80, 83, host.ExitUntrusted, 60},
+		{"until it is started again", 70 * time.Second, []string{"fault=20s:kill=pid:PID"}, load.ByTime, 300, 300, host.ExitOK, 50},
+		{"stopped, with a limit", 24 * time.Second, []string{"fault=20s:stop=pid:PID,4s", "slo=outage<5s"}, load.ByTime, 300, 300, host.ExitOK, 4},
+		{"stopped for longer than it would wait", 50 * time.Second, []string{"fault=20s:stop=pid:PID,30s"}, load.ByTime, 300, 300, host.ExitOK, 30},
+		{"marked, and silent", ever, []string{"at=20s", "exec=true"}, load.ByIdle, 30, 31, host.ExitOK, 10},
+		{"stopped for too long", 28 * time.Second, []string{"fault=20s:stop=pid:PID,8s", "slo=outage<5s"}, load.ByTime, 300, 300, host.ExitBroken, 8},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for i := range tt.set {

@@ -11,26 +11,26 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/place"
 	"carronade/internal/report"
 	"carronade/internal/secret"
-	"carronade/internal/sut"
 	"carronade/internal/system"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
 // An underTest is the system under test of a run: built, started or found before the target is
 // opened, watched, and stopped after the target is closed.
 type underTest struct {
-	*sut.System
-	build *sut.Build
+	*system.System
+	build *system.Build
 	// started is false for a system that was already running.
 	started bool
-	log     *systemLog // nil if it was not requested
-	before  sut.Totals // when the sending began
-	after   sut.Totals // when everything was completed
+	log     *systemLog    // nil if it was not requested
+	before  system.Totals // when the sending began
+	after   system.Totals // when everything was completed
 }
 
 // startSystem builds and starts the system under test, or finds it; nil if the workload has
@@ -49,12 +49,12 @@ func (e *execution) startSystem(ctx context.Context) (*underTest, error) {
 	spec.Launched, spec.Output = e.Started, e.printed("system")
 	spec.Happened = func(name string, began time.Time, length time.Duration) { e.moments.add("system", name, began, length) }
 	u := &underTest{started: spec.Command != "" || spec.Image != ""}
-	if err := sut.Check(spec); err != nil { // check first, since a build may take long
+	if err := system.Check(spec); err != nil { // check first, since a build may take long
 		return nil, err
 	}
 	if w.Has("system-checkout") || w.Has("system-build") {
 		e.Logf("building the system under test")
-		u.build, err = sut.MakeBuild(ctx, sut.BuildOrder{
+		u.build, err = system.MakeBuild(ctx, system.BuildOrder{
 			Dir: w.String("system-git"), Revision: w.String("system-checkout"), Branch: w.String("system-branch"), Fetch: w.String("system-fetch"),
 			Command: w.String("system-build"), Within: w.Duration("system-build-within"), Logf: e.Logf,
 			Mask: known, Launched: e.Started, Output: e.printed("build"),
@@ -71,7 +71,7 @@ func (e *execution) startSystem(ctx context.Context) (*underTest, error) {
 		}
 		spec.Output = u.log.beside(spec.Output)
 	}
-	if u.System, err = sut.Start(ctx, spec); err != nil {
+	if u.System, err = system.Start(ctx, spec); err != nil {
 		u.release()
 		return nil, err
 	}
@@ -130,9 +130,9 @@ func (u *underTest) died() <-chan struct{} {
 const lastAnswers = 300 * time.Millisecond
 
 // systemSpec reads the settings.
-func (e *execution) systemSpec() (sut.Spec, error) {
+func (e *execution) systemSpec() (system.Spec, error) {
 	w := e.Workload
-	s := sut.Spec{
+	s := system.Spec{
 		Command: w.String("system-cmd"), PID: int(w.Count("system-pid")), Container: w.String("system-container"),
 		Image: w.String("system-image"), Args: w.List("system-arg"), Env: w.List("system-env"), Dir: w.String("system-dir"),
 		FlagFormat: w.String("system-flag-format"), Ready: w.String("system-ready"),
@@ -153,12 +153,12 @@ func (e *execution) systemSpec() (sut.Spec, error) {
 	}
 	for _, f := range w.List("system-flag") {
 		name, value, _ := strings.Cut(f, "=")
-		s.Flags = append(s.Flags, sut.Flag{Name: name, Value: value})
+		s.Flags = append(s.Flags, system.Flag{Name: name, Value: value})
 	}
 	s.Secrets = append(e.targetSecrets(), e.Job.Secrets...)
 	for _, h := range w.List("system-header") {
 		name, ref, _ := strings.Cut(h, "=")
-		value, err := target.ReadSecret("system-header "+name, ref)
+		value, err := protocol.ReadSecret("system-header "+name, ref)
 		if err != nil {
 			return s, err
 		}
@@ -178,13 +178,13 @@ func (e *execution) targetSecrets() (out []string) {
 	for _, o := range e.Workload.Kind.Options() {
 		for _, text := range e.spec.Options.List(o.Name) {
 			ref := text
-			if i := strings.IndexAny(text, "=:"); o.Type == target.List && i >= 0 && !secret.IsReference(text) {
+			if i := strings.IndexAny(text, "=:"); o.Type == protocol.List && i >= 0 && !secret.IsReference(text) {
 				ref = strings.TrimSpace(text[i+1:]) // K=env:NAME, K: env:NAME
 			}
 			if !secret.IsReference(ref) {
 				continue
 			}
-			if value, err := target.ReadSecret(o.Name, ref); err == nil {
+			if value, err := protocol.ReadSecret(o.Name, ref); err == nil {
 				out = append(out, value)
 			}
 		}
@@ -194,9 +194,9 @@ func (e *execution) targetSecrets() (out []string) {
 
 // listening returns the addresses of a target: a system that is started must accept connections
 // there before the load begins. The null target has none.
-func listening(kind target.Kind, u *url.URL) (out []string) {
+func listening(kind protocol.Kind, u *url.URL) (out []string) {
 	port := ""
-	if p, ok := kind.(target.DefaultPorter); ok {
+	if p, ok := kind.(protocol.DefaultPorter); ok {
 		port = p.DefaultPort(u.Scheme)
 	}
 	for h := range strings.SplitSeq(u.Host, ",") {
@@ -253,7 +253,7 @@ func (e *execution) diedMeanwhile(err error) error {
 	if lines := e.system.LastLines(); len(lines) > 0 {
 		hint = "its last output: " + strings.Join(lines[max(0, len(lines)-3):], "; ")
 	}
-	return &target.Error{Doing: "send to the system under test", Err: fmt.Errorf("it exited (%s) before the load began: %w", how, err), Hint: hint}
+	return &protocol.Error{Doing: "send to the system under test", Err: fmt.Errorf("it exited (%s) before the load began: %w", how, err), Hint: hint}
 }
 
 // members are the processes of the system; none without one.
@@ -266,7 +266,7 @@ func (u *underTest) members() []int {
 
 // confirm asks what arrived in the store behind the system, if requested.
 func (o *outcome) confirm(ctx context.Context, e *execution) {
-	c, ok := e.session.(target.Confirmer)
+	c, ok := e.session.(protocol.Confirmer)
 	if !ok || o.result == nil {
 		return
 	}
@@ -301,10 +301,10 @@ func (u *underTest) report(r *load.Result) *report.System {
 	s.PeakRSSBytes = u.after.Peak
 	s.CPUS = (u.after.CPU - u.before.CPU).Seconds()
 	acked := r.Warmup.Acked + r.Measurement.Acked
-	if rate, ok := sut.PerCore(acked, u.after.CPU-u.before.CPU); ok {
+	if rate, ok := system.PerCore(acked, u.after.CPU-u.before.CPU); ok {
 		s.EventsPerCPUS = &rate
 	}
-	if x, ok := sut.Efficiency(r.Measurement.AckedBytes, r.Measurement.Length(), u.after.Peak); ok {
+	if x, ok := system.Efficiency(r.Measurement.AckedBytes, r.Measurement.Length(), u.after.Peak); ok {
 		s.Efficiency = &x
 	}
 	s.GCPauses = u.after.Pauses - u.before.Pauses
@@ -319,14 +319,14 @@ func otherHosts(paths []string) ([]any, error) {
 	for _, path := range paths {
 		text, err := place.ReadFile(path)
 		if err == nil {
-			_, err = system.ParseHost(text)
+			_, err = host.ParseHost(text)
 		}
 		var v any
 		if err == nil {
 			err = json.Unmarshal(text, &v)
 		}
 		if err != nil {
-			return nil, &target.Error{Doing: "read --system-host " + path, Err: err, Hint: "create the file on that machine: carronade host --json > " + path}
+			return nil, &protocol.Error{Doing: "read --system-host " + path, Err: err, Hint: "create the file on that machine: carronade host --json > " + path}
 		}
 		out = append(out, v)
 	}

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 // A ported kind has a default port.
-type ported struct{ target.Kind }
+type ported struct{ protocol.Kind }
 
 func (ported) DefaultPort(scheme string) string {
 	return map[string]string{"cannon": "17", "cannon+tls": "18"}[scheme]
@@ -22,7 +22,7 @@ func (ported) DefaultPort(scheme string) string {
 func TestListening(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
-		kind          target.Kind
+		kind          protocol.Kind
 		scheme, hosts string
 		want          []string
 	}{

@@ -10,13 +10,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 	"carronade/units"
 )
 
@@ -29,7 +29,7 @@ type holdingKind struct {
 	lag     []int64 // as the newest answer said
 }
 
-func (k *holdingKind) Open(ctx context.Context, spec target.Spec) (target.Session, error) {
+func (k *holdingKind) Open(ctx context.Context, spec protocol.Spec) (protocol.Session, error) {
 	if _, err := k.fakeKind.Open(ctx, spec); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func hold(t *testing.T, k *holdingKind, pairs ...string) *workload.Workload {
 		name, v, _ := strings.Cut(p, "=")
 		d.Add(name, "--"+name, v)
 	}
-	w := assert.Value(workload.Resolve([]target.Kind{k}, &d, nil))(t)
+	w := assert.Value(workload.Resolve([]protocol.Kind{k}, &d, nil))(t)
 	return w
 }
 
@@ -91,11 +91,11 @@ func TestNeverRead(t *testing.T) {
 		says   string // of the limit
 		code   int
 	}{
-		{"all are read", 1 << 40, "end-to-end.p99<9s", 3 * time.Second, 0, "3 ms", system.ExitOK},
-		{"one in five is not, the age is beyond the limit", 800, "end-to-end.p90<100ms", 3 * time.Second, 200, ">= 4 s", system.ExitBroken},
-		{"one in five is not, the age is within it", 800, "end-to-end.p99<9s", 3 * time.Second, 200, "because events were never read", system.ExitCannotTell},
-		{"one in five is not, and it does not matter", 800, "end-to-end.p50<100ms", 3 * time.Second, 200, "3 ms", system.ExitOK},
-		{"none is", 0, "end-to-end.p50<5s", time.Second, 1000, ">= 5.99 s", system.ExitBroken},
+		{"all are read", 1 << 40, "end-to-end.p99<9s", 3 * time.Second, 0, "3 ms", host.ExitOK},
+		{"one in five is not, the age is beyond the limit", 800, "end-to-end.p90<100ms", 3 * time.Second, 200, ">= 4 s", host.ExitBroken},
+		{"one in five is not, the age is within it", 800, "end-to-end.p99<9s", 3 * time.Second, 200, "because events were never read", host.ExitCannotTell},
+		{"one in five is not, and it does not matter", 800, "end-to-end.p50<100ms", 3 * time.Second, 200, "3 ms", host.ExitOK},
+		{"none is", 0, "end-to-end.p50<5s", time.Second, 1000, ">= 5.99 s", host.ExitBroken},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestHeldBack(t *testing.T) {
 				}
 				l := doc.Ledger
 				assert.True(t, l.Lost == 0 && l.Unread == 200 && !l.Complete && l.Blocked == why, "got %+v, want 200 unread", l)
-				if c := doc.Checks[0]; c.Text != "cannot tell: 200 of 1,000 were not read: "+why || doc.ExitCode() != system.ExitCannotTell {
+				if c := doc.Checks[0]; c.Text != "cannot tell: 200 of 1,000 were not read: "+why || doc.ExitCode() != host.ExitCannotTell {
 					t.Errorf("exit %d, %q", doc.ExitCode(), c.Text)
 				}
 				<-k.session.ended

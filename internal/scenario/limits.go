@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 	"carronade/units"
 )
 
@@ -85,7 +85,7 @@ func (p *parent) watchMemory() {
 			return
 		case <-tick.C:
 		}
-		if float64(system.Resident(p.child.process.Pid())) > residentShare*float64(p.Memory) && p.child.process.State() == nil {
+		if float64(host.Resident(p.child.process.Pid())) > residentShare*float64(p.Memory) && p.child.process.State() == nil {
 			p.child.full.Store(true)
 			p.child.kill()
 			return
@@ -129,7 +129,7 @@ type clock struct {
 }
 
 func newClock() *clock {
-	c := &clock{now: system.CPU}
+	c := &clock{now: host.CPU}
 	c.started = sync.NewCond(&c.mu)
 	if c.now() == 0 {
 		start := time.Now()

@@ -11,7 +11,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/measure"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // A TypedOption is an option that is not a setting of a workload.
@@ -19,7 +19,7 @@ type TypedOption struct{ Name, Help string }
 
 // Typings returns the declarations for the kinds of targets, with the options that searches have
 // beside settings. It ends with a newline.
-func Typings(kinds []target.Kind, searches []TypedOption) []byte {
+func Typings(kinds []protocol.Kind, searches []TypedOption) []byte {
 	b := &builder{seen: map[reflect.Type]string{}}
 	b.line(0, `declare module "carronade" {`)
 	b.raw(functions)
@@ -137,12 +137,12 @@ func key(name string) string {
 }
 
 // settings writes the settings of workloads: those of the load, and those of each kind.
-func (b *builder) settings(kinds []target.Kind) {
+func (b *builder) settings(kinds []protocol.Kind) {
 	b.line(1, "/** Options of a step: the settings of a workload file, by their names. */")
 	b.line(1, "export interface Options {")
 	b.property("name", "the name of the step, in its report and on the screen", "string", true)
 	seen := map[string]bool{}
-	for _, k := range append([]target.Kind{nil}, kinds...) {
+	for _, k := range append([]protocol.Kind{nil}, kinds...) {
 		table := workload.Table(k)
 		for i := range table {
 			s := &table[i]
@@ -167,11 +167,11 @@ func (b *builder) settings(kinds []target.Kind) {
 // typeOf is the type of a setting.
 func typeOf(s *workload.Setting) string {
 	switch s.Type {
-	case target.Bool:
+	case protocol.Bool:
 		return "boolean"
-	case target.List:
+	case protocol.List:
 		return "string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean }"
-	case target.Duration:
+	case protocol.Duration:
 		return "string"
 	}
 	if len(s.Choices) == 0 || s.Name == "op" { // other kinds may have other operations

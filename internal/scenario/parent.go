@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // The limits of a script, unless Options has others.
@@ -234,13 +234,13 @@ type silenceWatch struct {
 }
 
 func (p *parent) watch() *silenceWatch {
-	return &silenceWatch{time.NewTimer(p.silence()), system.CPUOf(p.child.process.Pid())}
+	return &silenceWatch{time.NewTimer(p.silence()), host.CPUOf(p.child.process.Pid())}
 }
 
 // silent ends a child that was silent. It returns nil if the child ran meanwhile: then the watch
 // begins again.
 func (p *parent) silent(w *silenceWatch) *Fault {
-	if cpu := system.CPUOf(p.child.process.Pid()); cpu > w.cpu {
+	if cpu := host.CPUOf(p.child.process.Pid()); cpu > w.cpu {
 		w.cpu = cpu
 		w.Reset(p.silence())
 		return nil
@@ -414,7 +414,7 @@ func (p *parent) take(numbers []int) *Ended {
 
 // A child is the process of a script.
 type child struct {
-	process  *system.Child
+	process  *host.Child
 	requests chan request  // closed when the child has ended, or wrote something else
 	gone     chan struct{} // closed with it
 	stdin    *os.File
@@ -438,7 +438,7 @@ func startChild(o *Options) (*child, error) {
 	}
 	c := &child{stdin: stdin, stderr: &said{}, requests: make(chan request), gone: make(chan struct{})}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, stdout, c.stderr
-	c.process, err = system.StartPiped(cmd)
+	c.process, err = host.StartPiped(cmd)
 	in.Close()
 	stdout.Close()
 	if err != nil {
@@ -492,7 +492,7 @@ func (c *child) fault(p *parent) *Fault {
 	}
 	state := c.process.State()
 	text := c.stderr.String()
-	switch death := system.DeathSignal(state); {
+	switch death := host.DeathSignal(state); {
 	case c.full.Load(), state.ExitCode() == childFull, strings.Contains(text, "out of memory"), strings.Contains(text, "cannot allocate memory"):
 		return &Fault{At: p.Script.Path, Text: tooMuch(p.Memory), Hint: tooMuchHint}
 	case state.ExitCode() == childLate:

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 func init() {

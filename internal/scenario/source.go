@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 
+	"carronade/internal/host"
 	"carronade/internal/place"
-	"carronade/internal/system"
 	"carronade/units"
 )
 
@@ -22,13 +22,13 @@ var ErrLarge = fmt.Errorf("it is larger than %s", units.FormatSize(MostSource))
 func ReadSource(path string) (string, error) {
 	file, err := place.Open(path)
 	if err != nil {
-		return "", system.Reason(err)
+		return "", host.Reason(err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, MostSource+1))
 	switch {
 	case err != nil:
-		return "", system.Reason(err)
+		return "", host.Reason(err)
 	case len(text) > MostSource:
 		return "", ErrLarge
 	}

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A script is read whole, or there is an error without its path.

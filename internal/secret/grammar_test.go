@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A grammar writes a value in the form of its files, in every %s of its texts.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 const canary = "kestrel-9271"

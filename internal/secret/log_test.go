@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // Secrets on other lines than their names, and in XML and pairs, are not left in a log; the rest of

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // texts returns the shortest texts that match each branch of a pattern, with the first character

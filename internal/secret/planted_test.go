@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // A planter writes random files with secrets in their values, names, section heads and

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 func TestRead(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/jobs"
 	"carronade/internal/secret"
-	"carronade/target"
+	"carronade/internal/serve/jobs"
+	"carronade/protocol"
 )
 
 // MostCommands is how many commands run at once.
@@ -33,7 +33,7 @@ const (
 	longestArgs    = longestBody // bytes of a command line
 )
 
-// Jobs is the queue that the API shows; internal/jobs has it.
+// Jobs is the queue that the API shows; internal/serve/jobs has it.
 type Jobs interface {
 	Submit(ctx context.Context, r jobs.Request) (jobs.Job, int, error)
 	Cancel(ctx context.Context, id int64) error
@@ -45,7 +45,7 @@ type Jobs interface {
 // An API answers requests over HTTP. The caller authenticates them first: see User.
 type API struct {
 	Jobs  Jobs
-	Kinds []target.Kind
+	Kinds []protocol.Kind
 	// Run runs a command that generates no load, under the rules of jobs.
 	Run func(ctx context.Context, user string, args []string, stdout, stderr io.Writer) int
 	// Loads reports whether a command line generates load, so that it must be a job.
@@ -136,7 +136,7 @@ func (p *problem) Error() string { return p.text }
 
 func answerError(w http.ResponseWriter, err error) {
 	p := &problem{status: statusOf(err), text: err.Error()}
-	if e, ok := errors.AsType[*target.Error](err); ok {
+	if e, ok := errors.AsType[*protocol.Error](err); ok {
 		p.hint = e.Hint
 	}
 	errors.As(err, &p)

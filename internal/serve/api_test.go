@@ -18,15 +18,15 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/jobs"
+	"carronade/internal/apm"
+	"carronade/internal/kafka"
 	"carronade/internal/live"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
-	"carronade/target"
-	"carronade/target/apm"
-	"carronade/target/kafka"
-	"carronade/target/null"
-	"carronade/target/riemann"
+	"carronade/internal/null"
+	"carronade/internal/riemann"
+	"carronade/internal/serve/jobs"
+	"carronade/protocol"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // manyLines, of a thousand bytes each, are more than the buffers of a connection hold.
@@ -67,7 +67,7 @@ type testSite struct {
 }
 
 // kinds are those of the targets in these tests.
-var kinds = []target.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, null.Kind{}}
+var kinds = []protocol.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, null.Kind{}}
 
 func newTestSite(t *testing.T) *testSite {
 	t.Helper()

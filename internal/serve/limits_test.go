@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"carronade/internal/door"
-	"carronade/internal/jobs"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/serve/jobs"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // TestThousandSubmissions: jobs that two users submit at once for one system, in several spellings, never

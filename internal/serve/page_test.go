@@ -12,10 +12,10 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"carronade/internal/live"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/testkit/browser"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/browser"
 )
 
 // TestPage: the page shows the run in progress, the queue and the stored reports, cancels a job,

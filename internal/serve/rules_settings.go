@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/fault"
 	"carronade/internal/place"
+	"carronade/internal/verdict/fault"
 	"carronade/internal/workload"
 	"carronade/payload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // An argument is what an argument of a command names that is not a flag.
@@ -80,7 +80,7 @@ func (r *Rules) Flag(name, word, value string) error {
 
 // Document checks the settings of a workload, wherever they were given. kinds are the kinds of
 // targets, whose options have the words for their values.
-func (r *Rules) Document(kinds []target.Kind, entries []workload.Entry) error {
+func (r *Rules) Document(kinds []protocol.Kind, entries []workload.Entry) error {
 	if r.open() {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (r *Rules) Document(kinds []target.Kind, entries []workload.Entry) error {
 
 // settings finds a setting by its name, in the table of each kind. Kinds may differ in what its
 // value is.
-func settings(kinds []target.Kind, name string) (found []workload.Setting) {
+func settings(kinds []protocol.Kind, name string) (found []workload.Setting) {
 	tables := [][]workload.Setting{workload.Table(nil)}
 	for _, k := range kinds {
 		tables = append(tables, workload.Table(k))

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
+	"carronade/test/testkit/assert"
 )
 
 // rules returns rules with a folder that has a file, links that stay in it and lead out of it,

@@ -6,7 +6,7 @@ import (
 
 	"carronade/internal/place"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // Drop-ins act on their own flags before there is a workload. So a job may only run the one that the
@@ -67,7 +67,7 @@ func ToolLoads(name string, args []string) bool {
 }
 
 // Tool checks the command line of a drop-in, after its name.
-func (r *Rules) Tool(kinds []target.Kind, name string, args []string) error {
+func (r *Rules) Tool(kinds []protocol.Kind, name string, args []string) error {
 	if r.open() {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"carronade/internal/place"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // A Wall is what the system allows the process of a job, next to its folders. It is the second
@@ -23,7 +23,7 @@ type Wall struct {
 // that the server's user may do. That of a job is wider if the operator allows everything, or
 // allows builds and the job may need one. texts are the operator's own settings, whose addresses
 // are added.
-func (r *Rules) WallOf(kinds []target.Kind, args []string, texts ...string) *Wall {
+func (r *Rules) WallOf(kinds []protocol.Kind, args []string, texts ...string) *Wall {
 	unread := namesFile(args)
 	if r.Everything || len(r.Builds) > 0 && (unread || mentions(args, "system")) {
 		return nil
@@ -65,7 +65,7 @@ func withResolver(ports []uint16) []uint16 {
 const BothWalls = "rules and system"
 
 // Walls are the walls around a job with this command line, in the words of lists.
-func (r *Rules) Walls(kinds []target.Kind, args []string) string {
+func (r *Rules) Walls(kinds []protocol.Kind, args []string) string {
 	switch {
 	case r.open():
 		return "none: --allow"
@@ -114,7 +114,7 @@ var portForm = regexp.MustCompile(`:([0-9]{1,5})(?:[^0-9]|$)`)
 
 // portsOf returns the ports of the addresses in texts, and whether they are of a system that
 // announces others.
-func portsOf(kinds []target.Kind, texts []string) (ports []uint16, announced bool) {
+func portsOf(kinds []protocol.Kind, texts []string) (ports []uint16, announced bool) {
 	add := func(text string) {
 		if port, err := strconv.ParseUint(text, 10, 16); err == nil {
 			ports = append(ports, uint16(port))
@@ -133,7 +133,7 @@ func portsOf(kinds []target.Kind, texts []string) (ports []uint16, announced boo
 		scheme, _, _ := strings.Cut(text, ":")
 		announced = announced || scheme == "kafka" || strings.HasPrefix(scheme, "kafka+")
 		for _, k := range kinds {
-			if p, ok := k.(target.DefaultPorter); ok && slices.Contains(k.Schemes(), scheme) {
+			if p, ok := k.(protocol.DefaultPorter); ok && slices.Contains(k.Schemes(), scheme) {
 				add(p.DefaultPort(scheme))
 			}
 		}
@@ -148,7 +148,7 @@ func portsOf(kinds []target.Kind, texts []string) (ports []uint16, announced boo
 }
 
 // FilesOf returns the files that settings name, which the operator of a server gives for all jobs.
-func FilesOf(kinds []target.Kind, name, value string) (paths []string) {
+func FilesOf(kinds []protocol.Kind, name, value string) (paths []string) {
 	for _, s := range settings(kinds, name) {
 		word := s.Placeholder()
 		if s.Secret {

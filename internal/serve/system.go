@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"carronade/internal/conn"
-	"carronade/internal/jobs"
+	"carronade/internal/serve/jobs"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // thisMachine is the system of a job that loads nothing else.
@@ -19,7 +19,7 @@ const thisMachine = "this machine"
 // SystemOf is the system that a command line of carronade loads: the addresses of its target in one
 // spelling, with ports, so that jobs of one system wait for each other. It is jobs.Everything if the command line does
 // not have exactly one.
-func SystemOf(kinds []target.Kind, args []string) string {
+func SystemOf(kinds []protocol.Kind, args []string) string {
 	found := ""
 	if len(args) > 0 && slices.Contains([]string{"demo", "calibrate", "doctor"}, args[0]) {
 		found = thisMachine
@@ -51,12 +51,12 @@ func SystemOf(kinds []target.Kind, args []string) string {
 }
 
 // addresses are the hosts of a target with their ports, sorted. The names of loopback are one.
-func addresses(kind target.Kind, u *url.URL) string {
+func addresses(kind protocol.Kind, u *url.URL) string {
 	if u.Scheme == "null" {
 		return thisMachine
 	}
 	port := ""
-	if p, ok := kind.(target.DefaultPorter); ok {
+	if p, ok := kind.(protocol.DefaultPorter); ok {
 		port = p.DefaultPort(u.Scheme)
 	}
 	var hosts []string

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"carronade/internal/door"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // echo is a session that answers each line with the user's name and the line.

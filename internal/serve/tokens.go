@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // tokenBytes is the length of a token before it is encoded: 128 bits cannot be guessed.
@@ -155,7 +155,7 @@ func (t *Tokens) write(all []Token) error {
 		return err
 	}
 	// The administrator adds tokens of a server that runs as another user.
-	return system.ReplaceFileAs(t.path, append(text, '\n'))
+	return host.ReplaceFileAs(t.path, append(text, '\n'))
 }
 
 // A limiter slows guesses: after a wrong token an address waits a second before the next one is

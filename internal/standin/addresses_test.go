@@ -3,7 +3,7 @@ package standin
 import (
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 func TestAddresses(t *testing.T) {

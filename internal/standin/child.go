@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // childEnv marks a process that Spawn started. It ends when its standard input
@@ -23,7 +23,7 @@ const stopTimeout = 5 * time.Second
 // A Child is a stand-in that runs in its own process.
 type Child struct {
 	addrs  map[string]string // "" is the first one printed
-	child  *system.Child
+	child  *host.Child
 	stdin  io.Closer     // closing it ends the child
 	ended  chan struct{} // closed when the process is gone and all its output is read
 	output *tail
@@ -51,7 +51,7 @@ func Spawn(ctx context.Context, exe string, args ...string) (*Child, error) {
 	c := &Child{stdin: stdin, ended: make(chan struct{}), output: &tail{}}
 	c.stop = sync.OnceValue(c.end)
 	ready := make(chan string, 1)
-	c.child, err = system.StartChild(cmd, func(line string) {
+	c.child, err = host.StartChild(cmd, func(line string) {
 		if at, ok := strings.CutPrefix(line, listening); ok {
 			select {
 			case ready <- at:

@@ -18,12 +18,12 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	apmstandin "carronade/internal/apm/standin"
+	kafkastandin "carronade/internal/kafka/standin"
+	riemannstandin "carronade/internal/riemann/standin"
 	"carronade/internal/standin"
-	"carronade/internal/standin/apm"
-	"carronade/internal/standin/kafka"
-	"carronade/internal/standin/riemann"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // parentEnv makes the test's binary a parent that spawns a stand-in, prints its
@@ -31,7 +31,7 @@ import (
 const parentEnv = "STANDIN_TEST_PARENT"
 
 func TestMain(m *testing.M) {
-	standin.Hook(kafka.Kind, riemann.Kind, apm.Kind)
+	standin.Hook(kafkastandin.Kind, riemannstandin.Kind, apmstandin.Kind)
 	if os.Getenv(parentEnv) != "" {
 		child, err := standin.Spawn(context.Background(), "", "kafka", "--listen", "127.0.0.1:0", "--discard")
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A scarceListener has no descriptors left a few times, then a connection, and is closed then.

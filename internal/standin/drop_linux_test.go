@@ -4,8 +4,8 @@ import (
 	"net"
 	"testing"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // TestTryDropWithOtherConnections: other clients that connect to the listener and

@@ -7,8 +7,8 @@ import (
 	"net"
 	"testing"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 func TestDrop(t *testing.T) {

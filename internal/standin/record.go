@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // RecordColumns is the first line of a record. Each other line is a request, or a part
@@ -64,7 +64,7 @@ func OpenRecord(path string) (*Recorder, error) {
 	}
 	r := &Recorder{origin: time.Now(), conns: map[*RecordedConn]struct{}{}}
 	var ok bool
-	if r.originNS, ok = system.MonotonicOf(r.origin); !ok {
+	if r.originNS, ok = host.MonotonicOf(r.origin); !ok {
 		return nil, errors.New("recording: this system does not expose its monotonic clock; Linux does")
 	}
 	f, err := os.Create(path)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A letters is a Skimmer with requests of one byte, and one of more:

@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/socket"
+	"carronade/internal/conn/socket"
 )
 
 // Threads serve the connections of a server that discards, many on each thread, with the
-// pollers of internal/socket. The server shares the processors with the program that is
+// pollers of internal/conn/socket. The server shares the processors with the program that is
 // measured; with a goroutine for each connection it would use more CPU than its clients do.
 type Threads struct {
 	all     []*thread

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // A process on another machine, or in another container, is taken to be alive
@@ -16,9 +16,9 @@ const (
 )
 
 // Alive reports whether the process that writes a report is still there: owner
-// is its system.Identity as JSON, heard the time of its last sign of life.
+// is its host.Identity as JSON, heard the time of its last sign of life.
 func Alive(owner string, heard time.Time) bool {
-	var id system.Identity
+	var id host.Identity
 	if json.Unmarshal([]byte(owner), &id) != nil {
 		return false
 	}

@@ -7,7 +7,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // A KnownField is one whose name depends neither on the target nor on names
@@ -193,21 +193,21 @@ func isKnown(name string) bool { _, ok := known()[name]; return ok }
 const anyKind = kinds
 
 // settingKind is the kind of the values of a type.
-func settingKind(t target.Type) ValueKind {
+func settingKind(t protocol.Type) ValueKind {
 	switch t {
-	case target.Bool:
+	case protocol.Bool:
 		return KindBool
-	case target.Int, target.Float:
+	case protocol.Int, protocol.Float:
 		return KindNumber
-	case target.Duration:
+	case protocol.Duration:
 		return KindDuration
-	case target.Size:
+	case protocol.Size:
 		return KindSize
-	case target.Rate:
+	case protocol.Rate:
 		return KindRate
-	case target.Share:
+	case protocol.Share:
 		return KindShare
-	case target.List:
+	case protocol.List:
 		return KindText
 	}
 	return anyKind

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 const document = "../../docs/reports.md"

@@ -4,18 +4,18 @@ import (
 	"slices"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/internal/apm"
+	"carronade/internal/kafka"
+	"carronade/internal/null"
+	"carronade/internal/riemann"
 	"carronade/internal/workload"
-	"carronade/target"
-	"carronade/target/apm"
-	"carronade/target/kafka"
-	"carronade/target/null"
-	"carronade/target/riemann"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 // programKinds are the kinds of target that the program has. Tests of this package do not link the
 // command line, which has the list; its own tests find a kind that is missing here.
-var programKinds = []target.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, null.Kind{}}
+var programKinds = []protocol.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, null.Kind{}}
 
 // storedSettings is how stored reports are grouped and found again: the
 // independent settings of each kind with their defaults, since a default is as

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // A Filter is one condition on a field, such as rate>=50k/s or branch=master.
@@ -61,7 +61,7 @@ func ParseFilters(words []string, now time.Time) (Filters, error) {
 
 func parseFilter(word string, now time.Time) (Filter, error) {
 	fail := func(err error, hint string) (Filter, error) {
-		return Filter{}, &target.Error{Doing: fmt.Sprintf("read the filter %q", word), Err: err, Hint: hint}
+		return Filter{}, &protocol.Error{Doing: fmt.Sprintf("read the filter %q", word), Err: err, Hint: hint}
 	}
 	i := strings.IndexAny(word, "=!<>~")
 	if i < 0 {

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // A Matcher matches rows against filters, and knows afterwards whether the
@@ -109,7 +109,7 @@ func (m *Matcher) Err() error {
 		case c.met && !c.compared:
 			for k, err := range c.errs {
 				if err != nil {
-					return &target.Error{Doing: fmt.Sprintf("compare %s", c.String()), Err: err, Hint: kindHint(ValueKind(k))}
+					return &protocol.Error{Doing: fmt.Sprintf("compare %s", c.String()), Err: err, Hint: kindHint(ValueKind(k))}
 				}
 			}
 		}
@@ -139,7 +139,7 @@ func UnknownField(name string, names map[string]bool) error {
 		}
 	}
 	slices.Sort(all) // so that the suggestion does not change between equally near ones
-	e := &target.Error{
+	e := &protocol.Error{
 		Err:  reason{fmt.Sprintf("no report has the field %q", name), ErrNoField},
 		Hint: "docs/reports.md lists the fields of reports; settings are named like their flags",
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
-	"carronade/target/targettest"
+	"carronade/protocol/protocoltest"
+	"carronade/test/testkit/assert"
 )
 
 var now = began.Add(24 * time.Hour)
@@ -131,7 +131,7 @@ func TestFiltersThatMakeNoSense(t *testing.T) {
 			continue
 		}
 		assert.True(t, strings.Contains(err.Error(), tt.says), "%s: got %q, want it to say %q", tt.filter, err, tt.says)
-		got := targettest.HintOf(err)
+		got := protocoltest.HintOf(err)
 		assert.True(t, strings.Contains(got, tt.hint), "%s: the hint is %q, want it to contain %q", tt.filter, got, tt.hint)
 	}
 }
@@ -212,7 +212,7 @@ func FuzzFilter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		fs, err := ParseFilters([]string{text}, now)
 		if err != nil {
-			assert.Must(t, targettest.HintOf(err) != "", "%q: %v, and no hint", text, err)
+			assert.Must(t, protocoltest.HintOf(err) != "", "%q: %v, and no hint", text, err)
 			return
 		}
 		m := NewMatcher(fs)

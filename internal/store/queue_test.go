@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 func TestQueue(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/workload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // candidates is the maximum number of reports listed for an ambiguous
@@ -28,7 +28,7 @@ func IsReference(word string) bool {
 
 // Resolve returns the id of the one report that a reference means: an id, the
 // beginning of an id that no other has, last (the newest whose run has ended)
-// or last~N. The error is a *target.Error; if no report matches, it wraps
+// or last~N. The error is a *protocol.Error; if no report matches, it wraps
 // ErrMissing.
 func Resolve(ctx context.Context, s Store, ref string) (string, error) {
 	if m := last.FindStringSubmatch(ref); m != nil {
@@ -41,7 +41,7 @@ func Resolve(ctx context.Context, s Store, ref string) (string, error) {
 		if strings.ContainsAny(ref, `./\`) {
 			hint += "; carronade report import FILE takes one from a file"
 		}
-		return "", &target.Error{Doing: doing, Err: errors.New("it is not an id"), Hint: hint}
+		return "", &protocol.Error{Doing: doing, Err: errors.New("it is not an id"), Hint: hint}
 	}
 	ref = strings.ToLower(ref)
 	ids, err := s.Find(ctx, ref, candidates+1)
@@ -62,7 +62,7 @@ func Resolve(ctx context.Context, s Store, ref string) (string, error) {
 	if len(ids) > candidates {
 		ids, more = ids[:candidates], " and others"
 	}
-	return "", &target.Error{Doing: doing, Err: fmt.Errorf("several reports match: %s%s", strings.Join(ids, ", "), more), Hint: "give more letters"}
+	return "", &protocol.Error{Doing: doing, Err: fmt.Errorf("several reports match: %s%s", strings.Join(ids, ", "), more), Hint: "give more letters"}
 }
 
 // newest is the n-th report before the newest one. Runs in progress are not
@@ -84,7 +84,7 @@ func newest(ctx context.Context, s Store, ref string, n int) (string, error) {
 			ended++
 		}
 		if len(rows) < n+extra {
-			e := &target.Error{Doing: "look for report " + ref, Err: fmt.Errorf("%w: there are %d", ErrMissing, ended), Hint: "carronade report list shows what is there"}
+			e := &protocol.Error{Doing: "look for report " + ref, Err: fmt.Errorf("%w: there are %d", ErrMissing, ended), Hint: "carronade report list shows what is there"}
 			if ended == 0 {
 				e.Err, e.Hint = fmt.Errorf("%w: %s is empty", ErrMissing, s.Place()), "carronade run makes one"
 			}
@@ -96,7 +96,7 @@ func newest(ctx context.Context, s Store, ref string, n int) (string, error) {
 // unknown is the error of an id that no report has.
 func unknown(ctx context.Context, s Store, ref string) error {
 	const among = 5000 // the newest
-	e := &target.Error{Err: reason{fmt.Sprintf("no report has the id %q", ref), ErrMissing}, Hint: "carronade report list shows what is there"}
+	e := &protocol.Error{Err: reason{fmt.Sprintf("no report has the id %q", ref), ErrMissing}, Hint: "carronade report list shows what is there"}
 	ids, err := s.Find(ctx, "", among)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func Choose(ctx context.Context, s Store, words []string, q Query) ([]string, er
 		return ids, nil
 	}
 	if references < len(words) {
-		return nil, &target.Error{
+		return nil, &protocol.Error{
 			Doing: "read " + strings.Join(words, " "), Err: errors.New("reports and filters cannot be mixed"),
 			Hint: "give reports, such as last and last~2, or filters, such as branch=main",
 		}

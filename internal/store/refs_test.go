@@ -9,9 +9,9 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/testkit/reporttest"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/reporttest"
 )
 
 // filled is a store with n reports, and the reports, oldest first.
@@ -75,7 +75,7 @@ func TestResolve(t *testing.T) {
 			if tt.err == "" {
 				return
 			}
-			var e *target.Error
+			var e *protocol.Error
 			assert.True(t, errors.As(err, &e) && strings.Contains(e.Error(), tt.err) && strings.Contains(e.Hint, tt.hint),
 				"%q: got %v, want %q with the hint %q", tt.ref, err, tt.err, tt.hint)
 		})

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 func encoded(t testing.TB, r Row) []byte {

@@ -9,13 +9,13 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"carronade/internal/fault"
-	"carronade/internal/find"
 	"carronade/internal/report"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/verdict/fault"
+	"carronade/internal/verdict/find"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 var began = time.Date(2026, 5, 28, 10, 21, 3, 123_456_789, time.UTC)

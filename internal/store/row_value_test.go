@@ -3,7 +3,7 @@ package store
 import (
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 func TestValue(t *testing.T) {

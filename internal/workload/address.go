@@ -9,12 +9,12 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // ParseTarget parses a target's URL and finds the kind of its scheme. It may have several
 // hosts, SCHEME://a:9092,b:9092/PATH, which remain as written in URL.Host (Hosts splits them).
-func ParseTarget(kinds []target.Kind, text string) (target.Kind, *url.URL, error) {
+func ParseTarget(kinds []protocol.Kind, text string) (protocol.Kind, *url.URL, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
 		e := &Error{Where: "target", Err: fmt.Errorf("%q is not a URL: it has no scheme", hideUser(text)), Hint: "targets look like " + examples(kinds)}
@@ -56,7 +56,7 @@ func ParseTarget(kinds []target.Kind, text string) (target.Kind, *url.URL, error
 	return kind, u, nil
 }
 
-func kindOf(kinds []target.Kind, scheme string) target.Kind {
+func kindOf(kinds []protocol.Kind, scheme string) protocol.Kind {
 	for _, k := range kinds {
 		if slices.Contains(k.Schemes(), scheme) {
 			return k
@@ -68,7 +68,7 @@ func kindOf(kinds []target.Kind, scheme string) target.Kind {
 // unknownScheme returns the error of an unknown scheme. It suggests the nearest scheme, or one
 // that uses the typed scheme as its transport, like X+http, or one whose default port was
 // given.
-func unknownScheme(kinds []target.Kind, scheme, rest string) error {
+func unknownScheme(kinds []protocol.Kind, scheme, rest string) error {
 	var known, over, ported []string
 	var likely []string // of over, or else of all: those with the given port
 	host, _, _ := strings.Cut(strings.SplitN(rest, "/", 2)[0], ",")
@@ -77,7 +77,7 @@ func unknownScheme(kinds []target.Kind, scheme, rest string) error {
 		port = host[i+1:]
 	}
 	for _, k := range kinds {
-		p, has := k.(target.DefaultPorter)
+		p, has := k.(protocol.DefaultPorter)
 		for _, s := range k.Schemes() {
 			known = append(known, s)
 			goesBy := strings.HasSuffix(s, "+"+scheme)
@@ -169,11 +169,11 @@ func hideUser(rest string) string {
 }
 
 // examples lists one URL per kind, for hints.
-func examples(kinds []target.Kind) string {
+func examples(kinds []protocol.Kind) string {
 	var list []string
 	for _, k := range kinds {
 		example := k.Schemes()[0] + "://"
-		if p, ok := k.(target.DefaultPorter); ok {
+		if p, ok := k.(protocol.DefaultPorter); ok {
 			example += "127.0.0.1:" + p.DefaultPort(k.Schemes()[0])
 		}
 		list = append(list, example)

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 // post uses HTTP, and has a default port.
@@ -24,7 +24,7 @@ func (mail) Schemes() []string { return []string{"mail+http"} }
 // For an unknown scheme, the error suggests the address that was most likely
 // meant.
 func TestUnknownScheme(t *testing.T) {
-	all := []target.Kind{cannon{}, gun{}, mail{}, post{}}
+	all := []protocol.Kind{cannon{}, gun{}, mail{}, post{}}
 	for _, tt := range []struct{ name, typed, hint string }{
 		{"as in browsers, with the port", "http://127.0.0.1:8200", "did you mean post+http://127.0.0.1:8200?"},
 		{"with the port, and a path", "https://apm:8200/intake", "did you mean post+https://apm:8200/intake?"},

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/load"
+	"carronade/test/testkit/assert"
 )
 
 func TestExtent(t *testing.T) {

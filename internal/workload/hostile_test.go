@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // hostile are texts of n bytes for which a parser may need much time or memory.

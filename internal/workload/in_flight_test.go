@@ -4,8 +4,8 @@ import (
 	"net/url"
 	"testing"
 
-	"carronade/internal/testkit/assert"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 // herd is a gun with clients, and a default of its own.
@@ -14,11 +14,11 @@ type herd struct {
 	preset string
 }
 
-func (herd) Options() []target.Option {
-	return []target.Option{{Name: "clients", Type: target.Int, Default: "1", Help: "clients"}}
+func (herd) Options() []protocol.Option {
+	return []protocol.Option{{Name: "clients", Type: protocol.Int, Default: "1", Help: "clients"}}
 }
 
-func (h herd) Presets(*url.URL, target.Values, map[string]bool) (map[string]string, []string, error) {
+func (h herd) Presets(*url.URL, protocol.Values, map[string]bool) (map[string]string, []string, error) {
 	if h.preset == "" {
 		return nil, nil, nil
 	}
@@ -45,7 +45,7 @@ func TestInFlightOfTheRun(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			kinds := []target.Kind{herd{preset: tt.preset}}
+			kinds := []protocol.Kind{herd{preset: tt.preset}}
 			w, err := Resolve(kinds, tt.flags, nil)
 			assert.OK(t, err)
 			p := assert.Value(w.Plan())(t)

@@ -7,7 +7,7 @@ import (
 
 	"carronade/load"
 	"carronade/measure"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // A Check is one limit, and whether it holds.
@@ -83,7 +83,7 @@ func limitsFaults(text string) bool {
 // Unacknowledged reports whether nothing that is sent is acknowledged, so that there are no
 // response times.
 func (w *Workload) Unacknowledged() bool {
-	u, ok := w.Kind.(target.Unacknowledger)
+	u, ok := w.Kind.(protocol.Unacknowledger)
 	return ok && w.Op != Consume && u.Unacknowledged(w.URL, w.options())
 }
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // TestLimitsOfFiles: limits in a file are a list or one text, and what ends a run may be given

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // Mix is the operation of a workload with parts.
@@ -49,8 +49,8 @@ func (w *Workload) Parts() []Part { return w.parts }
 // PartTable is the table of the settings that only parts have.
 func PartTable() []Setting {
 	return []Setting{
-		{Option: target.Option{Name: "weight", Type: target.Float, Default: "1", Independent: true, Help: "its share of all events, relative to the other parts; 0: none"}, check: checkWeight},
-		{Option: target.Option{Name: "name", Word: "NAME", Independent: true, Help: "its name in the report (default: its operation)"}, check: checkPartName},
+		{Option: protocol.Option{Name: "weight", Type: protocol.Float, Default: "1", Independent: true, Help: "its share of all events, relative to the other parts; 0: none"}, check: checkWeight},
+		{Option: protocol.Option{Name: "name", Word: "NAME", Independent: true, Help: "its name in the report (default: its operation)"}, check: checkPartName},
 	}
 }
 
@@ -81,7 +81,7 @@ func partsOf(docs ...*Document) []*Document {
 
 // resolveMix resolves a workload with parts: each part with the settings of the whole that
 // apply to it, and the whole with those that apply to all.
-func resolveMix(kinds []target.Kind, flags, file *Document, parts []*Document) (*Workload, error) {
+func resolveMix(kinds []protocol.Kind, flags, file *Document, parts []*Document) (*Workload, error) {
 	if len(parts) > mostParts {
 		return nil, &Error{Where: "parts", Err: fmt.Errorf("are %d, but a workload has at most %d", len(parts), mostParts)}
 	}
@@ -224,7 +224,7 @@ func (p *Part) take(e Entry) (mine bool, err error) {
 
 // tableOf returns the table and the operation of a part, by the first of the documents that has
 // its target and its operation; a nil table if the target is wrong.
-func tableOf(kinds []target.Kind, docs ...*Document) (table []Setting, op string) {
+func tableOf(kinds []protocol.Kind, docs ...*Document) (table []Setting, op string) {
 	last := func(name string) string {
 		for _, d := range docs {
 			for _, e := range slices.Backward(d.Entries) {
@@ -422,7 +422,7 @@ func (w *Workload) appendParts(b []byte) []byte {
 }
 
 // spec is what to open for the part: a share of what the whole asks for.
-func (p *Part) spec(of []Part, whole *target.Spec) (target.Spec, error) {
+func (p *Part) spec(of []Part, whole *protocol.Spec) (protocol.Spec, error) {
 	s, err := p.Workload.Spec()
 	if err != nil {
 		return s, err
@@ -435,28 +435,28 @@ func (p *Part) spec(of []Part, whole *target.Spec) (target.Spec, error) {
 	return s, nil
 }
 
-var _ target.Kind = mixKind{}
+var _ protocol.Kind = mixKind{}
 
 // mixKind opens the parts of a workload as one target.
 type mixKind struct{ parts []Part }
 
-// Name implements target.Kind.
+// Name implements protocol.Kind.
 func (mixKind) Name() string { return Mix }
 
-// Schemes implements target.Kind.
+// Schemes implements protocol.Kind.
 func (mixKind) Schemes() []string { return nil }
 
-// Ops implements target.Kind.
+// Ops implements protocol.Kind.
 func (mixKind) Ops() []string { return []string{Mix} }
 
-// Options implements target.Kind: the parts have them.
-func (mixKind) Options() []target.Option { return nil }
+// Options implements protocol.Kind: the parts have them.
+func (mixKind) Options() []protocol.Option { return nil }
 
-// Check implements target.Checker.
-func (k mixKind) Check(whole target.Spec) error {
+// Check implements protocol.Checker.
+func (k mixKind) Check(whole protocol.Spec) error {
 	for i := range k.parts {
 		p := &k.parts[i]
-		c, ok := p.Workload.Kind.(target.Checker)
+		c, ok := p.Workload.Kind.(protocol.Checker)
 		if !ok {
 			continue
 		}
@@ -471,11 +471,11 @@ func (k mixKind) Check(whole target.Spec) error {
 	return nil
 }
 
-// Needs implements target.Priced: all parts are open at the same time.
-func (k mixKind) Needs(whole target.Spec) (needs []target.Need) {
+// Needs implements protocol.Priced: all parts are open at the same time.
+func (k mixKind) Needs(whole protocol.Spec) (needs []protocol.Need) {
 	for i := range k.parts {
 		p := &k.parts[i]
-		priced, ok := p.Workload.Kind.(target.Priced)
+		priced, ok := p.Workload.Kind.(protocol.Priced)
 		if !ok {
 			continue
 		}
@@ -486,15 +486,15 @@ func (k mixKind) Needs(whole target.Spec) (needs []target.Need) {
 	return needs
 }
 
-// DefaultPort implements target.DefaultPorter for the first part, whose URL the whole has.
+// DefaultPort implements protocol.DefaultPorter for the first part, whose URL the whole has.
 func (k mixKind) DefaultPort(scheme string) string {
-	if p, ok := k.parts[0].Workload.Kind.(target.DefaultPorter); ok {
+	if p, ok := k.parts[0].Workload.Kind.(protocol.DefaultPorter); ok {
 		return p.DefaultPort(scheme)
 	}
 	return ""
 }
 
-// Unacknowledged implements target.Unacknowledger: all parts are, or none is.
-func (k mixKind) Unacknowledged(*url.URL, target.Values) bool {
+// Unacknowledged implements protocol.Unacknowledger: all parts are, or none is.
+func (k mixKind) Unacknowledged(*url.URL, protocol.Values) bool {
 	return k.parts[0].Workload.Unacknowledged()
 }

@@ -8,11 +8,11 @@ import (
 
 	"carronade/load"
 	"carronade/measure"
-	"carronade/target"
+	"carronade/protocol"
 )
 
-// Open implements target.Kind: it opens all parts, and makes one target of them.
-func (k mixKind) Open(ctx context.Context, whole target.Spec) (target.Session, error) {
+// Open implements protocol.Kind: it opens all parts, and makes one target of them.
+func (k mixKind) Open(ctx context.Context, whole protocol.Spec) (protocol.Session, error) {
 	s := &mixSession{parts: k.parts}
 	var parts []load.Part
 	for i := range k.parts {
@@ -32,7 +32,7 @@ func (k mixKind) Open(ctx context.Context, whole target.Spec) (target.Session, e
 				return nil, errors.Join(err, s.Close())
 			}
 		}
-		if f, ok := part.Target.(target.Finite); ok && f.Events() > 0 {
+		if f, ok := part.Target.(protocol.Finite); ok && f.Events() > 0 {
 			part.Gate = load.NewGate()
 			part.Gate.Add(f.Events())
 			part.Gate.Close()
@@ -41,7 +41,7 @@ func (k mixKind) Open(ctx context.Context, whole target.Spec) (target.Session, e
 	}
 	var err error
 	if s.mix, err = load.NewMix(parts); err != nil {
-		return nil, errors.Join(&target.Error{Doing: "join the parts", Err: err, Hint: "a part cannot use a client library (--engine client)"}, s.Close())
+		return nil, errors.Join(&protocol.Error{Doing: "join the parts", Err: err, Hint: "a part cannot use a client library (--engine client)"}, s.Close())
 	}
 	return s, nil
 }
@@ -49,17 +49,17 @@ func (k mixKind) Open(ctx context.Context, whole target.Spec) (target.Session, e
 // A mixSession has the sessions of all parts.
 type mixSession struct {
 	parts []Part
-	of    []target.Session // those that are open
+	of    []protocol.Session // those that are open
 	mix   *load.Mix
 }
 
-// Target implements target.Session.
+// Target implements protocol.Session.
 func (s *mixSession) Target() load.Target { return s.mix }
 
-// Source implements target.Session.
+// Source implements protocol.Session.
 func (s *mixSession) Source() load.Source { return nil }
 
-// Facts implements target.Session.
+// Facts implements protocol.Session.
 func (s *mixSession) Facts() map[string]any {
 	discards := true
 	parts := make(map[string]any, len(s.of))
@@ -77,7 +77,7 @@ func (s *mixSession) Facts() map[string]any {
 	return f
 }
 
-// Warnings implements target.Session.
+// Warnings implements protocol.Session.
 func (s *mixSession) Warnings() []string {
 	var out []string
 	for i, of := range s.of {
@@ -88,7 +88,7 @@ func (s *mixSession) Warnings() []string {
 	return out
 }
 
-// Close implements target.Session.
+// Close implements protocol.Session.
 func (s *mixSession) Close() error {
 	var errs []error
 	for _, of := range s.of {
@@ -97,50 +97,50 @@ func (s *mixSession) Close() error {
 	return errors.Join(errs...)
 }
 
-// Unanswered implements target.Unanswered: all parts are, or none is.
+// Unanswered implements protocol.Unanswered: all parts are, or none is.
 func (s *mixSession) Unanswered() bool {
-	u, ok := s.of[0].(target.Unanswered)
+	u, ok := s.of[0].(protocol.Unanswered)
 	return ok && u.Unanswered()
 }
 
-// Survey implements target.Surveyor.
+// Survey implements protocol.Surveyor.
 func (s *mixSession) Survey(ctx context.Context) error {
 	var errs []error
 	for _, of := range s.of {
-		if v, ok := of.(target.Surveyor); ok {
+		if v, ok := of.(protocol.Surveyor); ok {
 			errs = append(errs, v.Survey(ctx))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// Finish implements target.Finisher.
+// Finish implements protocol.Finisher.
 func (s *mixSession) Finish() error {
 	var errs []error
 	for _, of := range s.of {
-		if f, ok := of.(target.Finisher); ok {
+		if f, ok := of.(protocol.Finisher); ok {
 			errs = append(errs, f.Finish())
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// Notice implements target.Noticer.
+// Notice implements protocol.Noticer.
 func (s *mixSession) Notice() string {
 	var out []string
 	for i, of := range s.of {
-		if n, ok := of.(target.Noticer); ok && n.Notice() != "" {
+		if n, ok := of.(protocol.Noticer); ok && n.Notice() != "" {
 			out = append(out, s.parts[i].Name+": "+n.Notice())
 		}
 	}
 	return strings.Join(out, "; ")
 }
 
-// Brokers implements target.Metered.
+// Brokers implements protocol.Metered.
 func (s *mixSession) Brokers() []measure.Client {
 	var out []measure.Client
 	for i, of := range s.of {
-		if m, ok := of.(target.Metered); ok {
+		if m, ok := of.(protocol.Metered); ok {
 			for _, c := range m.Brokers() {
 				c.Broker = s.parts[i].Name + ": " + c.Broker
 				out = append(out, c)
@@ -150,7 +150,7 @@ func (s *mixSession) Brokers() []measure.Client {
 	return out
 }
 
-// Figures implements target.FigureSource. Parts of one system have the same figures: those of
+// Figures implements protocol.FigureSource. Parts of one system have the same figures: those of
 // the first part for each target count.
 func (s *mixSession) Figures(ctx context.Context) ([]measure.Figure, error) {
 	var (
@@ -159,7 +159,7 @@ func (s *mixSession) Figures(ctx context.Context) ([]measure.Figure, error) {
 		seen = make(map[string]bool)
 	)
 	for i, of := range s.of {
-		f, ok := of.(target.FigureSource)
+		f, ok := of.(protocol.FigureSource)
 		if where := s.parts[i].Workload.URL.Host; ok && !seen[where] {
 			seen[where] = true
 			figures, err := f.Figures(ctx)

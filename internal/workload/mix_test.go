@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 const mixText = `
@@ -148,7 +148,7 @@ type opening struct {
 
 func (opening) Schemes() []string { return []string{"opening"} }
 
-func (o opening) Open(_ context.Context, s target.Spec) (target.Session, error) {
+func (o opening) Open(_ context.Context, s protocol.Spec) (protocol.Session, error) {
 	if s.URL.Host == "no" {
 		return nil, errors.New("not today")
 	}
@@ -156,7 +156,7 @@ func (o opening) Open(_ context.Context, s target.Spec) (target.Session, error) 
 }
 
 type opened struct {
-	target.Session
+	protocol.Session
 	host   string
 	most   uint64
 	closed *int
@@ -176,8 +176,8 @@ func (twelve) Events() uint64                { return 12 }
 
 func TestOpenParts(t *testing.T) {
 	closed := 0
-	kinds := []target.Kind{opening{closed: &closed}}
-	open := func(text string) (target.Session, error) {
+	kinds := []protocol.Kind{opening{closed: &closed}}
+	open := func(text string) (protocol.Session, error) {
 		doc := assert.Value(ParseDocument("mix.yaml", []byte(text)))(t)
 		w := assert.Value(Resolve(kinds, nil, doc))(t)
 		spec := assert.Value(w.Spec())(t)

@@ -8,7 +8,7 @@ import (
 
 	"carronade/load"
 	"carronade/payload"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -185,12 +185,12 @@ func (w *Workload) ReadPlan() (load.ReadPlan, error) {
 }
 
 // Spec returns the target's configuration. The caller sets RunID and Logf.
-func (w *Workload) Spec() (target.Spec, error) {
+func (w *Workload) Spec() (protocol.Spec, error) {
 	p, err := w.Plan()
 	if err != nil {
-		return target.Spec{}, err
+		return protocol.Spec{}, err
 	}
-	s := target.Spec{
+	s := protocol.Spec{
 		URL:     w.URL,
 		Op:      w.Op,
 		Options: w.options(),
@@ -247,7 +247,7 @@ func extent(p *load.Plan) (events uint64, length time.Duration) {
 func (w *Workload) size(name string) int64 { return parsed(w, name, units.ParseSize) }
 
 func (w *Workload) bufferMemory() int64 {
-	if s := find(w.table, "buffer-memory"); s == nil || s.Type != target.Size || !w.Has("buffer-memory") {
+	if s := find(w.table, "buffer-memory"); s == nil || s.Type != protocol.Size || !w.Has("buffer-memory") {
 		return 0
 	}
 	return w.size("buffer-memory")

@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	"carronade/payload"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // Resolve makes a workload of flags and a file (either may be nil): flags override the file,
 // the file the defaults. It checks everything that does not need the network; several errors
 // are joined, each an *Error.
-func Resolve(kinds []target.Kind, flags, file *Document) (*Workload, error) {
+func Resolve(kinds []protocol.Kind, flags, file *Document) (*Workload, error) {
 	if parts := partsOf(flags, file); parts != nil {
 		return resolveMix(kinds, flags, file, parts)
 	}
@@ -22,7 +22,7 @@ func Resolve(kinds []target.Kind, flags, file *Document) (*Workload, error) {
 }
 
 // resolveOne is Resolve for one load.
-func resolveOne(kinds []target.Kind, flags, file *Document) (*Workload, error) {
+func resolveOne(kinds []protocol.Kind, flags, file *Document) (*Workload, error) {
 	w := &Workload{values: make(map[string]value)}
 	given := func(name string) (Entry, bool) {
 		for _, d := range []*Document{flags, file} {
@@ -109,7 +109,7 @@ func (w *Workload) warnOfInFlight() {
 	if w.usualInFlight() {
 		return
 	}
-	if l, ok := w.Kind.(target.InFlightLimiter); ok && l.LimitsInFlight(w.options()) {
+	if l, ok := w.Kind.(protocol.InFlightLimiter); ok && l.LimitsInFlight(w.options()) {
 		return
 	}
 	limit, all := w.Count("max-in-flight"), w.Count("concurrency")
@@ -119,7 +119,7 @@ func (w *Workload) warnOfInFlight() {
 }
 
 // set applies one entry.
-func (w *Workload) set(kinds []target.Kind, e Entry, from Origin) error {
+func (w *Workload) set(kinds []protocol.Kind, e Entry, from Origin) error {
 	s := find(w.table, e.Name)
 	if s == nil {
 		return w.unknown(kinds, e, from)
@@ -128,11 +128,11 @@ func (w *Workload) set(kinds []target.Kind, e Entry, from Origin) error {
 	case s.FlagOnly && from == FromFile:
 		return &Error{Where: e.Where, Err: errors.New("says where output goes, which is not part of a workload"), Hint: "give --" + s.Name + " on the command line"}
 	case !s.AppliesTo(w.Op):
-		if s.Type == target.Bool && len(e.Values) == 1 && e.Values[0] == "false" {
+		if s.Type == protocol.Bool && len(e.Values) == 1 && e.Values[0] == "false" {
 			return nil
 		}
 		return &Error{Where: e.Where, Err: fmt.Errorf("has no meaning for the operation %s", w.Op), Hint: meaningHint(s, w.Kind.Ops())}
-	case s.Type != target.List && len(e.Values) != 1:
+	case s.Type != protocol.List && len(e.Values) != 1:
 		return &Error{Where: e.Where, Err: fmt.Errorf("takes one value, not %d", len(e.Values))}
 	}
 	if s.Bare != "" && slices.Equal(e.Values, []string{"true"}) { // in a file the way to give no value
@@ -151,7 +151,7 @@ func (w *Workload) set(kinds []target.Kind, e Entry, from Origin) error {
 		return nil
 	}
 	v := value{texts: e.Values, from: from}
-	if old := w.values[s.Name]; s.Type == target.List && old.from == from {
+	if old := w.values[s.Name]; s.Type == protocol.List && old.from == from {
 		v.texts = slices.Concat(old.texts, e.Values)
 	}
 	w.values[s.Name] = v
@@ -160,7 +160,7 @@ func (w *Workload) set(kinds []target.Kind, e Entry, from Origin) error {
 
 // preset applies the presets of given options.
 func (w *Workload) preset() error {
-	p, ok := w.Kind.(target.Presetter)
+	p, ok := w.Kind.(protocol.Presetter)
 	if !ok {
 		return nil
 	}
@@ -193,8 +193,8 @@ func (w *Workload) given() map[string]bool {
 }
 
 // options are the values of the kind's options, including defaults.
-func (w *Workload) options() target.Values {
-	v := make(target.Values)
+func (w *Workload) options() protocol.Values {
+	v := make(protocol.Values)
 	for _, o := range w.Kind.Options() {
 		if given, ok := w.values[o.Name]; ok {
 			v[o.Name] = given.texts
@@ -219,9 +219,9 @@ func meaningHint(s *Setting, ops []string) string {
 }
 
 // unknown is the error of an unknown setting, with a suggestion.
-func (w *Workload) unknown(kinds []target.Kind, e Entry, from Origin) error {
+func (w *Workload) unknown(kinds []protocol.Kind, e Entry, from Origin) error {
 	for _, k := range kinds {
-		if slices.ContainsFunc(k.Options(), func(o target.Option) bool { return o.Name == e.Name }) {
+		if slices.ContainsFunc(k.Options(), func(o protocol.Option) bool { return o.Name == e.Name }) {
 			return &Error{
 				Where: e.Where, Err: fmt.Errorf("has no meaning for %s target", aKind(w.Kind)),
 				Hint: fmt.Sprintf("it is an option of %s targets", k.Name()),
@@ -232,7 +232,7 @@ func (w *Workload) unknown(kinds []target.Kind, e Entry, from Origin) error {
 		return &Error{Where: e.Where, Err: errors.New("belongs to a part of a workload"), Hint: "put it into the list parts of a workload file"}
 	}
 	err := &Error{Where: e.Where, Err: errors.New("unknown setting"), Hint: "carronade run --help-all lists them all"}
-	if near := NearestSetting(e.Name, Names([]target.Kind{w.Kind})); near != "" {
+	if near := NearestSetting(e.Name, Names([]protocol.Kind{w.Kind})); near != "" {
 		if from == FromFlag {
 			near = "--" + near
 		}
@@ -242,9 +242,9 @@ func (w *Workload) unknown(kinds []target.Kind, e Entry, from Origin) error {
 }
 
 // Names lists the names of all settings of the kinds, each once.
-func Names(kinds []target.Kind) []string {
+func Names(kinds []protocol.Kind) []string {
 	names := []string{"target"}
-	for _, k := range append([]target.Kind{nil}, kinds...) {
+	for _, k := range append([]protocol.Kind{nil}, kinds...) {
 		for _, s := range Table(k) {
 			if !slices.Contains(names, s.Name) {
 				names = append(names, s.Name)
@@ -255,8 +255,8 @@ func Names(kinds []target.Kind) []string {
 }
 
 // verifies reports whether a kind verifies events by other means than consuming.
-func verifies(k target.Kind) bool {
-	v, ok := k.(target.Verifier)
+func verifies(k protocol.Kind) bool {
+	v, ok := k.(protocol.Verifier)
 	return ok && v.Verifies()
 }
 
@@ -316,7 +316,7 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 }
 
 // aKind is a kind's name with its article.
-func aKind(k target.Kind) string {
+func aKind(k protocol.Kind) string {
 	if strings.ContainsAny(k.Name()[:1], "aeiou") {
 		return "an " + k.Name()
 	}

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strconv"
 
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // Schema is the JSON schema of workload files for the kinds, which editors use for completion
 // and checks. A file is one workload or a list of them. The schema is made from the table and
 // ends with a newline.
-func Schema(kinds []target.Kind) []byte {
+func Schema(kinds []protocol.Kind) []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"$schema":"https://json-schema.org/draft/2020-12/schema","title":"carronade workload",`)
 	b.WriteString(`"anyOf":[{"$ref":"#/$defs/workload"},{"type":"array","minItems":1,"items":{"$ref":"#/$defs/workload"}}],`)
@@ -20,7 +20,7 @@ func Schema(kinds []target.Kind) []byte {
 	b.WriteString(`"target":`)
 	b.Write(quote(map[string]string{"type": "string", "description": "URL of the system under test, such as " + examples(kinds)}))
 	seen := map[string]bool{"target": true}
-	for _, k := range append([]target.Kind{nil}, kinds...) {
+	for _, k := range append([]protocol.Kind{nil}, kinds...) {
 		table := Table(k)
 		for i := range table {
 			s := &table[i]
@@ -60,7 +60,7 @@ func Schema(kinds []target.Kind) []byte {
 }
 
 // partSettings are the settings of a workload that a part may have, too, each once.
-func partSettings(kinds []target.Kind) []string {
+func partSettings(kinds []protocol.Kind) []string {
 	out := []string{"target", "op"}
 	for _, k := range kinds {
 		for _, s := range Table(k) {
@@ -78,23 +78,23 @@ func (s *Setting) schema() map[string]any {
 		m["description"] = s.Kind + ": " + s.Help
 	}
 	switch s.Type {
-	case target.Bool:
+	case protocol.Bool:
 		m["type"] = "boolean"
-	case target.List:
+	case protocol.List:
 		text := map[string]any{"type": []string{"string", "number", "boolean"}}
 		m["anyOf"] = []any{
 			text,
 			map[string]any{"type": "array", "items": text},
 			map[string]any{"type": "object", "additionalProperties": text},
 		}
-	case target.Int, target.Float, target.Size, target.Rate, target.Share:
+	case protocol.Int, protocol.Float, protocol.Size, protocol.Rate, protocol.Share:
 		m["type"] = []string{"number", "string"}
-	case target.Duration:
+	case protocol.Duration:
 		m["type"] = "string"
 	default:
 		m["type"] = []string{"string", "number", "boolean"}
 	}
-	if len(s.Choices) > 0 && s.Type != target.List {
+	if len(s.Choices) > 0 && s.Type != protocol.List {
 		var choices []any
 		for _, c := range s.Choices {
 			choices = append(choices, c)
@@ -107,7 +107,7 @@ func (s *Setting) schema() map[string]any {
 	}
 	if s.Default != "" && s.Name != "op" {
 		m["default"] = s.Default
-		if s.Type == target.Bool {
+		if s.Type == protocol.Bool {
 			m["default"] = s.Default == "true"
 		}
 	}

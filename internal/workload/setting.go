@@ -8,14 +8,14 @@ import (
 	"strings"
 
 	"carronade/internal/secret"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
 // A Setting is one row of the table: a setting of the load, or an option of a
 // kind of target.
 type Setting struct {
-	target.Option
+	protocol.Option
 
 	// Short is the one-letter flag; "": none.
 	Short string
@@ -77,7 +77,7 @@ func (s *Setting) AppliesTo(op string) bool {
 // Placeholder is the name of the value in help; "" for a switch.
 func (s *Setting) Placeholder() string {
 	switch {
-	case s.Type == target.Bool:
+	case s.Type == protocol.Bool:
 		return ""
 	case len(s.Choices) > 0:
 		return strings.Join(s.Choices, "|")
@@ -85,37 +85,37 @@ func (s *Setting) Placeholder() string {
 		return s.Word
 	}
 	switch s.Type {
-	case target.Int:
+	case protocol.Int:
 		return "N"
-	case target.Float:
+	case protocol.Float:
 		return "X"
-	case target.List, target.String:
+	case protocol.List, protocol.String:
 		return "TEXT"
 	}
 	return strings.ToUpper(s.Type.String())
 }
 
-func checkType(t target.Type, text string) error {
+func checkType(t protocol.Type, text string) error {
 	switch t {
-	case target.Bool:
+	case protocol.Bool:
 		if text != "true" && text != "false" {
 			return fmt.Errorf("must be true or false, not %q", text)
 		}
 		return nil
-	case target.Float:
+	case protocol.Float:
 		if f, err := strconv.ParseFloat(text, 64); err != nil || f != f || f-f != 0 {
 			return fmt.Errorf("must be a number, not %q", text)
 		}
 		return nil
-	case target.Int:
+	case protocol.Int:
 		return second(units.ParseCount(text))
-	case target.Duration:
+	case protocol.Duration:
 		return second(units.ParseDuration(text))
-	case target.Size:
+	case protocol.Size:
 		return second(units.ParseSize(text))
-	case target.Rate:
+	case protocol.Rate:
 		return second(units.ParseRate(text))
-	case target.Share:
+	case protocol.Share:
 		return second(units.ParseShare(text))
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -40,162 +40,162 @@ var notReading = []string{Consume}
 func loadTable() []Setting {
 	return []Setting{
 		{
-			Option: target.Option{Name: "op", Group: groupWork, Independent: true, Help: "operation: carronade help targets lists them", Word: "OP"},
+			Option: protocol.Option{Name: "op", Group: groupWork, Independent: true, Help: "operation: carronade help targets lists them", Word: "OP"},
 		},
 		{
-			Option: target.Option{Name: "verify", Type: target.Bool, Group: groupWork, Independent: true, Help: "read back what was sent and account for every event"},
+			Option: protocol.Option{Name: "verify", Type: protocol.Bool, Group: groupWork, Independent: true, Help: "read back what was sent and account for every event"},
 			NotOps: []string{Consume, ReadSingle, Pipeline},
 		},
 		{
-			Option: target.Option{Name: "seed", Type: target.Int, Default: "1", Group: groupWork, Help: "seed of payloads, keys and random schedules"},
+			Option: protocol.Option{Name: "seed", Type: protocol.Int, Default: "1", Group: groupWork, Help: "seed of payloads, keys and random schedules"},
 		},
 		{
-			Option: target.Option{Name: "repeat", Type: target.Int, Default: "1", Group: groupWork, Help: "number of runs, with a report each; one that is not trusted is replaced"},
+			Option: protocol.Option{Name: "repeat", Type: protocol.Int, Default: "1", Group: groupWork, Help: "number of runs, with a report each; one that is not trusted is replaced"},
 			check:  countBetween(1, 10_000),
 		},
 
 		{
-			Option: target.Option{Name: "rate", Type: target.Rate, Group: groupPace, Independent: true, Help: "open loop: events due per second, such as 50k/s"},
+			Option: protocol.Option{Name: "rate", Type: protocol.Rate, Group: groupPace, Independent: true, Help: "open loop: events due per second, such as 50k/s"},
 			NotOps: notReading,
 			check:  checkRate,
 		},
 		{
-			Option: target.Option{Name: "shape", Group: groupPace, Independent: true, Help: "open loop at a changing rate: carronade help shapes", Word: "SHAPE"},
+			Option: protocol.Option{Name: "shape", Group: groupPace, Independent: true, Help: "open loop at a changing rate: carronade help shapes", Word: "SHAPE"},
 			NotOps: notReading,
 			check:  checkShape,
 		},
 		{
-			Option: target.Option{Name: "concurrency", Type: target.Int, Group: groupPace, Independent: true, Help: "closed loop: number of batches always in flight"},
+			Option: protocol.Option{Name: "concurrency", Type: protocol.Int, Group: groupPace, Independent: true, Help: "closed loop: number of batches always in flight"},
 			Short:  "c",
 			NotOps: notReading,
 			check:  countBetween(1, 1_000_000),
 		},
 
 		{
-			Option: target.Option{Name: "for", Type: target.Duration, Group: groupEnd, Independent: true, Help: "stop after this time, not counting warm-up"},
+			Option: protocol.Option{Name: "for", Type: protocol.Duration, Group: groupEnd, Independent: true, Help: "stop after this time, not counting warm-up"},
 			check:  durationBetween(time.Millisecond, 366*24*time.Hour),
 		},
 		{
-			Option: target.Option{Name: "count", Type: target.Int, Group: groupEnd, Independent: true, Help: "stop after this number of events, such as 10M"},
+			Option: protocol.Option{Name: "count", Type: protocol.Int, Group: groupEnd, Independent: true, Help: "stop after this number of events, such as 10M"},
 			check:  countBetween(1, 1e15),
 		},
 		{
-			Option: target.Option{Name: "count-at-most", Type: target.Bool, Group: groupEnd, Help: "with --count: fewer are fine if time or bytes end the run first"},
+			Option: protocol.Option{Name: "count-at-most", Type: protocol.Bool, Group: groupEnd, Help: "with --count: fewer are fine if time or bytes end the run first"},
 		},
 		{
-			Option: target.Option{Name: "bytes", Type: target.Size, Group: groupEnd, Independent: true, Help: "stop after this many bytes of events"},
+			Option: protocol.Option{Name: "bytes", Type: protocol.Size, Group: groupEnd, Independent: true, Help: "stop after this many bytes of events"},
 			check:  sizeAtLeast(1),
 		},
 		{
-			Option: target.Option{Name: "warmup", Group: groupEnd, Independent: true, Help: "warm-up first: a time, or a number of events", Word: "TIME|N"},
+			Option: protocol.Option{Name: "warmup", Group: groupEnd, Independent: true, Help: "warm-up first: a time, or a number of events", Word: "TIME|N"},
 			NotOps: notReading,
 			check:  checkWarmup,
 		},
 		{
-			Option: target.Option{Name: "drain", Type: target.Duration, Default: "10s", Group: groupEnd, Help: "how long to wait for the last answers"},
+			Option: protocol.Option{Name: "drain", Type: protocol.Duration, Default: "10s", Group: groupEnd, Help: "how long to wait for the last answers"},
 			NotOps: notReading,
 			check:  durationBetween(time.Millisecond, 366*24*time.Hour),
 		},
 		{
-			Option: target.Option{Name: "idle-timeout", Type: target.Duration, Default: "10s", Group: groupEnd, Help: "stop when nothing has arrived for this long"},
+			Option: protocol.Option{Name: "idle-timeout", Type: protocol.Duration, Default: "10s", Group: groupEnd, Help: "stop when nothing has arrived for this long"},
 			NotOps: []string{Produce, ReadSingle, Pipeline},
 			check:  durationBetween(time.Millisecond, 24*time.Hour),
 		},
 
 		{
-			Option: target.Option{Name: "failures", Type: target.Int, Group: groupLimits, Help: "stop when more than N events failed"},
+			Option: protocol.Option{Name: "failures", Type: protocol.Int, Group: groupLimits, Help: "stop when more than N events failed"},
 			NotOps: notReading,
 			check:  countBetween(1, 1e15),
 		},
 		{
-			Option: target.Option{Name: "failure-rate", Type: target.Share, Group: groupLimits, Help: "stop when more than this share failed, such as 1%"},
+			Option: protocol.Option{Name: "failure-rate", Type: protocol.Share, Group: groupLimits, Help: "stop when more than this share failed, such as 1%"},
 			NotOps: notReading,
 			check:  checkShare,
 		},
 		{
-			Option: target.Option{Name: "slo", Type: target.List, Group: groupLimits, Help: "a limit on a result, such as 'p99<20ms' (repeatable; see: carronade help slo)", Word: "LIMIT"},
+			Option: protocol.Option{Name: "slo", Type: protocol.List, Group: groupLimits, Help: "a limit on a result, such as 'p99<20ms' (repeatable; see: carronade help slo)", Word: "LIMIT"},
 			Aside:  true,
 			check:  checkSLO,
 		},
 		{
-			Option: target.Option{Name: "abort-on-fail", Type: target.Duration, Group: groupLimits, Help: "end the run when a limit of --slo breaks, but not in the first DELAY of the measurement", Word: "DELAY"},
+			Option: protocol.Option{Name: "abort-on-fail", Type: protocol.Duration, Group: groupLimits, Help: "end the run when a limit of --slo breaks, but not in the first DELAY of the measurement", Word: "DELAY"},
 			Aside:  true,
 			Bare:   "0s",
 			check:  durationBetween(0, 24*time.Hour),
 		},
 
 		{
-			Option: target.Option{Name: "batch-events", Type: target.Int, Group: groupBatches, Independent: true, Help: "events per batch (default: as many as are due)"},
+			Option: protocol.Option{Name: "batch-events", Type: protocol.Int, Group: groupBatches, Independent: true, Help: "events per batch (default: as many as are due)"},
 			NotOps: notReading,
 			check:  countBetween(1, 10_000_000),
 		},
 		{
-			Option: target.Option{Name: "linger", Type: target.Duration, Default: "5ms", Group: groupBatches, Independent: true, Help: "how long events wait for their batch to fill"},
+			Option: protocol.Option{Name: "linger", Type: protocol.Duration, Default: "5ms", Group: groupBatches, Independent: true, Help: "how long events wait for their batch to fill"},
 			NotOps: notReading,
 			check:  durationBetween(0, time.Minute),
 		},
 		{
-			Option: target.Option{Name: "max-in-flight", Type: target.Int, Default: "5", Group: groupBatches, Independent: true, Help: "batches in flight per connection (by default many clients share 1,000, with at least 5 each)"},
+			Option: protocol.Option{Name: "max-in-flight", Type: protocol.Int, Default: "5", Group: groupBatches, Independent: true, Help: "batches in flight per connection (by default many clients share 1,000, with at least 5 each)"},
 			NotOps: notReading,
 			check:  countBetween(1, 1_000_000),
 		},
 		{
-			Option: target.Option{Name: "overload", Default: "queue", Choices: []string{"queue", "drop"}, Group: groupBatches, Independent: true, Help: "what happens to due events while that limit is reached"},
+			Option: protocol.Option{Name: "overload", Default: "queue", Choices: []string{"queue", "drop"}, Group: groupBatches, Independent: true, Help: "what happens to due events while that limit is reached"},
 			NotOps: notReading,
 		},
 		{
-			Option: target.Option{Name: "retry", Type: target.Int, Default: "0", Group: groupBatches, Independent: true, Help: "send failed events again, at most N times"},
+			Option: protocol.Option{Name: "retry", Type: protocol.Int, Default: "0", Group: groupBatches, Independent: true, Help: "send failed events again, at most N times"},
 			NotOps: notReading,
 			check:  countBetween(0, 1000),
 		},
 		{
-			Option: target.Option{Name: "threads", Type: target.Int, Group: groupBatches, Independent: true, Help: "maximum of sending threads (default: one per client, at most the processors)"},
+			Option: protocol.Option{Name: "threads", Type: protocol.Int, Group: groupBatches, Independent: true, Help: "maximum of sending threads (default: one per client, at most the processors)"},
 			check:  countBetween(1, 1024),
 		},
 
 		{
-			Option: target.Option{Name: "interval", Type: target.Duration, Default: "1s", Group: groupReport, Help: "interval of the series and of the progress lines"},
+			Option: protocol.Option{Name: "interval", Type: protocol.Duration, Default: "1s", Group: groupReport, Help: "interval of the series and of the progress lines"},
 			Aside:  true,
 			check:  durationBetween(10*time.Millisecond, 24*time.Hour),
 		},
 		{
-			Option: target.Option{Name: "percentiles", Group: groupReport, Help: "more percentiles, such as 25,75,99.95", Word: "P,P"},
+			Option: protocol.Option{Name: "percentiles", Group: groupReport, Help: "more percentiles, such as 25,75,99.95", Word: "P,P"},
 			Aside:  true,
 			check:  checkPercentiles,
 		},
 		{
-			Option: target.Option{Name: "client-metrics", Type: target.Bool, Group: groupReport, Help: "report what each connection did, by broker"},
+			Option: protocol.Option{Name: "client-metrics", Type: protocol.Bool, Group: groupReport, Help: "report what each connection did, by broker"},
 			Aside:  true,
 		},
 		{
-			Option: target.Option{Name: "hdr", Group: groupReport, Help: "write the histograms as an HdrHistogram log", Word: "FILE"},
+			Option: protocol.Option{Name: "hdr", Group: groupReport, Help: "write the histograms as an HdrHistogram log", Word: "FILE"},
 			Aside:  true,
 		},
 		{
-			Option: target.Option{Name: "trace", Group: groupReport, Help: "write a row for each batch, as Parquet", Word: "FILE"},
+			Option: protocol.Option{Name: "trace", Group: groupReport, Help: "write a row for each batch, as Parquet", Word: "FILE"},
 			Aside:  true,
 			NotOps: notReading,
 		},
 		{
-			Option: target.Option{Name: "trace-events", Type: target.Share, Group: groupReport, Help: "rows for single events instead, for this share of them, such as 1%"},
+			Option: protocol.Option{Name: "trace-events", Type: protocol.Share, Group: groupReport, Help: "rows for single events instead, for this share of them, such as 1%"},
 			Aside:  true,
 			NotOps: notReading,
 			check:  checkShare,
 		},
 		{
-			Option:   target.Option{Name: "json", Type: target.Bool, Group: groupReport, Help: "print the report as JSON on stdout"},
+			Option:   protocol.Option{Name: "json", Type: protocol.Bool, Group: groupReport, Help: "print the report as JSON on stdout"},
 			FlagOnly: true,
 		},
 		{
-			Option:   target.Option{Name: "json-file", Group: groupReport, Help: "also write the report as JSON to a file", Word: "FILE"},
+			Option:   protocol.Option{Name: "json-file", Group: groupReport, Help: "also write the report as JSON to a file", Word: "FILE"},
 			FlagOnly: true,
 		},
 		{
-			Option:   target.Option{Name: "full", Type: target.Bool, Group: groupReport, Help: "print the whole report, not only the first page"},
+			Option:   protocol.Option{Name: "full", Type: protocol.Bool, Group: groupReport, Help: "print the whole report, not only the first page"},
 			FlagOnly: true,
 		},
 		{
-			Option:   target.Option{Name: "quiet", Type: target.Bool, Group: groupReport, Help: "do not show progress"},
+			Option:   protocol.Option{Name: "quiet", Type: protocol.Bool, Group: groupReport, Help: "do not show progress"},
 			FlagOnly: true,
 		},
 	}
@@ -203,7 +203,7 @@ func loadTable() []Setting {
 
 // Table returns every setting of a workload for the kind: those of the load, then the kind's
 // options. With a nil kind, only those of the load.
-func Table(kind target.Kind) []Setting {
+func Table(kind protocol.Kind) []Setting {
 	table := slices.Concat(loadTable(), keepTable(), systemTable(), faultTable(), liveTable(), fleetTable())
 	if kind == nil {
 		return table

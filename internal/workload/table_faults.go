@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"carronade/internal/fault"
-	"carronade/target"
+	"carronade/internal/verdict/fault"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -17,26 +17,26 @@ const groupFaults = "faults"
 func faultTable() []Setting {
 	return []Setting{
 		{
-			Option: target.Option{Name: "fault", Type: target.List, Group: groupFaults, Independent: true, Help: "a fault that the run makes, such as 60s:stop=leader,10s (repeatable; see docs/faults.md)", Word: "FAULT"},
+			Option: protocol.Option{Name: "fault", Type: protocol.List, Group: groupFaults, Independent: true, Help: "a fault that the run makes, such as 60s:stop=leader,10s (repeatable; see docs/faults.md)", Word: "FAULT"},
 			check:  checkFault,
 		},
 		{
-			Option: target.Option{Name: "at", Type: target.List, Group: groupFaults, Independent: true, Help: "when to run the command of --exec: TIME, or TIME:heal for a command that heals a fault (repeatable)", Word: "TIME"},
+			Option: protocol.Option{Name: "at", Type: protocol.List, Group: groupFaults, Independent: true, Help: "when to run the command of --exec: TIME, or TIME:heal for a command that heals a fault (repeatable)", Word: "TIME"},
 			check:  checkMoment,
 		},
 		{
-			Option: target.Option{Name: "exec", Type: target.List, Group: groupFaults, Independent: true, Help: "a command for each --at, in the same order; it needs --allow-exec", Word: "CMD", Show: showCommand},
+			Option: protocol.Option{Name: "exec", Type: protocol.List, Group: groupFaults, Independent: true, Help: "a command for each --at, in the same order; it needs --allow-exec", Word: "CMD", Show: showCommand},
 		},
 		{
-			Option:   target.Option{Name: "allow-exec", Type: target.Bool, Group: groupFaults, Help: "run the commands of --exec, also those in a file or a report"},
+			Option:   protocol.Option{Name: "allow-exec", Type: protocol.Bool, Group: groupFaults, Help: "run the commands of --exec, also those in a file or a report"},
 			FlagOnly: true,
 		},
 		{
-			Option: target.Option{Name: "marks", Type: target.Bool, Group: groupFaults, Help: "take marks while it runs (carronade mark), and score what follows each"},
+			Option: protocol.Option{Name: "marks", Type: protocol.Bool, Group: groupFaults, Help: "take marks while it runs (carronade mark), and score what follows each"},
 			Aside:  true,
 		},
 		{
-			Option: target.Option{Name: "fault-ceiling", Type: target.Rate, Group: groupFaults, Help: "what the system is known to take, for predictions (default: as seen while it catches up)"},
+			Option: protocol.Option{Name: "fault-ceiling", Type: protocol.Rate, Group: groupFaults, Help: "what the system is known to take, for predictions (default: as seen while it catches up)"},
 			Aside:  true,
 			NotOps: notReading,
 			check:  checkRate,

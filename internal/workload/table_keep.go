@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"carronade/internal/secret"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 const groupKeep = "what the report contains, and where it is kept"
@@ -16,29 +16,29 @@ const groupKeep = "what the report contains, and where it is kept"
 func keepTable() []Setting {
 	return []Setting{
 		{
-			Option: target.Option{Name: "label", Type: target.List, Group: groupKeep, Help: "a label for the report (repeatable)", Word: "K=V", Show: showLabel},
+			Option: protocol.Option{Name: "label", Type: protocol.List, Group: groupKeep, Help: "a label for the report (repeatable)", Word: "K=V", Show: showLabel},
 			Aside:  true,
 			check:  checkPair,
 		},
 		{
-			Option:   target.Option{Name: "note", Group: groupKeep, Help: "a note for the report"},
+			Option:   protocol.Option{Name: "note", Group: groupKeep, Help: "a note for the report"},
 			FlagOnly: true,
 			check:    checkNote,
 		},
 		{
-			Option:   target.Option{Name: "attach", Type: target.List, Group: groupKeep, Help: "a text file to attach, such as a server's configuration (repeatable)", Word: "FILE"},
+			Option:   protocol.Option{Name: "attach", Type: protocol.List, Group: groupKeep, Help: "a text file to attach, such as a server's configuration (repeatable)", Word: "FILE"},
 			FlagOnly: true,
 		},
 		{
-			Option:   target.Option{Name: "store", Group: groupKeep, Help: "where to keep the report (default: your own store)", Word: "PLACE"},
+			Option:   protocol.Option{Name: "store", Group: groupKeep, Help: "where to keep the report (default: your own store)", Word: "PLACE"},
 			FlagOnly: true,
 		},
 		{
-			Option:   target.Option{Name: "no-store", Type: target.Bool, Group: groupKeep, Help: "do not keep the report"},
+			Option:   protocol.Option{Name: "no-store", Type: protocol.Bool, Group: groupKeep, Help: "do not keep the report"},
 			FlagOnly: true,
 		},
 		{
-			Option:   target.Option{Name: "no-calibrate", Type: target.Bool, Group: groupKeep, Help: "at full speed: do not measure the generator's own limit"},
+			Option:   protocol.Option{Name: "no-calibrate", Type: protocol.Bool, Group: groupKeep, Help: "at full speed: do not measure the generator's own limit"},
 			FlagOnly: true,
 		},
 	}

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"carronade/internal/secret"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 const groupSystem = "system under test"
@@ -27,49 +27,49 @@ func (w *Workload) HasSystem() bool {
 
 // systemTable has the settings about the system under test, the same for every kind.
 func systemTable() []Setting {
-	opt := func(name string, t target.Type, word, help string) Setting {
-		return Setting{Option: target.Option{Name: name, Type: t, Word: word, Group: groupSystem, Help: help}}
+	opt := func(name string, t protocol.Type, word, help string) Setting {
+		return Setting{Option: protocol.Option{Name: name, Type: t, Word: word, Group: groupSystem, Help: help}}
 	}
 	independent := func(s Setting) Setting { s.Independent = true; return s }
 	with := func(s Setting, check func(string) error) Setting { s.check = check; return s }
 	masked := func(s Setting) Setting { s.Show = showCommand; return s }
 	shown := func(show func(string) string, s Setting) Setting { s.Show = show; return s }
 	return []Setting{
-		independent(masked(opt("system-cmd", target.String, "CMD", "start it: a program and its arguments, in quotes"))),
-		with(opt("system-pid", target.Int, "PID", "watch this process and its children"), countBetween(1, 1<<31-1)),
-		opt("system-container", target.String, "NAME", "watch this container"),
-		independent(opt("system-image", target.String, "IMAGE", "start a container of this image")),
-		{Option: target.Option{Name: "system-arg", Type: target.List, Word: "ARG", Group: groupSystem, Help: "an argument for the image's command (repeatable)", Show: showText}, showAll: showArgs},
-		shown(showNamed, with(opt("system-env", target.List, "K=V", "set in its environment; V may be env:NAME or file:PATH"), checkNamed)),
-		opt("system-dir", target.String, "DIR", "its working folder"),
-		shown(showNamed, with(independent(opt("system-flag", target.List, "K=V", "a flag of the system, distinguished in reports (repeatable)")), checkNamed)),
-		opt("system-flag-format", target.String, "FORMAT", "format of its flags (default: -E {name}={value})"),
-		shown(showText, opt("system-ready", target.String, "WHEN", "start when URL answers, port:N accepts, or log:TEXT is printed")),
-		with(opt("system-ready-within", target.Duration, "", "timeout of that (default: 1m)"), durationBetween(time.Millisecond, 24*time.Hour)),
-		with(opt("system-stop-within", target.Duration, "", "time between TERM and KILL (default: 10s)"), durationBetween(time.Millisecond, time.Hour)),
-		with(independent(opt("system-mem", target.Size, "", "memory limit")), sizeAtLeast(1<<20)),
-		with(independent(opt("system-cpus", target.Float, "N", "processor limit, such as 1.5")), checkProcessors),
-		{Option: target.Option{Name: "system-engine", Choices: []string{"docker", "podman"}, Group: groupSystem, Help: "container engine (default: the one installed)"}},
-		opt("system-publish", target.List, "PORTS", "a port of the image's container: 127.0.0.1:8200:8200"),
+		independent(masked(opt("system-cmd", protocol.String, "CMD", "start it: a program and its arguments, in quotes"))),
+		with(opt("system-pid", protocol.Int, "PID", "watch this process and its children"), countBetween(1, 1<<31-1)),
+		opt("system-container", protocol.String, "NAME", "watch this container"),
+		independent(opt("system-image", protocol.String, "IMAGE", "start a container of this image")),
+		{Option: protocol.Option{Name: "system-arg", Type: protocol.List, Word: "ARG", Group: groupSystem, Help: "an argument for the image's command (repeatable)", Show: showText}, showAll: showArgs},
+		shown(showNamed, with(opt("system-env", protocol.List, "K=V", "set in its environment; V may be env:NAME or file:PATH"), checkNamed)),
+		opt("system-dir", protocol.String, "DIR", "its working folder"),
+		shown(showNamed, with(independent(opt("system-flag", protocol.List, "K=V", "a flag of the system, distinguished in reports (repeatable)")), checkNamed)),
+		opt("system-flag-format", protocol.String, "FORMAT", "format of its flags (default: -E {name}={value})"),
+		shown(showText, opt("system-ready", protocol.String, "WHEN", "start when URL answers, port:N accepts, or log:TEXT is printed")),
+		with(opt("system-ready-within", protocol.Duration, "", "timeout of that (default: 1m)"), durationBetween(time.Millisecond, 24*time.Hour)),
+		with(opt("system-stop-within", protocol.Duration, "", "time between TERM and KILL (default: 10s)"), durationBetween(time.Millisecond, time.Hour)),
+		with(independent(opt("system-mem", protocol.Size, "", "memory limit")), sizeAtLeast(1<<20)),
+		with(independent(opt("system-cpus", protocol.Float, "N", "processor limit, such as 1.5")), checkProcessors),
+		{Option: protocol.Option{Name: "system-engine", Choices: []string{"docker", "podman"}, Group: groupSystem, Help: "container engine (default: the one installed)"}},
+		opt("system-publish", protocol.List, "PORTS", "a port of the image's container: 127.0.0.1:8200:8200"),
 
-		opt("system-git", target.String, "DIR", "the repository it comes from: branch and revision are reported"),
-		with(opt("revision", target.String, "TEXT", "its revision, without a repository: a version, a build, a change of its settings"), checkRevision),
-		with(opt("system-branch", target.String, "NAME", "the branch of the revision (default: the branch that contains it)"), checkBranch),
-		independent(opt("system-checkout", target.String, "REV", "build this revision, in a separate worktree")),
-		shown(showText, with(opt("system-fetch", target.String, "REMOTE", "fetch this remote first"), checkRemote)),
-		shown(showText, opt("system-build", target.String, "CMD", "how to build it; {tree} is its folder, {image} a name for an image")), // for a shell, so it stays as typed
-		with(opt("system-build-within", target.Duration, "", "timeout of the build (default: 30m)"), durationBetween(time.Second, 24*time.Hour)),
+		opt("system-git", protocol.String, "DIR", "the repository it comes from: branch and revision are reported"),
+		with(opt("revision", protocol.String, "TEXT", "its revision, without a repository: a version, a build, a change of its settings"), checkRevision),
+		with(opt("system-branch", protocol.String, "NAME", "the branch of the revision (default: the branch that contains it)"), checkBranch),
+		independent(opt("system-checkout", protocol.String, "REV", "build this revision, in a separate worktree")),
+		shown(showText, with(opt("system-fetch", protocol.String, "REMOTE", "fetch this remote first"), checkRemote)),
+		shown(showText, opt("system-build", protocol.String, "CMD", "how to build it; {tree} is its folder, {image} a name for an image")), // for a shell, so it stays as typed
+		with(opt("system-build-within", protocol.Duration, "", "timeout of the build (default: 30m)"), durationBetween(time.Second, 24*time.Hour)),
 
-		{Option: target.Option{Name: "system-verbose", Type: target.Bool, Group: groupSystem, Help: "show what its build and the system print, on stderr"}, Short: "v", Aside: true},
-		{Option: target.Option{Name: "system-log", Word: "FILE", Group: groupSystem, Help: "write what the system prints to FILE while it runs, the last 10 MiB"}, Aside: true},
+		{Option: protocol.Option{Name: "system-verbose", Type: protocol.Bool, Group: groupSystem, Help: "show what its build and the system print, on stderr"}, Short: "v", Aside: true},
+		{Option: protocol.Option{Name: "system-log", Word: "FILE", Group: groupSystem, Help: "write what the system prints to FILE while it runs, the last 10 MiB"}, Aside: true},
 
-		shown(showText, opt("system-vars", target.String, "URL", "read its expvar metrics, once per interval")),
-		shown(showText, opt("system-metrics", target.String, "URL", "read its metrics in Prometheus's text format, once per interval")),
-		opt("system-names", target.List, "NAME", "which of those metrics, with * as wildcard (repeatable; default: all)"),
-		{Option: target.Option{Name: "system-header", Type: target.List, Word: "K=REF", Group: groupSystem, Help: "a header for both; the value is env:NAME or file:PATH", Show: showHeader}, check: checkHeader},
-		opt("system-gc-log", target.String, "FILE", "read GC pauses from a JVM's unified log; %p and * are wildcards"),
-		opt("system-jvm-gc", target.Bool, "", "make the JVM of --system-cmd write one"),
-		opt("system-host", target.List, "FILE", "another machine's description, from carronade host --json"),
+		shown(showText, opt("system-vars", protocol.String, "URL", "read its expvar metrics, once per interval")),
+		shown(showText, opt("system-metrics", protocol.String, "URL", "read its metrics in Prometheus's text format, once per interval")),
+		opt("system-names", protocol.List, "NAME", "which of those metrics, with * as wildcard (repeatable; default: all)"),
+		{Option: protocol.Option{Name: "system-header", Type: protocol.List, Word: "K=REF", Group: groupSystem, Help: "a header for both; the value is env:NAME or file:PATH", Show: showHeader}, check: checkHeader},
+		opt("system-gc-log", protocol.String, "FILE", "read GC pauses from a JVM's unified log; %p and * are wildcards"),
+		opt("system-jvm-gc", protocol.Bool, "", "make the JVM of --system-cmd write one"),
+		opt("system-host", protocol.List, "FILE", "another machine's description, from carronade host --json"),
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/secret"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -18,7 +18,7 @@ import (
 // origin of each value. It is immutable, so several runs may share one.
 type Workload struct {
 	URL  *url.URL
-	Kind target.Kind
+	Kind protocol.Kind
 	Op   string
 
 	// Warnings are texts for the user about the settings.
@@ -54,7 +54,7 @@ func (o Origin) String() string { return [...]string{"default", "preset", "file"
 // A Resolved is one setting of a workload, for display.
 type Resolved struct {
 	Name  string
-	Type  target.Type
+	Type  protocol.Type
 	Texts []string
 	From  Origin
 	Group string
@@ -105,7 +105,7 @@ func (w *Workload) Settings() []Resolved {
 		out = append(out, r)
 	}
 	if w.parts != nil {
-		out = append(out, Resolved{Name: partsKey, Type: target.List, Texts: w.partTexts(), From: FromFile, Group: groupWork, Independent: true})
+		out = append(out, Resolved{Name: partsKey, Type: protocol.List, Texts: w.partTexts(), From: FromFile, Group: groupWork, Independent: true})
 	}
 	return out
 }
@@ -170,9 +170,9 @@ func (w *Workload) document(keep func(*Resolved) bool) []byte {
 func (w *Workload) appendSetting(b []byte, r *Resolved) []byte {
 	b = append(append(b, quote(r.Name)...), ':')
 	switch find(w.table, r.Name).Type {
-	case target.Bool:
+	case protocol.Bool:
 		return append(b, r.Texts[0]...)
-	case target.List:
+	case protocol.List:
 		return append(b, quote(r.Texts)...)
 	}
 	return append(b, quote(r.Texts[len(r.Texts)-1])...)

@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/internal/testkit/assert"
 	"carronade/load"
 	"carronade/measure"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 // cannon is a kind with an option of each sort, and gun a kind with only one
@@ -24,25 +24,25 @@ type cannon struct{}
 func (cannon) Name() string      { return "cannon" }
 func (cannon) Schemes() []string { return []string{"cannon", "cannon+tls"} }
 func (cannon) Ops() []string     { return []string{Produce, Consume, RoundTrip} }
-func (cannon) Open(context.Context, target.Spec) (target.Session, error) {
+func (cannon) Open(context.Context, protocol.Spec) (protocol.Session, error) {
 	return nil, errors.New("a kind of tests opens nothing")
 }
 
-func (cannon) Options() []target.Option {
-	return []target.Option{
+func (cannon) Options() []protocol.Option {
+	return []protocol.Option{
 		{Name: "acks", Default: "1", Choices: []string{"0", "1", "all"}, Ops: []string{Produce, RoundTrip}, Independent: true},
-		{Name: "header", Type: target.List},
+		{Name: "header", Type: protocol.List},
 		{Name: "password", Secret: true},
-		{Name: "property", Type: target.List, Show: func(text string) string { return text[:1] + "..." }},
-		{Name: "idempotent", Type: target.Bool, Ops: []string{Produce}},
-		{Name: "max-in-flight", Type: target.Int, Default: "7"},
+		{Name: "property", Type: protocol.List, Show: func(text string) string { return text[:1] + "..." }},
+		{Name: "idempotent", Type: protocol.Bool, Ops: []string{Produce}},
+		{Name: "max-in-flight", Type: protocol.Int, Default: "7"},
 		{Name: "group", Ops: []string{Consume}},
-		{Name: "clients", Type: target.Int, Default: "1"},
+		{Name: "clients", Type: protocol.Int, Default: "1"},
 	}
 }
 
 // Presets returns for the password "env:JAVA" what a client's file would set.
-func (cannon) Presets(_ *url.URL, v target.Values, _ map[string]bool) (map[string]string, []string, error) {
+func (cannon) Presets(_ *url.URL, v protocol.Values, _ map[string]bool) (map[string]string, []string, error) {
 	if v.String("password") != "env:JAVA" {
 		return nil, nil, nil
 	}
@@ -54,12 +54,12 @@ type gun struct{ cannon }
 func (gun) Name() string      { return "gun" }
 func (gun) Schemes() []string { return []string{"gun"} }
 func (gun) Ops() []string     { return []string{Produce} }
-func (gun) Options() []target.Option {
-	return []target.Option{{Name: "calibre"}, {Name: "size", Default: "100"}}
+func (gun) Options() []protocol.Option {
+	return []protocol.Option{{Name: "calibre"}, {Name: "size", Default: "100"}}
 }
 func (gun) DefaultPort(string) string { return "1415" }
 
-var kinds = []target.Kind{cannon{}, gun{}}
+var kinds = []protocol.Kind{cannon{}, gun{}}
 
 // flags returns "name=value" pairs as a document of a command line.
 func flags(pairs ...string) *Document {
@@ -98,7 +98,7 @@ func TestResolvePriorities(t *testing.T) {
 // A limiter keeps to the in-flight limit itself.
 type limiter struct{ gun }
 
-func (limiter) LimitsInFlight(target.Values) bool { return true }
+func (limiter) LimitsInFlight(protocol.Values) bool { return true }
 
 // A given in-flight limit that a closed loop does not keep to is named.
 func TestResolveInFlightWithoutEffect(t *testing.T) {
@@ -115,7 +115,7 @@ func TestResolveInFlightWithoutEffect(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := assert.Value(Resolve(kinds, tt.flags, nil))(t)
-			limiting, err := Resolve([]target.Kind{limiter{}}, tt.flags, nil)
+			limiting, err := Resolve([]protocol.Kind{limiter{}}, tt.flags, nil)
 			assert.True(t, err == nil && len(limiting.Warnings) == 0,
 				"of a kind with its own limit: warnings %q, %v", limiting.Warnings, err)
 			// The workload of a report is a file with all defaults.
@@ -382,7 +382,7 @@ func TestChecksOnlyLimitsThatWereSet(t *testing.T) {
 }
 
 func TestTableIsConsistent(t *testing.T) {
-	for _, k := range []target.Kind{nil, cannon{}, gun{}} {
+	for _, k := range []protocol.Kind{nil, cannon{}, gun{}} {
 		seen := map[string]bool{}
 		for _, s := range Table(k) {
 			assert.True(t, !seen[s.Name], "%s is in the table twice", s.Name)
@@ -454,6 +454,6 @@ func (mirror) Verifies() bool    { return true }
 
 // A kind that does not consume may still verify, if it says so.
 func TestVerifier(t *testing.T) {
-	w, err := Resolve([]target.Kind{mirror{}}, flags("target=mirror://h", "verify=true"), nil)
+	w, err := Resolve([]protocol.Kind{mirror{}}, flags("target=mirror://h", "verify=true"), nil)
 	assert.True(t, err == nil && w.Verify(), "got %v, want a workload that verifies", err)
 }

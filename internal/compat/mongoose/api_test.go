@@ -19,9 +19,9 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/report"
 	"carronade/internal/scenario"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // A testAPI is a remote API whose runs last until they are stopped, after an interval of 7,500

@@ -13,12 +13,12 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/report"
+	"carronade/internal/run/trace"
 	"carronade/internal/scenario"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/trace"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // The rows of a pipeline's reading come as time passes, with times, and go on while only the rest is read.

@@ -6,7 +6,7 @@ import (
 
 	"carronade/internal/compat"
 	"carronade/internal/scenario"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A check has words for every option that has an effect: a setting of the run, or an effect of

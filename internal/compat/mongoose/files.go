@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"carronade/internal/compat"
+	"carronade/internal/host"
 	"carronade/internal/secret"
-	"carronade/internal/system"
 )
 
 // The folders below ~/.mongoose.
@@ -107,7 +107,7 @@ func checkFileWritable(path string) error {
 	_, err := os.Lstat(path)
 	file, openErr := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
 	if openErr != nil {
-		return fmt.Errorf("%s: %w", path, system.Reason(openErr))
+		return fmt.Errorf("%s: %w", path, host.Reason(openErr))
 	}
 	openErr = file.Close()
 	if errors.Is(err, os.ErrNotExist) {

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"carronade/internal/compat"
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
+	"carronade/test/testkit/assert"
 )
 
 // The first error of writing during a step is kept, and the exit code is 2.
@@ -38,7 +38,7 @@ func TestUnwritable(t *testing.T) {
 		{"--item-output-file=gone/items.csv"},
 		{"--item-output-file=gone/topics.csv", "--item-type=path", "--load-op-limit-count=3"},
 	} {
-		if got := runTool(t, compat.Program{}, args...); got.code != system.ExitFailed || got.err == nil || len(got.settings) > 0 || got.topics != nil ||
+		if got := runTool(t, compat.Program{}, args...); got.code != host.ExitFailed || got.err == nil || len(got.settings) > 0 || got.topics != nil ||
 			got.err.Error() != "--item-output-file: cannot write "+args[0][len("--item-output-file="):]+": no such file or directory" {
 			t.Errorf("%v: exit %d, %v, %v", args, got.code, got.err, got.settings)
 		}

@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"carronade/internal/compat"
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 func matches(expr, text string) bool { return regexp.MustCompile(expr).MatchString(text) }
@@ -149,9 +149,9 @@ func TestNumbersOfLines(t *testing.T) {
 		assert.Equal(t, value(t, right.out, tt.section, tt.label), tt.right, "%s %s", tt.section, tt.label)
 		assert.Equal(t, value(t, strict.out, tt.section, tt.label), tt.strict, "with --strict %s %s", tt.section, tt.label)
 	}
-	assert.True(t, right.code == system.ExitBroken && strict.code == system.ExitOK,
+	assert.True(t, right.code == host.ExitBroken && strict.code == host.ExitOK,
 		"twelve failed: exit %d, with --strict %d", right.code, strict.code)
-	assert.Equal(t, runTool(t, compat.Program{}, "--load-op-limit-fail-count=20").code, system.ExitOK,
+	assert.Equal(t, runTool(t, compat.Program{}, "--load-op-limit-fail-count=20").code, host.ExitOK,
 		"twelve failures of twenty allowed: exit")
 
 	s := &step{strict: true, quantiles: []float64{0.5}}
@@ -359,13 +359,13 @@ func TestEnds(t *testing.T) {
 		code    int
 		want    string
 	}{
-		{load.ByFailures, false, nil, system.ExitBroken, `W LoadStepContextImpl {12}main {27}s: failure count \(1\) is more than the configured limit \(100000\), stopping the step\n`},
-		{load.ByFailureRate, true, nil, system.ExitOK, `s: failures rate \(1\.0 failures/sec\) is more than success rate \(7500\.0 op/sec\), stopping the step\n`},
-		{load.Interrupted, true, nil, system.ExitInterrupted, `\| +7500\| +1\|`},
-		{load.Interrupted, false, nil, system.ExitInterrupted, `\| +7500\| +1\|`},
+		{load.ByFailures, false, nil, host.ExitBroken, `W LoadStepContextImpl {12}main {27}s: failure count \(1\) is more than the configured limit \(100000\), stopping the step\n`},
+		{load.ByFailureRate, true, nil, host.ExitOK, `s: failures rate \(1\.0 failures/sec\) is more than success rate \(7500\.0 op/sec\), stopping the step\n`},
+		{load.Interrupted, true, nil, host.ExitInterrupted, `\| +7500\| +1\|`},
+		{load.Interrupted, false, nil, host.ExitInterrupted, `\| +7500\| +1\|`},
 		// Untrusted and failed; undetermined and failed.
-		{load.ByTime, false, func(d *report.Document) { d.Trust.OK = false }, system.ExitBroken, `\| +7500\| +1\|`},
-		{load.ByTime, false, func(d *report.Document) { d.Checks = []report.Check{{CannotTell: true}} }, system.ExitBroken, `\| +7500\| +1\|`},
+		{load.ByTime, false, func(d *report.Document) { d.Trust.OK = false }, host.ExitBroken, `\| +7500\| +1\|`},
+		{load.ByTime, false, func(d *report.Document) { d.Checks = []report.Check{{CannotTell: true}} }, host.ExitBroken, `\| +7500\| +1\|`},
 	} {
 		t.Setenv("HOME", t.TempDir())
 		var out, errs strings.Builder

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"carronade/internal/compat"
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -103,7 +103,7 @@ func (r *runner) runWeighted(ctx context.Context, l *loads) (int, error) {
 	s.op, s.work, s.trace = wholeOp, writeRecords, false
 	f, t, err := s.outputs(p, r.args, r.again(s.id))
 	if err != nil {
-		return system.ExitFailed, err
+		return host.ExitFailed, err
 	}
 	watched := apiOf(ctx).watch(&s)
 	defer watched.end()
@@ -116,7 +116,7 @@ func (r *runner) runWeighted(ctx context.Context, l *loads) (int, error) {
 		}
 	}})
 	if err != nil {
-		return compat.NoReport(ctx, system.ExitFailed, err)
+		return compat.NoReport(ctx, host.ExitFailed, err)
 	}
 	last := m.last(d)
 	watched.show(last)

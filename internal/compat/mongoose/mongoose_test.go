@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"carronade/internal/compat"
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/trace"
+	"carronade/internal/run/trace"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // A result is the result of a command line.
@@ -410,7 +410,7 @@ func TestEveryOption(t *testing.T) {
 			case "said":
 				ok = strings.Contains(got.errs, text)
 			case "refused":
-				ok = got.err != nil && strings.Contains(got.err.Error(), text) && got.code == system.ExitFailed && len(got.settings) == 0
+				ok = got.err != nil && strings.Contains(got.err.Error(), text) && got.code == host.ExitFailed && len(got.settings) == 0
 			case "silent":
 				ok = !strings.Contains(got.errs, "--"+tt.option)
 			case "seen":
@@ -468,7 +468,7 @@ func TestUsage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runTool(t, compat.Program{}, tt.arg)
 			_, text, _ := strings.Cut(got.out, " main ")
-			if got.code != system.ExitFailed || got.err != nil || !matches(stamp, got.out) || !strings.HasPrefix(strings.TrimLeft(text, " "), tt.want) || len(got.settings) > 0 {
+			if got.code != host.ExitFailed || got.err != nil || !matches(stamp, got.out) || !strings.HasPrefix(strings.TrimLeft(text, " "), tt.want) || len(got.settings) > 0 {
 				t.Errorf("exit %d, %v, stdout:\n%s", got.code, got.err, got.out)
 			}
 		})

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"carronade/internal/compat"
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // nodeHelp is the help of the flags of nodes.
@@ -114,30 +114,30 @@ func listenOf(given string, v *values, option string) (string, error) {
 func runNode(ctx context.Context, p *compat.Program, v *values, f *nodeFlags) (int, error) {
 	listen, err := listenOf(f.listen, v, "load-step-node-port")
 	if err != nil {
-		return system.ExitFailed, err
+		return host.ExitFailed, err
 	}
 	if err := (&step{v: v}).checkRefused(); err != nil {
-		return system.ExitFailed, err
+		return host.ExitFailed, err
 	}
 	a := newAPI(p, v)
 	defer a.end()
 	node, err := p.Node(ctx, compat.NodeOptions{Listen: listen, Key: f.key, Targets: f.targets, Everything: f.all, Claim: a.claim})
 	if err != nil {
-		return system.ExitFailed, err
+		return host.ExitFailed, err
 	}
 	defer node.Close()
 	addr, stop, err := a.serve(ctx, f.apiListen, f.apiNames)
 	if err != nil {
-		return system.ExitFailed, err
+		return host.ExitFailed, err
 	}
 	defer stop()
 	fmt.Fprintf(p.Out, "node %s: it sends to %s\n", node.Addr, node.Rules)
 	fmt.Fprintf(p.Out, "remote API at http://%s\n", addr)
 	select {
 	case <-ctx.Done():
-		return system.ExitOK, nil
+		return host.ExitOK, nil
 	case err := <-node.Ended:
-		return system.ExitFailed, err
+		return host.ExitFailed, err
 	}
 }
 
@@ -145,7 +145,7 @@ func runNode(ctx context.Context, p *compat.Program, v *values, f *nodeFlags) (i
 func withAPI(ctx context.Context, p *compat.Program, v *values, flags *nodeFlags, f func(ctx context.Context) (int, error)) (int, error) {
 	if flags.apiListen == "" && !v.has("run-port") {
 		if len(flags.apiNames) > 0 {
-			return system.ExitFailed, errors.New("--api-name belongs to the remote API: --api-listen=HOST:PORT")
+			return host.ExitFailed, errors.New("--api-name belongs to the remote API: --api-listen=HOST:PORT")
 		}
 		return f(ctx)
 	}
@@ -156,7 +156,7 @@ func withAPI(ctx context.Context, p *compat.Program, v *values, flags *nodeFlags
 	a.began(v, cancel)
 	addr, stop, err := a.serve(ctx, flags.apiListen, flags.apiNames)
 	if err != nil {
-		return system.ExitFailed, err
+		return host.ExitFailed, err
 	}
 	defer stop()
 	warner(p)("remote API at http://%s", addr)

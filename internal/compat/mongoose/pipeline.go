@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/internal/system"
+	"carronade/internal/host"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -64,7 +64,7 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 	create.trace = create.trace || read.v.flag("output-metrics-trace-persist")
 	f, t, err := create.outputs(p, r.args, r.again(create.id))
 	if err != nil {
-		return system.ExitFailed, err
+		return host.ExitFailed, err
 	}
 	watched, watchedBack := apiOf(ctx).watch(&create), apiOf(ctx).watch(&read)
 	defer watched.end()
@@ -89,7 +89,7 @@ func (r *runner) runPipeline(ctx context.Context, l *loads) (int, error) {
 	d, err := p.Run(ctx, l.pipeline(), observer)
 	written := tr.end()
 	if err != nil {
-		return compat.NoReport(ctx, system.ExitFailed, err)
+		return compat.NoReport(ctx, host.ExitFailed, err)
 	}
 	f.keepError(written)
 	last := m.last(d)

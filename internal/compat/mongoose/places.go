@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/wire/kafka"
+	"carronade/internal/kafka/wire"
 )
 
 // A list of items has mongoose's own lines, in which a record has no place. So the places of
@@ -33,7 +33,7 @@ type listWriter struct {
 	file     *os.File
 	out      *bufio.Writer
 	path     string
-	places   *kafka.ListWriter // nil: none any more
+	places   *wire.ListWriter // nil: none any more
 	lines    uint64
 	sum      uint32
 	unplaced bool
@@ -46,7 +46,7 @@ func newListWriter(path, topic string) (*listWriter, error) {
 		return nil, err
 	}
 	w := &listWriter{file: file, out: bufio.NewWriterSize(file, 1<<16), path: path}
-	if w.places, err = kafka.CreateList(placesOf(path), topic); err != nil {
+	if w.places, err = wire.CreateList(placesOf(path), topic); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return w, nil
@@ -59,7 +59,7 @@ func (w *listWriter) add(line []byte, part int32, offset int64) error {
 	if offset < 0 {
 		w.unplaced = true
 	} else {
-		w.places.Add(kafka.ListRun{Partition: max(part, 0), Offset: offset, Count: 1})
+		w.places.Add(wire.ListRun{Partition: max(part, 0), Offset: offset, Count: 1})
 	}
 	_, err := w.out.Write(line)
 	return err
@@ -115,7 +115,7 @@ func (s *step) checkPlaces(list string) error {
 		return errOther
 	}
 	records := int64(0)
-	topic, err := kafka.ReadList(placesOf(list), func(r kafka.ListRun) error { records += r.Count; return nil })
+	topic, err := wire.ReadList(placesOf(list), func(r wire.ListRun) error { records += r.Count; return nil })
 	if err == nil && (topic != s.topic || records != int64(len(s.items))) {
 		err = errOther
 	}

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/scenario"
-	"carronade/internal/system"
 )
 
 // processKind is the kind of a step that is a process, with its settings.
@@ -91,9 +91,9 @@ func (r *runner) runProcess(ctx context.Context, s *scenario.Step, args []string
 		cmd.Stderr = &out
 	}
 	cmd.WaitDelay = lastOutput
-	child, err := system.StartPiped(cmd)
+	child, err := host.StartPiped(cmd)
 	if err != nil {
-		return &scenario.Ended{Code: system.ExitFailed, Fault: &scenario.Fault{At: s.At, Text: fmt.Sprintf("cannot run %s: %v", args[0], cause(err))}}
+		return &scenario.Ended{Code: host.ExitFailed, Fault: &scenario.Fault{At: s.At, Text: fmt.Sprintf("cannot run %s: %v", args[0], cause(err))}}
 	}
 	select {
 	case <-child.Done():
@@ -109,7 +109,7 @@ func cause(err error) error {
 	if found, ok := errors.AsType[*exec.Error](err); ok {
 		return found.Err
 	}
-	return system.Reason(err)
+	return host.Reason(err)
 }
 
 // limited keeps the beginning of what is written. Safe for concurrent use, since two streams of a

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"carronade/internal/compat"
+	"carronade/internal/host"
 	"carronade/internal/scenario"
-	"carronade/internal/system"
 	"carronade/internal/workload"
 )
 
@@ -100,20 +100,20 @@ func (r *runner) Start(number int, s *scenario.Step) (func(ctx context.Context) 
 		if !r.dry {
 			warner(r.program)("%s: step %d (%s) cannot run: %s", s.At, number, s.Name, err)
 		}
-		r.end(system.ExitFailed, true)
+		r.end(host.ExitFailed, true)
 		return func(context.Context) *scenario.Ended {
-			return &scenario.Ended{Number: number, Code: system.ExitFailed, Fault: fault}
+			return &scenario.Ended{Number: number, Code: host.ExitFailed, Fault: fault}
 		}, nil
 	}
 	if r.dry {
-		r.end(system.ExitOK, false)
+		r.end(host.ExitOK, false)
 		return func(context.Context) *scenario.Ended { return &scenario.Ended{Number: number} }, nil
 	}
 	return func(ctx context.Context) *scenario.Ended {
 		began := time.Now()
 		code, err := r.run(ctx, l)
-		if code == system.ExitInterrupted && r.ctx.Err() == nil {
-			code = system.ExitOK // the script stopped the step
+		if code == host.ExitInterrupted && r.ctx.Err() == nil {
+			code = host.ExitOK // the script stopped the step
 		}
 		r.end(code, false)
 		e := &scenario.Ended{Number: number, Code: code, Elapsed: time.Since(began)}
@@ -133,7 +133,7 @@ func (r *runner) end(code int, bad bool) {
 	if bad {
 		r.bad++
 	}
-	r.code = system.WorseExit(r.code, code)
+	r.code = host.WorseExit(r.code, code)
 }
 
 // loads are the loads of one step of a scenario.

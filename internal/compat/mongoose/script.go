@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"carronade/internal/compat"
+	"carronade/internal/host"
 	"carronade/internal/scenario"
-	"carronade/internal/system"
 	"carronade/units"
 )
 
@@ -106,11 +106,11 @@ func runScenario(ctx context.Context, p *compat.Program, v *values, f scenarioFl
 	file := v.text("run-scenario")
 	source, err := scenario.ReadSource(file)
 	if err != nil {
-		return system.ExitFailed, fmt.Errorf("--run-scenario: cannot read %s: %w", file, err)
+		return host.ExitFailed, fmt.Errorf("--run-scenario: cannot read %s: %w", file, err)
 	}
 	data, err := json.Marshal(scriptData{Strict: p.Strict, Commas: f.repair, Exec: f.exec, Apart: v.confined != ""})
 	if err != nil {
-		return system.ExitFailed, err
+		return host.ExitFailed, err
 	}
 	seed := fnv.New64a()
 	io.WriteString(seed, source) //nolint:errcheck // a hash takes everything
@@ -129,7 +129,7 @@ func runScenario(ctx context.Context, p *compat.Program, v *values, f scenarioFl
 		Warn:  r.warn,
 	})
 	if err != nil {
-		return system.ExitFailed, err
+		return host.ExitFailed, err
 	}
 	if fault != nil {
 		warner(p)("%s", fault)
@@ -142,11 +142,11 @@ func runScenario(ctx context.Context, p *compat.Program, v *values, f scenarioFl
 	}
 	switch code := r.code; {
 	case fault != nil:
-		return system.WorseExit(code, system.ExitFailed), nil //nolint:nilerr // the fault is printed
+		return host.WorseExit(code, host.ExitFailed), nil //nolint:nilerr // the fault is printed
 	case why == scenario.Interrupted:
-		return system.ExitInterrupted, nil
+		return host.ExitInterrupted, nil
 	case p.Strict:
-		return system.ExitOK, nil
+		return host.ExitOK, nil
 	default:
 		return code, nil
 	}

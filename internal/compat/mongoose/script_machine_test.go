@@ -10,16 +10,16 @@ import (
 	"testing"
 
 	"carronade/internal/compat"
+	"carronade/internal/kafka"
+	"carronade/internal/null"
 	"carronade/internal/report"
 	"carronade/internal/scenario"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
-	"carronade/target"
-	"carronade/target/kafka"
-	"carronade/target/null"
+	"carronade/protocol"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // childEnv makes the test program the process of a script.
@@ -50,7 +50,7 @@ func play(t *testing.T, p compat.Program, script string, args ...string) (got pl
 		o.Command = []string{exe}
 		return scenario.Run(ctx, o)
 	}
-	kinds := []target.Kind{kafka.Kind{}, null.Kind{}}
+	kinds := []protocol.Kind{kafka.Kind{}, null.Kind{}}
 	p.Resolve = func(d *workload.Document) error {
 		_, err := workload.Resolve(kinds, d, nil)
 		return err

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"carronade/internal/scenario"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // A script with a syntax error is repaired in one way; with commas in two.

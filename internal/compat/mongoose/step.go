@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/internal/system"
+	"carronade/internal/host"
 	"carronade/payload"
 )
 
@@ -312,7 +312,7 @@ func topicsOf(items []string) (topics []string) {
 func readItems(file string) ([]string, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, system.Reason(err)
+		return nil, host.Reason(err)
 	}
 	defer f.Close()
 	var out []string

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"carronade/internal/compat"
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
 )
 
 // warner returns a function that writes messages to stderr.
@@ -68,5 +68,5 @@ func (f *files) exit(p *compat.Program, code int) int {
 		return code
 	}
 	warner(p)("not all files of the step could be written: %v", f.err)
-	return system.WorseExit(code, system.ExitFailed)
+	return host.WorseExit(code, host.ExitFailed)
 }

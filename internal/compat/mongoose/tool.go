@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"carronade/internal/compat"
+	"carronade/internal/host"
 	"carronade/internal/report"
-	"carronade/internal/system"
 	"carronade/load"
 	"carronade/measure"
 )
@@ -34,17 +34,17 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 	for _, arg := range p.Args {
 		if arg == "--help" || arg == "-h" || arg == "-help" {
 			help(p)
-			return system.ExitOK, nil
+			return host.ExitOK, nil
 		}
 	}
 	warn := warner(p)
 	args, nodes, err := splitNode(p.Args)
 	if err != nil {
-		return system.ExitFailed, err
+		return host.ExitFailed, err
 	}
 	args, flags, err := splitScenario(args)
 	if err != nil {
-		return system.ExitFailed, err
+		return host.ExitFailed, err
 	}
 	v, err := parse(args, warn)
 	var wrong *usageError
@@ -55,21 +55,21 @@ func run(ctx context.Context, p *compat.Program) (int, error) {
 			text += "\nThe list of all possible args:\n" + list()
 		}
 		logf(p.Out, 'F', "", "%s", text)
-		return system.ExitFailed, nil
+		return host.ExitFailed, nil
 	case err != nil:
-		return system.ExitFailed, err
+		return host.ExitFailed, err
 	}
 	if v.key = nodes.key; v.flag("run-node") {
 		if v.text("run-scenario") != "" || flags.first != "" {
-			return system.ExitFailed, errors.New("--run-node: a node runs what others send it, and no scenario of its own")
+			return host.ExitFailed, errors.New("--run-node: a node runs what others send it, and no scenario of its own")
 		}
 		return runNode(ctx, p, v, &nodes)
 	}
 	if nodes.first != "" {
-		return system.ExitFailed, fmt.Errorf("%s belongs to a node: --run-node", nodes.first)
+		return host.ExitFailed, fmt.Errorf("%s belongs to a node: --run-node", nodes.first)
 	}
 	if v.text("run-scenario") == "" && flags.first != "" {
-		return system.ExitFailed, fmt.Errorf("%s belongs to a scenario: --run-scenario=FILE", flags.first)
+		return host.ExitFailed, fmt.Errorf("%s belongs to a scenario: --run-scenario=FILE", flags.first)
 	}
 	return withAPI(ctx, p, v, &nodes, func(ctx context.Context) (int, error) {
 		if v.text("run-scenario") != "" {
@@ -84,7 +84,7 @@ func runStep(ctx context.Context, p *compat.Program, v *values) (int, error) {
 	began := time.Now()
 	s, err := newStep(v, p.Strict, p.Generation, began, warner(p))
 	if err != nil {
-		return system.ExitFailed, err
+		return host.ExitFailed, err
 	}
 	return s.fire(ctx, p, p.Args, v.confined != "", began) // the API has made the folder
 }
@@ -94,7 +94,7 @@ func runStep(ctx context.Context, p *compat.Program, v *values) (int, error) {
 func (s *step) fire(ctx context.Context, p *compat.Program, args []string, expected bool, began time.Time) (int, error) {
 	f, t, err := s.outputs(p, args, expected)
 	if err != nil {
-		return system.ExitFailed, err
+		return host.ExitFailed, err
 	}
 	names := s.namer()
 	var code int
@@ -113,7 +113,7 @@ func (s *step) fire(ctx context.Context, p *compat.Program, args []string, expec
 func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *table, names *namer) (int, error) {
 	run, hangUp, err := s.runner(ctx, p)
 	if err != nil {
-		return compat.NoReport(ctx, system.ExitFailed, err)
+		return compat.NoReport(ctx, host.ExitFailed, err)
 	}
 	defer hangUp()
 	watched := apiOf(ctx).watch(s)
@@ -146,7 +146,7 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 		written = rows.end()
 	}
 	if err != nil {
-		return compat.NoReport(ctx, system.ExitFailed, err)
+		return compat.NoReport(ctx, host.ExitFailed, err)
 	}
 	above.end()
 	if m.batches != nil { // batches completed while the last interval closed
@@ -181,8 +181,8 @@ func (s *step) records(ctx context.Context, p *compat.Program, f *files, t *tabl
 	s.end(p, f, t, last)
 	printWarnings(p, d)
 	code := d.ExitCode()
-	if s.strict && code != system.ExitInterrupted {
-		return system.ExitOK, nil
+	if s.strict && code != host.ExitInterrupted {
+		return host.ExitOK, nil
 	}
 	return s.withFailures(code, last.fail), nil
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/internal/system"
+	"carronade/internal/host"
 	"carronade/units"
 )
 
@@ -175,7 +175,7 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	defer m.watched.end()
 	defer m.close()
 	if m.open(s, f); m.err != nil {
-		return system.ExitFailed, m.err
+		return host.ExitFailed, m.err
 	}
 	load := s.topicLoad(names)
 	m.perRequest = load.PerRequest
@@ -206,9 +206,9 @@ func (s *step) topics(ctx context.Context, p *compat.Program, f *files, t *table
 	<-sampled
 	switch {
 	case r == nil && ctx.Err() != nil:
-		return system.ExitInterrupted, nil
+		return host.ExitInterrupted, nil
 	case err != nil:
-		return system.ExitFailed, err
+		return host.ExitFailed, err
 	}
 	return s.endTopics(p, f, t, m, r), nil
 }
@@ -276,9 +276,9 @@ func (s *step) endTopics(p *compat.Program, f *files, t *table, m *topicMeter, r
 	}
 	switch {
 	case r.Interrupted:
-		return system.ExitInterrupted
+		return host.ExitInterrupted
 	case s.strict || failed == 0:
-		return system.ExitOK
+		return host.ExitOK
 	}
-	return system.ExitBroken
+	return host.ExitBroken
 }

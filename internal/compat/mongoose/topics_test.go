@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/internal/system"
-	"carronade/internal/testkit/assert"
+	"carronade/internal/host"
 	"carronade/internal/workload"
+	"carronade/test/testkit/assert"
 )
 
 // A request creates as many topics as may be in flight at once; the topics of a
@@ -26,7 +26,7 @@ func TestTopics(t *testing.T) {
 	if l := got.topics; l.Op != "create" || l.Times != 100 || len(got.names) != 100 || l.PerRequest != 100 || l.Concurrency != 1 || l.Spec.Partitions != 1 || l.Spec.Replicas != 1 || l.Failures != 100_000 {
 		t.Errorf("got %+v", l)
 	}
-	if s := value(t, got.out, "Count", "Successful"); s != "86" || value(t, got.out, "Count", "Failed") != "14" || got.code != system.ExitBroken {
+	if s := value(t, got.out, "Count", "Successful"); s != "86" || value(t, got.out, "Count", "Failed") != "14" || got.code != host.ExitBroken {
 		t.Errorf("exit %d:\n%s", got.code, got.out)
 	}
 	lines := strings.Split(got.files["op.trace.csv"], "\n")
@@ -93,7 +93,7 @@ func TestTopicsClock(t *testing.T) {
 			}
 			return &compat.TopicResult{Done: 20, Elapsed: time.Since(start)}, nil
 		}
-		if code, err := Tool.Main(t.Context(), p); code != system.ExitOK || err != nil {
+		if code, err := Tool.Main(t.Context(), p); code != host.ExitOK || err != nil {
 			t.Fatalf("exit %d, %v", code, err)
 		}
 		got, rate := value(t, out.String(), "Duration", "Elapsed"), value(t, out.String(), "Throughput", "Mean")
@@ -124,9 +124,9 @@ func TestTopicsUnknown(t *testing.T) {
 			}
 			return &compat.TopicResult{Unknown: 2, Unsent: 1, Elapsed: time.Second}, nil
 		}
-		want := system.ExitBroken
+		want := host.ExitBroken
 		if strict {
-			want = system.ExitOK
+			want = host.ExitOK
 		}
 		code, err := Tool.Main(t.Context(), p)
 		assert.True(t, code == want && err == nil, "strict %v: exit %d, %v, want %d", strict, code, err, want)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/compat"
-	"carronade/internal/trace"
+	"carronade/internal/run/trace"
 	"carronade/measure"
 	"carronade/payload"
 )

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // An AgentConfig is what an Agent needs.
@@ -77,9 +77,9 @@ func ConnectAgent(ctx context.Context, cfg AgentConfig) (*Agent, error) {
 	}
 	to.Name, to.Operator = a.Name, a.Operator
 	if to != f {
-		if err := system.ReplaceFile(path, text(to)); err != nil {
+		if err := host.ReplaceFile(path, text(to)); err != nil {
 			conn.Close()
-			return nil, &Error{"write the agent's file " + path, system.Reason(err), "make the folder writable for this user"}
+			return nil, &Error{"write the agent's file " + path, host.Reason(err), "make the folder writable for this user"}
 		}
 	}
 	h.Token, h.Name = "", ""
@@ -131,11 +131,11 @@ func openAgentFile(path string) (agentFile, error) {
 		return f, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return f, system.Reason(err)
+		return f, host.Reason(err)
 	}
 	// The key is on the disk before a server knows it: a token is not used up for a key that is lost.
-	if err := system.CreateFile(path, text(f)); err != nil {
-		return f, system.Reason(err)
+	if err := host.CreateFile(path, text(f)); err != nil {
+		return f, host.Reason(err)
 	}
 	return f, nil
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // BenchmarkRoundTrip is a message of 100 bytes to an agent and back, one at a time, all on this machine.

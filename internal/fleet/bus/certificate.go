@@ -19,7 +19,7 @@ import (
 	"regexp"
 	"time"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // certificateFile has the server's private key and its certificate, in one file, so that they
@@ -41,7 +41,7 @@ func certificate(dir string) (tls.Certificate, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if text, err = newCertificate(); err == nil {
-			err = system.ReplaceFile(path, text)
+			err = host.ReplaceFile(path, text)
 		}
 	}
 	if err != nil {

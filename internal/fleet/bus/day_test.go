@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // TestDayOfAFleet: a day of a fleet in fast time leaves the server, an agent and the operator with the memory that they

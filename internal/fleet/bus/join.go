@@ -12,7 +12,7 @@ import (
 
 	"github.com/nats-io/nkeys"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // A Join is the content of a join file: where the server is, how to know it, and a token to
@@ -56,12 +56,12 @@ func parseJoin(text []byte) (j Join, err error) {
 // Write writes a join file that only this user can read. It does not replace a file: that may be
 // the only copy of a token which is still valid. Errors are of type *Error.
 func (j Join) Write(path string) error {
-	err := system.CreateFile(path, text(j))
+	err := host.CreateFile(path, text(j))
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return &Error{"write the join file " + path, errors.New("the file exists"), "choose another name, or remove it"}
 	case err != nil:
-		return &Error{"write the join file " + path, system.Reason(err), "choose a folder in which this user can write"}
+		return &Error{"write the join file " + path, host.Reason(err), "choose a folder in which this user can write"}
 	}
 	return nil
 }
@@ -130,11 +130,11 @@ func readFile[T any](path string, parse func([]byte) (T, error)) (T, error) {
 		err = errors.New("not a file of this kind")
 	}
 	if err != nil {
-		return zero, system.Reason(err)
+		return zero, host.Reason(err)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return zero, system.Reason(err)
+		return zero, host.Reason(err)
 	}
 	return parse(data)
 }

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // A keyFile is what a node and the programs that use it share, in place of a server's folder: the
@@ -44,7 +44,7 @@ func MakeKey(path string) error {
 		return nil
 	}
 	failed := func(err error) error {
-		return &Error{"make the key file " + path, system.Reason(err), "choose a file in a folder in which this user can write"}
+		return &Error{"make the key file " + path, host.Reason(err), "choose a file in a folder in which this user can write"}
 	}
 	var f keyFile
 	var err error
@@ -59,7 +59,7 @@ func MakeKey(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return failed(err)
 	}
-	if err := system.MakeFile(path, text(f)); err != nil {
+	if err := host.MakeFile(path, text(f)); err != nil {
 		return failed(err)
 	}
 	return nil
@@ -70,7 +70,7 @@ func openKey(path string) (keyFile, error) {
 	doing := "read the key file " + path
 	info, err := os.Stat(path)
 	if err != nil {
-		return keyFile{}, &Error{doing, system.Reason(err), "a node makes it; copy it from there"}
+		return keyFile{}, &Error{doing, host.Reason(err), "a node makes it; copy it from there"}
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return keyFile{}, &Error{doing, errors.New("other users can read it"), "chmod 600 " + path + ", or make a new one if they may have read it"}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // A NATS is an existing NATS server that is used instead of a Server of this package. Who may do
@@ -60,13 +60,13 @@ func (n NATS) options() ([]nats.Option, error) {
 		return nil, &Error{"connect to " + n.shown(), errors.New("there are two kinds of credentials"), "give a credentials file or an nkey's seed"}
 	case n.Creds != "":
 		if _, err := os.Stat(n.Creds); err != nil {
-			return nil, &Error{"read the credentials file " + n.Creds, system.Reason(err), ""}
+			return nil, &Error{"read the credentials file " + n.Creds, host.Reason(err), ""}
 		}
 		options = append(options, nats.UserCredentials(n.Creds))
 	case n.NKeySeedFile != "":
 		key, err := nats.NkeyOptionFromSeed(n.NKeySeedFile)
 		if err != nil {
-			return nil, &Error{"read the nkey's seed in " + n.NKeySeedFile, system.Reason(err), "`nk -gen user` makes one"}
+			return nil, &Error{"read the nkey's seed in " + n.NKeySeedFile, host.Reason(err), "`nk -gen user` makes one"}
 		}
 		options = append(options, key)
 	}
@@ -109,7 +109,7 @@ func (n NATS) shown() string {
 func authority(path string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, system.Reason(err)
+		return nil, host.Reason(err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // A natsFile is what an operator file has of an existing NATS server: where it is, the paths of
@@ -53,7 +53,7 @@ func UseNATS(ctx context.Context, dir string, server NATS, agents []string) erro
 		}
 		path, err := filepath.Abs(p.from)
 		if err != nil {
-			return &Error{"find " + p.from, system.Reason(err), ""}
+			return &Error{"find " + p.from, host.Reason(err), ""}
 		}
 		*p.to = path
 	}
@@ -73,10 +73,10 @@ func UseNATS(ctx context.Context, dir string, server NATS, agents []string) erro
 		return &Error{"write " + path, errors.New("it has the key of a fleet's own server"), "give another folder, or remove it if that server is not used any more"}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return &Error{"make the folder " + dir, system.Reason(err), "give a folder that this user may write"}
+		return &Error{"make the folder " + dir, host.Reason(err), "give a folder that this user may write"}
 	}
-	if err := system.ReplaceFile(path, text(operatorFile{NATS: f})); err != nil {
-		return &Error{"write " + path, system.Reason(err), "give a folder that this user may write"}
+	if err := host.ReplaceFile(path, text(operatorFile{NATS: f})); err != nil {
+		return &Error{"write " + path, host.Reason(err), "give a folder that this user may write"}
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // existing starts a NATS server as its administrator would, with TLS, and returns what an operator and the

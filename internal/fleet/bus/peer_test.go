@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // pair returns the two ends of a connection after its TLS handshake, in the bubble of the test. What one

@@ -19,7 +19,7 @@ import (
 
 	"github.com/nats-io/nkeys"
 
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // agentName is what agents may be called: the name is one element of a subject.
@@ -116,7 +116,7 @@ func (r *registry) change(f func(*registryFile)) error {
 	if err != nil {
 		return err
 	}
-	if err := system.ReplaceFile(r.path, append(text, '\n')); err != nil {
+	if err := host.ReplaceFile(r.path, append(text, '\n')); err != nil {
 		return fmt.Errorf("%w: %w", errDisk, err)
 	}
 	r.content = next

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // An agent cannot send as another one or to another one, and an operator not as an agent: a connection that

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"carronade/internal/door"
-	"carronade/internal/system"
+	"carronade/internal/host"
 )
 
 // Bounds of a bus.
@@ -129,7 +129,7 @@ func (s *Server) openFolder() error {
 		return s.folderError(err)
 	}
 	s.lock = lock
-	if ok, err := system.TryLock(lock, false); err != nil {
+	if ok, err := host.TryLock(lock, false); err != nil {
 		return s.folderError(err)
 	} else if !ok {
 		return &Error{"use the data folder " + s.cfg.Dir, errors.New("another server uses it"), "end that one, or choose another folder"}
@@ -141,7 +141,7 @@ func (s *Server) openFolder() error {
 	s.pin, s.tls = pinOf(own.Certificate[0]), serverTLS(own)
 	s.registry, err = openRegistry(filepath.Join(s.cfg.Dir, "agents.json"), s.cfg.now)
 	if err != nil {
-		return &Error{"read " + filepath.Join(s.cfg.Dir, "agents.json"), system.Reason(err), "restore the file, or remove it: then all agents have to join again"}
+		return &Error{"read " + filepath.Join(s.cfg.Dir, "agents.json"), host.Reason(err), "restore the file, or remove it: then all agents have to join again"}
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (s *Server) certificate() (tls.Certificate, error) {
 }
 
 func (s *Server) folderError(err error) error {
-	return &Error{"use the data folder " + s.cfg.Dir, system.Reason(err), "make the folder writable for this user, or choose another one"}
+	return &Error{"use the data folder " + s.cfg.Dir, host.Reason(err), "make the folder writable for this user, or choose another one"}
 }
 
 // writeOperatorFile writes the operator file with this server's address. Its keys stay the same.
@@ -193,7 +193,7 @@ func (s *Server) writeOperatorFile(name, port string) error {
 		name = "127.0.0.1"
 	}
 	f.Address, f.Pin = net.JoinHostPort(name, port), s.pin
-	return system.ReplaceFile(path, text(f))
+	return host.ReplaceFile(path, text(f))
 }
 
 // Join makes a token with which one agent of this name can register, for a minute; see
@@ -234,7 +234,7 @@ func (s *Server) release() {
 		s.listener.Close()
 	}
 	if s.lock != nil {
-		_ = system.CloseLocked(s.lock)
+		_ = host.CloseLocked(s.lock)
 	}
 }
 
@@ -260,5 +260,5 @@ func reason(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
-	return system.Reason(err)
+	return host.Reason(err)
 }

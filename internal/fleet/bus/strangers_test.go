@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"carronade/internal/door"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // A closing connection says when it is closed.

@@ -10,7 +10,7 @@ import (
 	"carronade/internal/conn"
 	"carronade/internal/place"
 	"carronade/internal/secret"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // requestTimeout is the timeout of a request.
@@ -45,7 +45,7 @@ func newClient(a *place.Address) (*client, error) {
 			}
 		}
 		if err != nil {
-			return nil, &target.Error{Doing: "read the store's ca", Err: err, Hint: "give a file of certificates in PEM form"}
+			return nil, &protocol.Error{Doing: "read the store's ca", Err: err, Hint: "give a file of certificates in PEM form"}
 		}
 	}
 	c.http = newHTTP(roots)
@@ -67,7 +67,7 @@ func reference(name string, ref place.Place) (string, error) {
 	}
 	text, err := secret.ReadFrom(ref)
 	if err != nil {
-		return "", &target.Error{Doing: "read the store's " + name, Err: err, Hint: "give " + name + "=env:NAME or " + name + "=file:PATH"}
+		return "", &protocol.Error{Doing: "read the store's " + name, Err: err, Hint: "give " + name + "=env:NAME or " + name + "=file:PATH"}
 	}
 	return text, nil
 }

@@ -10,12 +10,12 @@ import (
 	"sync"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/place"
 	"carronade/internal/report"
 	"carronade/internal/store"
-	"carronade/internal/system"
 	"carronade/measure"
-	"carronade/target"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -30,7 +30,7 @@ var _ store.Store = (*Store)(nil)
 
 // Open opens the store at an address. It queries the cluster's
 // version, so that an unavailable or refusing one is noticed now. An error is a
-// *target.Error.
+// *protocol.Error.
 func Open(ctx context.Context, address *place.Address) (*Store, error) {
 	c, err := newClient(address)
 	if err != nil {
@@ -210,7 +210,7 @@ func (s *Store) put(ctx context.Context, d *report.Document) error {
 // version of the report after that; a conflict means that another process was
 // first.
 func (s *Store) claim(ctx context.Context, k *storedReport) (*version, error) {
-	owner, err := json.Marshal(system.Self())
+	owner, err := json.Marshal(host.Self())
 	if err != nil {
 		return nil, err
 	}
@@ -321,11 +321,11 @@ func (s *Store) fail(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var done *target.Error
+	var done *protocol.Error
 	if errors.As(err, &done) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	out := &target.Error{Doing: doing + " in " + s.place, Err: err, Hint: "check that the cluster is up: curl " + s.base + "/_cluster/health"}
+	out := &protocol.Error{Doing: doing + " in " + s.place, Err: err, Hint: "check that the cluster is up: curl " + s.base + "/_cluster/health"}
 	var r *statusError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):

@@ -17,14 +17,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"carronade/internal/host"
 	"carronade/internal/place"
 	"carronade/internal/store"
-	"carronade/internal/system"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/testkit/reporttest"
 	"carronade/load"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/reporttest"
 )
 
 func TestMain(m *testing.M) { os.Exit(testkit.SearchMain(m)) }
@@ -105,7 +105,7 @@ func empty(t *testing.T, s *Store) {
 func TestOpenExisting(t *testing.T) {
 	at := address(t, testkit.SharedSearch(t).URL)
 	s, err := OpenExisting(t.Context(), parsed(t, at))
-	said, _ := errors.AsType[*target.Error](err)
+	said, _ := errors.AsType[*protocol.Error](err)
 	assert.Must(t, s == nil && errors.Is(err, store.ErrAbsent) && strings.Contains(said.Hint, "prefix"),
 		"got %v (%+v), want %v", err, said, store.ErrAbsent)
 	assert.OK(t, open(t, at).Put(t.Context(), reporttest.Document(0, 1)))
@@ -269,7 +269,7 @@ func TestFaults(t *testing.T) {
 				defer s.Close()
 				err = s.Put(t.Context(), reporttest.Document(0, 1))
 			}
-			said, ok := errors.AsType[*target.Error](err)
+			said, ok := errors.AsType[*protocol.Error](err)
 			assert.Must(t, ok, "got %v, want a *target.Error", err)
 			text := said.Error() + " / " + said.Hint
 			assert.Has(t, text, tt.want...)
@@ -393,7 +393,7 @@ func TestKilledWithoutWritePermission(t *testing.T) {
 	}
 	reporttest.Await(t, s, whole.ID, len(whole.Intervals))
 	begun.(*writer).queue.Close()
-	owner := system.Self()
+	owner := host.Self()
 	owner.PID = 1 << 30
 	text := assert.Value(json.Marshal(owner))(t)
 	body := assert.Value(json.Marshal(object{"doc": object{"owner": string(text)}}))(t)

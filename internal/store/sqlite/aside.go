@@ -9,16 +9,16 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/store"
-	"carronade/internal/system"
-	"carronade/target"
+	"carronade/protocol"
 )
 
 // MoveAside renames the file of a damaged store within its folder, at the
 // user's request, and returns the new name. Its log is renamed with it.
 func MoveAside(path string) (to string, err error) {
 	fail := func(err error) error {
-		return &target.Error{Doing: "move the store " + path + " aside", Err: system.Reason(err), Hint: "move it yourself, together with its -wal and -shm files"}
+		return &protocol.Error{Doing: "move the store " + path + " aside", Err: host.Reason(err), Hint: "move it yourself, together with its -wal and -shm files"}
 	}
 	if _, err := os.Stat(path); err != nil {
 		return "", fail(err)

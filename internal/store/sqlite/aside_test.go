@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/testkit/reporttest"
-	"carronade/target/targettest"
+	"carronade/protocol/protocoltest"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/reporttest"
 )
 
 // page is the page size of a new store, in bytes.
@@ -74,8 +74,8 @@ func TestOpenExisting(t *testing.T) {
 		if s != nil {
 			s.Close()
 		}
-		if !errors.Is(err, store.ErrAbsent) || targettest.HintOf(err) == "" {
-			t.Errorf("got %v with the hint %q, want %v and a hint", err, targettest.HintOf(err), store.ErrAbsent)
+		if !errors.Is(err, store.ErrAbsent) || protocoltest.HintOf(err) == "" {
+			t.Errorf("got %v with the hint %q, want %v and a hint", err, protocoltest.HintOf(err), store.ErrAbsent)
 		}
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

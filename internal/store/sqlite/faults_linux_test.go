@@ -12,10 +12,10 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/store"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/testkit/reporttest"
-	"carronade/target/targettest"
+	"carronade/protocol/protocoltest"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/reporttest"
 )
 
 // On a full disk no stored report is lost, and a report that cannot be stored
@@ -36,7 +36,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		ds = append(ds, d)
 	}
-	assert.Must(t, errors.Is(err, store.ErrFull) && strings.Contains(targettest.HintOf(err), "free some space"),
+	assert.Must(t, errors.Is(err, store.ErrFull) && strings.Contains(protocoltest.HintOf(err), "free some space"),
 		"got %v after %d reports, want %v", err, len(ds), store.ErrFull)
 	whole := func(s *Store) {
 		t.Helper()
@@ -117,7 +117,7 @@ func TestReadOnly(t *testing.T) {
 		"Delete": s.Delete(t.Context(), reporttest.Head(0).ID),
 		"Begin":  beginning,
 	} {
-		assert.True(t, errors.Is(err, store.ErrReadOnly) && strings.Contains(targettest.HintOf(err), "--store"),
+		assert.True(t, errors.Is(err, store.ErrReadOnly) && strings.Contains(protocoltest.HintOf(err), "--store"),
 			"%s: got %v, want %v", name, err, store.ErrReadOnly)
 	}
 	assert.True(t, bytes.Equal(read(t, path), before), "the file was changed")
@@ -147,6 +147,6 @@ func TestReadOnlyWithALog(t *testing.T) {
 		assert.Value(left.Get(t.Context(), reporttest.Head(0).ID))(t, "the log was not read")
 		return
 	}
-	assert.True(t, errors.Is(err, store.ErrReadOnly) && strings.Contains(targettest.HintOf(err), "copy"),
+	assert.True(t, errors.Is(err, store.ErrReadOnly) && strings.Contains(protocoltest.HintOf(err), "copy"),
 		"got %v, want %v with the advice to copy it", err, store.ErrReadOnly)
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
+	"carronade/test/testkit/assert"
 )
 
 // The default place is made with its folders. Elsewhere a missing folder is an error, and nothing is made.

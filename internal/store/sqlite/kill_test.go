@@ -17,9 +17,9 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/store"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/testkit/reporttest"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/reporttest"
 )
 
 // asWriter, in the environment, turns the test program into a process that

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"sync"
 
-	"carronade/internal/sqlitefile"
 	"carronade/internal/store"
-	"carronade/target"
+	"carronade/internal/store/sqlitefile"
+	"carronade/protocol"
 )
 
 // A Store is an open file of reports. Its methods may be called by several
@@ -31,7 +31,7 @@ type Store struct {
 
 // Open opens the store in a file. If there is none, it is made, of the default place
 // with the folders above it: elsewhere a folder that is missing may be mistyped. A file that cannot be written is opened for reading. The
-// error is a *target.Error that wraps an error of package store if one fits;
+// error is a *protocol.Error that wraps an error of package store if one fits;
 // then nothing was written to the file.
 func Open(ctx context.Context, path string) (*Store, error) {
 	return openWith(ctx, path, format)
@@ -103,7 +103,7 @@ func (s *Store) makeFolder(abs string) error {
 		return os.MkdirAll(dir, 0o700)
 	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return &target.Error{Doing: "open the store in " + s.path, Err: noFolder(dir), Hint: "check the name, or make the folder first"}
+		return &protocol.Error{Doing: "open the store in " + s.path, Err: noFolder(dir), Hint: "check the name, or make the folder first"}
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (s *Store) openReadOnly(ctx context.Context, path string) error {
 	s.db = db
 	if err := s.format.CheckOwner(ctx, s.db); err != nil {
 		if sqlitefile.CannotOpen(err) || errors.Is(cause(err), store.ErrReadOnly) {
-			return &target.Error{
+			return &protocol.Error{
 				Doing: "open the store in " + s.path, Err: fmt.Errorf("%w, and its last write was interrupted", store.ErrReadOnly),
 				Hint: "copy its folder to a writable place, and give the copy with --store",
 			}

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/testkit/reporttest"
-	"carronade/target"
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/reporttest"
 )
 
 // filled makes a store of n reports, closes it and returns its path.
@@ -82,7 +82,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 			if s != nil {
 				s.Close()
 			}
-			var said *target.Error
+			var said *protocol.Error
 			if !errors.Is(err, tt.want) || !errors.As(err, &said) || !strings.Contains(said.Hint, tt.hint) || !strings.Contains(said.Error(), path) {
 				t.Errorf("got %v (%+v), want %v with %q in its hint", err, said, tt.want, tt.hint)
 			}
@@ -95,7 +95,7 @@ func TestImpossiblePaths(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), []byte("x"))
 	for _, path := range []string{dir, filepath.Join(dir, "file", "reports.db")} {
-		var said *target.Error
+		var said *protocol.Error
 		_, err := Open(t.Context(), path)
 		assert.True(t, errors.As(err, &said) && said.Hint != "", "%s: got %v, want an error with a hint", path, err)
 	}

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
 	"carronade/internal/store"
-	"carronade/internal/system"
 )
 
 // Begin implements store.Store.
@@ -24,7 +24,7 @@ func (s *Store) Begin(ctx context.Context, head *report.Document) (store.Writer,
 }
 
 func (s *Store) begin(ctx context.Context, head *report.Document) (*writer, error) {
-	owner, err := json.Marshal(system.Self())
+	owner, err := json.Marshal(host.Self())
 	if err != nil {
 		return nil, err
 	}

@@ -8,18 +8,18 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
 	"carronade/internal/store"
-	"carronade/internal/system"
-	"carronade/internal/testkit"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/testkit/reporttest"
 	"carronade/load"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/reporttest"
 )
 
 // orphan begins report n with intervals and changes its owner to a process that
 // is gone, or on another host.
-func orphan(t *testing.T, s *Store, n, intervals int, change func(*system.Identity), heard time.Time) store.Writer {
+func orphan(t *testing.T, s *Store, n, intervals int, change func(*host.Identity), heard time.Time) store.Writer {
 	t.Helper()
 	w := assert.Value(s.Begin(t.Context(), reporttest.Head(n)))(t)
 	for i := range intervals {
@@ -28,7 +28,7 @@ func orphan(t *testing.T, s *Store, n, intervals int, change func(*system.Identi
 		w.Interval(e)
 	}
 	reporttest.Await(t, s, reporttest.Head(n).ID, intervals)
-	id := system.Self()
+	id := host.Self()
 	change(&id)
 	owner := assert.Value(json.Marshal(id))(t)
 	_, err := s.db.ExecContext(t.Context(), "UPDATE reports SET owner = ?, beat = ? WHERE id = ?",
@@ -37,15 +37,15 @@ func orphan(t *testing.T, s *Store, n, intervals int, change func(*system.Identi
 	return w
 }
 
-func gone(id *system.Identity)      { id.PID = 1 << 30 }
-func again(id *system.Identity)     { id.Start += "0" }
-func elsewhere(id *system.Identity) { id.Host = "another" }
+func gone(id *host.Identity)      { id.PID = 1 << 30 }
+func again(id *host.Identity)     { id.Start += "0" }
+func elsewhere(id *host.Identity) { id.Host = "another" }
 
 // The report of a run whose process is gone is made from what was stored.
 func TestKilled(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		change  func(*system.Identity)
+		change  func(*host.Identity)
 		heard   time.Time
 		running bool
 	}{

@@ -3,7 +3,7 @@ package sqlite
 import (
 	"time"
 
-	"carronade/internal/sqlitefile"
+	"carronade/internal/store/sqlitefile"
 )
 
 // format is that of a store. Its ID is "Crnd".

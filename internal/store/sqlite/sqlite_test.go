@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"carronade/internal/store"
-	"carronade/internal/testkit/assert"
-	"carronade/internal/testkit/reporttest"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/reporttest"
 )
 
 func open(t *testing.T, path string) *Store {

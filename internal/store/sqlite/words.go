@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"carronade/internal/sqlitefile"
 	"carronade/internal/store"
-	"carronade/target"
+	"carronade/internal/store/sqlitefile"
+	"carronade/protocol"
 )
 
 // kinds are the errors of package store for those of a file.
@@ -52,11 +52,11 @@ func (s *Store) fail(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var done *target.Error
+	var done *protocol.Error
 	if errors.As(err, &done) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	out := &target.Error{Doing: doing + " in " + s.path, Err: cause(err), Hint: "carronade report check looks for damage in the store"}
+	out := &protocol.Error{Doing: doing + " in " + s.path, Err: cause(err), Hint: "carronade report check looks for damage in the store"}
 	for _, h := range hints {
 		if errors.Is(out.Err, h.is) {
 			out.Hint = h.hint

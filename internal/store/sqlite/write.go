@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"carronade/internal/report"
-	"carronade/internal/sqlitefile"
 	"carronade/internal/store"
+	"carronade/internal/store/sqlitefile"
 )
 
 // Put implements store.Store.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"carronade/internal/report"
-	"carronade/internal/sqlitefile"
 	"carronade/internal/store"
+	"carronade/internal/store/sqlitefile"
 )
 
 // A writer stores a report during its run.

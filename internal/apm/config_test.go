@@ -1,0 +1,206 @@
+package apm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
+)
+
+// Every wrong option is refused with an error that names it, and a hint.
+func TestBadOptions(t *testing.T) {
+	const plain, secure = "apm+http://127.0.0.1:1", "apm+https://127.0.0.1:1"
+	t.Setenv("APM_TEST_TOKEN", "kestrel-9271")
+	t.Setenv("APM_TEST_BROKEN", "kestrel-9271\r\nX-More: 1")
+	missing := filepath.Join(t.TempDir(), "missing")
+	for _, tt := range []struct {
+		name    string
+		url     string
+		options map[string]string
+		want    string // in the error
+		hint    string // in its hint
+	}{
+		{"no host", "apm+http://", nil, "no server address", "apm+http://host:8200"},
+		{"half an address", "apm+http://[::1]:x", nil, "invalid port x", "apm+http://host:8200"},
+		{"an index with a query", plain, map[string]string{"index": "http://h:9200/?q=kestrel-9271"}, "must not have a query", "--index http"},
+		{"a path of an intake", plain + "/intake/v2/events", nil, "has no intake path", "--intake"},
+		{"no events", plain, map[string]string{"events": "0"}, "at least one event", "--help"},
+		{"a range the wrong way", plain, map[string]string{"events": "9-2"}, "smaller number", "--help"},
+		{"no number", plain, map[string]string{"spans": "many"}, "neither a number", "--help"},
+		{"an unknown kind", plain, map[string]string{"mix": "logs=1"}, "transaction", "--help"},
+		{"a negative weight", plain, map[string]string{"outcomes": "success=-1"}, "weight", "--help"},
+		{"an unknown shape", plain, map[string]string{"durations": "normal(1s)"}, "lognormal", "--help"},
+		{"half a shape", plain, map[string]string{"durations": "uniform(1s)"}, "uniform", "--help"},
+		{"a kind that v1 does not have", plain, map[string]string{"intake": "v1", "mix": "metricset"}, "v1", "--help"},
+		{"logs of v1", plain, map[string]string{"intake": "v1", "mix": "log"}, "v1", "--help"},
+		{"logs of RUM v3", plain, map[string]string{"intake": "rum-v3", "mix": "transaction,log"}, "RUM v3", "--help"},
+		{"an unknown agent", plain, map[string]string{"agents": "cobol"}, "cobol", "--help"},
+		{"another size of batches", plain, map[string]string{"batch-events": "7"}, "--batch-events is 7", "--events"},
+		{"a secret typed", plain, map[string]string{"secret-token": "kestrel-9271"}, "command line", "env:NAME"},
+		{"a missing secret", plain, map[string]string{"api-key": "env:APM_TEST_MISSING"}, "APM_TEST_MISSING", "export"},
+		{"a missing secret file", plain, map[string]string{"api-key": "file:" + missing}, "missing", "secret and nothing else"},
+		{"a secret of two lines", plain, map[string]string{"api-key": "env:APM_TEST_BROKEN"}, "line break", "one line"},
+		{"two logins", plain, map[string]string{"api-key": "env:APM_TEST_TOKEN", "secret-token": "env:APM_TEST_TOKEN"}, "more than one way", "one of"},
+		{"a header without a name", plain, map[string]string{"header": "value"}, "no name", "K: V"},
+		{"a header with an invalid name", plain, map[string]string{"header": "X\x7fÄ: value"}, "no name", "K: V"},
+		{"a reserved header", plain, map[string]string{"header": "content-length: 7"}, "is set by carronade", "leave it out"},
+		{"a secret header typed", plain, map[string]string{"header": "Authorization: Bearer kestrel-9271"}, "secret", "env:NAME"},
+		{"a header of two lines", plain, map[string]string{"header": "X-A: b\r\nX-C: d"}, "line break", "one line"},
+		{"TLS of a plain target", plain, map[string]string{"tls-ca": missing}, "apm+http", "apm+https"},
+		{"HTTP/2 of a plain target", plain, map[string]string{"http-version": "2"}, "HTTP/2", "apm+https"},
+		{"a missing authority file", secure, map[string]string{"tls-ca": missing}, "missing", "PEM"},
+		{"pipelining and closing", plain, map[string]string{"keep-alive": "false", "max-in-flight": "2"}, "pipelining", "keep-alive"},
+		{"an invalid proxy", plain, map[string]string{"proxy": "squid"}, "proxy", "http://host:3128"},
+		{"a proxy with a password", plain, map[string]string{"proxy": "http://me:kestrel-9271@h:1"}, "password", "proxy"},
+		{"a missing corpus", plain, map[string]string{"corpus": missing}, "missing", "metadata"},
+		{"an index that is not a URL", plain, map[string]string{"index": "localhost:9200"}, "not an http or https URL", "--index http"},
+		{"an index with a password", plain, map[string]string{"index": "http://me:kestrel-9271@h:9200"}, "password", "--index-user"},
+		{"half a login", plain, map[string]string{"index": "http://h:9200", "index-user": "me"}, "is incomplete", "--index-password"},
+		{"an index's login without it", plain, map[string]string{"index-user": "me"}, "without --index", "--index URL"},
+		{"a pattern with a slash", plain, map[string]string{"index": "http://h:9200", "index-pattern": "a/_delete"}, "characters", "names and patterns"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := parseConfig(spec(t, tt.url, tt.options), true)
+			if tt.options["batch-events"] != "" {
+				s := spec(t, tt.url, nil)
+				s.Given["batch-events"], s.BatchEvents = true, 7
+				_, err = parseConfig(s, true)
+			}
+			var said *protocol.Error
+			assert.Must(t, errors.As(err, &said), "got %v, want an error with a hint", err)
+			assert.True(t, strings.Contains(err.Error(), tt.want), "got %q, want %q in it", err, tt.want)
+			assert.True(t, strings.Contains(said.Hint, tt.hint), "hint %q, want %q in it", said.Hint, tt.hint)
+			text := err.Error() + said.Hint
+			assert.True(t, !strings.Contains(text, "kestrel-9271"), "the secret is in %q", text)
+		})
+	}
+}
+
+// The content of requests determines the events per batch.
+func TestPresets(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		options map[string]string
+		want    string
+	}{
+		{"defaults", nil, "40"},
+		{"ten transactions of ten spans", map[string]string{"events": "10", "spans": "10"}, "110"},
+		{"errors", map[string]string{"events": "7", "spans": "0"}, "7"},
+		{"a mix", map[string]string{"events": "5", "spans": "2", "mix": "transaction,error"}, "15"},
+		{"logs alone", map[string]string{"events": "5", "mix": "log=1"}, "5"},
+		{"metrics alone", map[string]string{"events": "5", "mix": "metricset"}, "5"},
+		{"ranges", map[string]string{"events": "1-4", "spans": "0-3"}, "16"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := spec(t, "apm+http://127.0.0.1:1", tt.options)
+			set, _, err := Kind{}.Presets(s.URL, s.Options, s.Given)
+			got := set["batch-events"]
+			assert.True(t, err == nil && got == tt.want, "got %q, %v; want %q", got, err, tt.want)
+		})
+	}
+}
+
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name                string
+		concurrency         int
+		options             map[string]string
+		wantLanes, wantEach int
+	}{
+		{"defaults", 0, nil, 8, 1},
+		{"concurrency", 20, nil, 20, 1},
+		{"concurrency on a few connections", 20, map[string]string{"clients": "2"}, 2, 1},
+		{"pipelined", 0, map[string]string{"clients": "2", "max-in-flight": "4"}, 2, 4},
+		{"concurrency on streams", 20, map[string]string{"clients": "3", "http-version": "2"}, 3, 7},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := spec(t, "apm+https://127.0.0.1:1", tt.options)
+			s.Concurrency = tt.concurrency
+			c := assert.Value(parseConfig(s, true))(t)
+			assert.True(t, c.clients == tt.wantLanes && c.depth == tt.wantEach,
+				"%d connections with %d in flight, want %d with %d", c.clients, c.depth, tt.wantLanes, tt.wantEach)
+		})
+	}
+}
+
+func TestHead(t *testing.T) {
+	t.Setenv("APM_TEST_TOKEN", "kestrel-9271")
+	c, err := parseConfig(spec(t, "apm+http://a,b:81/prefix/", map[string]string{
+		"secret-token": "env:APM_TEST_TOKEN", "verbose": "true", "gzip": "1", "header": "User-Agent: me\x00X-Tenant: 7\x00Cookie: env:APM_TEST_TOKEN",
+	}), true)
+	assert.OK(t, err)
+	if want := []string{"a:8200", "b:81"}; !slices.Equal(c.bases, want) {
+		t.Errorf("bases %v, want %v", c.bases, want)
+	}
+	want := "POST /prefix/intake/v2/events?verbose HTTP/1.1\r\nHost: a:8200\r\nContent-Type: application/x-ndjson\r\nContent-Encoding: gzip\r\n" +
+		"User-Agent: me\r\nX-Tenant: 7\r\nCookie: kestrel-9271\r\nAuthorization: Bearer kestrel-9271\r\nContent-Length: 12\r\n\r\n"
+	got := string(c.head("a:8200", 12))
+	assert.True(t, got == want, "got\n%q, want\n%q", got, want)
+	if got, want := len(c.secrets), 2; got != want {
+		t.Errorf("%d secrets are known, want %d", got, want)
+	}
+}
+
+func TestShowHeader(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, text, want string }{
+		{"plain", "X-Tenant: 7", "X-Tenant: 7"},
+		{"secret", "Authorization: Bearer kestrel-9271", "Authorization: ***"},
+		{"cookie", "cookie: kestrel-9271", "cookie: ***"},
+		{"reference", "Authorization: env:TOKEN", "Authorization: env:TOKEN"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, showHeader(tt.text), tt.want)
+		})
+	}
+}
+
+// A corpus is sent as it was recorded, except for its ids and times.
+func TestCorpus(t *testing.T) {
+	t.Parallel()
+	const recorded = `{"metadata":{"service":{"name":"a","agent":{"name":"go","version":"1"}}}}
+{"transaction":{"id":"0102030405060708","trace_id":"01020304050607080102030405060708","type":"t","duration":1,"span_count":{"started":1},"timestamp":1700000000000000}}
+{"span":{"id":"1112131415161718","transaction_id":"0102030405060708","parent_id":"0102030405060708","trace_id":"01020304050607080102030405060708","name":"s","type":"t","duration":1,"timestamp":1700000000000500}}
+{"metadata":{"service":{"name":"b","agent":{"name":"go","version":"1"}}}}
+{"error":{"id":"01020304050607080102030405060708","log":{"message":"m"},"timestamp":1700000001000000}}
+`
+	file := filepath.Join(t.TempDir(), "corpus.ndjson")
+	assert.OK(t, os.WriteFile(file, []byte(recorded), 0o600))
+	options := spec(t, "apm+http://h", map[string]string{"corpus": file}).Options
+	m := assert.Value(newBodyPool(options, 1, false))(t) // before it is clear that it fits into the memory
+	assert.Must(t, m.most == 2 && len(m.source.(*corpus).bodies) == 1, "%+v: want the sizes and the first request alone", m)
+	m = assert.Value(newBodyPool(options, 1, true))(t)
+	assert.True(t, m.most == 2 && !m.fixed,
+		"up to %d events, all the same: %v; want up to 2, of several sizes", m.most, m.fixed)
+	cycles := assert.Value(m.cycles(t.Context(), 3, 1, func(int, int) []byte { return nil }))(t)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := m.cycles(ended, 3, 1, func(int, int) []byte { return nil })
+	assert.True(t, errors.Is(err, context.Canceled), "after an interrupt: %v", err)
+	// Three lanes share two requests: the third sends the first one again, with
+	// other ids.
+	var sent [][]byte
+	for _, b := range cycles {
+		_, left, _ := b.at(0)
+		r := assert.Value(b.prepare(0, left, 1800000000000000))(t)
+		sent = append(sent, bytes.Clone(r.bytes))
+	}
+	assert.True(t, bytes.Count(sent[0], []byte("\n")) == 3 && bytes.Count(sent[1], []byte("\n")) == 2, "sent %q", sent)
+	assert.True(t, !bytes.Equal(sent[0], sent[2]) && len(sent[0]) == len(sent[2]),
+		"the same request with the same ids twice:\n%s\n%s", sent[0], sent[2])
+	assert.True(t, !bytes.Contains(sent[0], []byte("0102030405060708")) && !bytes.Contains(sent[0], []byte("17000000")),
+		"recorded ids or times in %s", sent[0])
+	// One event of a request of two, where a phase ends within it.
+	r, err := cycles[0].prepare(2, 1, 1800000000000000)
+	assert.True(t, err == nil && r.events() == 1 && bytes.Count(r.bytes, []byte("\n")) == 2,
+		"got %q, %v; want one event", r.bytes, err)
+}

@@ -1,0 +1,422 @@
+package apm
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"carronade/internal/apm/wire"
+	"carronade/internal/conn"
+	"carronade/load"
+)
+
+// An httpLane is a lane that sends with net/http: HTTP/2, through a proxy, or with
+// a connection per request. It has a separate connection pool, and a goroutine
+// for each request that may be in flight.
+type httpLane struct {
+	s      *session
+	id     int
+	base   string
+	url    string
+	cycles []*cycle // by stream; Fire uses those of its thread's streams
+	http   *http.Transport
+	header http.Header
+
+	work      chan job
+	unflushed []job // of the sending thread, not flushed
+	ctx       context.Context
+	cancel    context.CancelFunc
+	done      sync.WaitGroup
+
+	mu          sync.Mutex
+	inFlight    int
+	depth       int
+	readyDue    bool
+	closed      bool
+	pausedUntil time.Duration
+	metrics     metrics
+}
+
+// A job is a batch to be sent.
+type job struct {
+	batch          load.Batch
+	encodedRequest *encodedRequest
+}
+
+func newHTTPLane(s *session, id int, cycles []*cycle) *httpLane {
+	c := s.cfg
+	t := c.newTransport(&s.written, &s.read)
+	t.MaxIdleConnsPerHost = c.depth
+	t.DisableKeepAlives = !c.keepAlive
+	if c.http2 {
+		t.MaxConnsPerHost = 1
+	}
+	l := &httpLane{
+		s: s, id: id, base: c.base(id), cycles: cycles, http: t, depth: c.depth,
+		work: make(chan job, c.depth), header: c.header(),
+	}
+	l.url = c.url(l.base, c.bodyPool.source.Path()) + c.query
+	return l
+}
+
+// header makes the same headers as head, for net/http.
+func (c *config) header() http.Header {
+	h := http.Header{"User-Agent": {userAgent}, "Content-Type": {c.bodyPool.source.ContentType()}}
+	if c.bodyPool.level > 0 {
+		h.Set("Content-Encoding", "gzip")
+	}
+	for _, f := range c.fields {
+		if f.name == "User-Agent" {
+			h.Del(f.name)
+		}
+		h.Add(f.name, f.value)
+	}
+	return h
+}
+
+// newTransport makes a transport that counts its bytes, including TLS.
+func (c *config) newTransport(written, read *atomic.Uint64) *http.Transport {
+	plain := conn.Dialer{SendBuffer: c.dialer.SendBuffer, RecvBuffer: c.dialer.RecvBuffer, Timeout: c.dialer.Timeout}
+	t := &http.Transport{
+		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+			nc, err := plain.Dial(ctx, addr)
+			if err != nil {
+				return nil, err
+			}
+			return &countingConn{nc, written, read}, nil
+		},
+		TLSHandshakeTimeout: c.dialer.Timeout,
+		DisableCompression:  true,
+		ForceAttemptHTTP2:   c.http2,
+	}
+	if c.dialer.TLS != nil {
+		t.TLSClientConfig = c.dialer.TLS.Clone()
+	}
+	if !c.http2 {
+		t.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
+	}
+	if c.proxy != nil {
+		t.Proxy = http.ProxyURL(c.proxy)
+	}
+	return t
+}
+
+// A countingConn is a connection that counts its bytes.
+type countingConn struct {
+	net.Conn
+	written, read *atomic.Uint64
+}
+
+func (c *countingConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.read.Add(uint64(n))
+	return n, err
+}
+
+func (c *countingConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.written.Add(uint64(n))
+	return n, err
+}
+
+// ID implements load.Lane.
+func (l *httpLane) ID() int { return l.id }
+
+// Room implements load.Lane.
+func (l *httpLane) Room(stream int32, first uint64) int {
+	_, left, _ := l.cycles[stream].at(first)
+	return left
+}
+
+// Fire implements load.Lane.
+func (l *httpLane) Fire(batches []load.Batch) (taken int) {
+	now := l.s.sink.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range batches {
+		if l.closed || l.inFlight == l.depth || now < l.pausedUntil {
+			l.readyDue = true
+			break
+		}
+		s := &batches[i]
+		r, err := l.cycles[s.Stream].prepare(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
+		taken++
+		if err != nil {
+			l.s.sink.Complete([]load.Outcome{{
+				Batch: *s, Lane: int32(l.id), Sent: -1, Done: now, Failed: s.Events, Class: load.Rejected, Text: l.s.cfg.redactor.line(err.Error()), Place: -1,
+			}})
+			continue
+		}
+		s.Bytes = int64(r.body.Plain)
+		l.inFlight++
+		l.unflushed = append(l.unflushed, job{*s, r})
+	}
+	return taken
+}
+
+// Flush implements load.Lane.
+func (l *httpLane) Flush() {
+	for _, e := range l.unflushed {
+		l.work <- e // does not block: it has room for all that may be in flight
+	}
+	l.unflushed = l.unflushed[:0]
+}
+
+// start implements runner.
+func (l *httpLane) start(ctx context.Context) {
+	l.ctx, l.cancel = context.WithCancel(ctx)
+	for range l.depth {
+		l.done.Go(l.run)
+	}
+}
+
+// count implements runner.
+func (l *httpLane) count() (string, metrics) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.base, l.metrics
+}
+
+func (l *httpLane) run() {
+	buf := make([]byte, wire.KeptBody)
+	for {
+		select {
+		case <-l.ctx.Done():
+			for { // requests that were flushed and not begun
+				select {
+				case e := <-l.work:
+					now := l.s.sink.Now()
+					l.finish(e, unseen, now, verdict{failed: e.batch.Events, class: load.Canceled, text: load.TextUnwritten}, 0)
+				default:
+					return
+				}
+			}
+		case e := <-l.work:
+			l.send(e, buf)
+		}
+	}
+}
+
+// A requestTrace records what happened to a request. net/http may call the
+// callbacks from several goroutines, and after the request has ended.
+type requestTrace struct {
+	mu sync.Mutex
+	seen
+}
+
+type seen struct {
+	asked  time.Duration // when it asked for a connection; -1: not yet
+	sent   time.Duration // when connecting began, or an open connection was chosen; -1: not yet
+	dialed bool          // a connection was made for it
+	got    bool          // it got a connection
+	wrote  bool          // its headers were written
+}
+
+// unseen is of a request to which nothing has happened.
+var unseen = seen{asked: -1, sent: -1}
+
+func (l *httpLane) trace(t *requestTrace) *httptrace.ClientTrace {
+	begin := func() {
+		if t.sent < 0 {
+			t.sent = l.s.sink.Now()
+		}
+	}
+	return &httptrace.ClientTrace{
+		GetConn: func(string) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			if t.asked < 0 {
+				t.asked = l.s.sink.Now()
+			}
+		},
+		ConnectStart: func(string, string) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.dialed = true
+			begin()
+		},
+		GotConn: func(httptrace.GotConnInfo) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.got = true
+			begin()
+		},
+		WroteHeaders: func() {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.wrote = true
+		},
+	}
+}
+
+// send sends one request and completes it.
+func (l *httpLane) send(e job, buf []byte) {
+	ctx, cancel := context.WithTimeout(l.ctx, l.s.cfg.requestTimeout)
+	defer cancel()
+	t := &requestTrace{seen: unseen}
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, l.trace(t)), http.MethodPost, l.url, http.NoBody)
+	if err != nil {
+		l.finish(e, unseen, l.s.sink.Now(), verdict{failed: e.batch.Events, class: load.Rejected, text: l.s.cfg.redactor.line(err.Error())}, 0)
+		return
+	}
+	req.Header = l.header
+	req.ContentLength = int64(len(e.encodedRequest.body.Bytes))
+	body := &requestBody{bytes.NewReader(e.encodedRequest.body.Bytes), make(chan struct{}), sync.Once{}}
+	req.Body = body // without GetBody: net/http must not send it twice
+	res, err := l.http.RoundTrip(req)
+	var kept []byte
+	if err == nil {
+		kept, err = read(res, buf)
+	}
+	now := l.s.sink.Now()
+	cancel()        // the answer is read
+	<-body.released // net/http uses its bytes until it closes it
+	t.mu.Lock()
+	saw := t.seen
+	t.mu.Unlock()
+	if err != nil {
+		l.finish(e, saw, now, l.errorVerdict(e, saw, err), 0)
+		return
+	}
+	v := l.s.evaluate(res.StatusCode, kept, len(kept) < wire.KeptBody, e.batch.Events)
+	if v.class == load.Throttled && l.s.cfg.retryAfter {
+		if n, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && n > 0 {
+			l.pause(now, time.Duration(n)*time.Second)
+		}
+	}
+	l.finish(e, saw, now, v, res.StatusCode)
+}
+
+// A requestBody is a body that signals when net/http no longer reads it.
+type requestBody struct {
+	*bytes.Reader
+	released chan struct{}
+	once     sync.Once
+}
+
+// Close implements io.Closer.
+func (p *requestBody) Close() error {
+	p.once.Do(func() { close(p.released) })
+	return nil
+}
+
+// read reads an answer's body, and returns its beginning, in buf.
+func read(res *http.Response, buf []byte) ([]byte, error) {
+	defer res.Body.Close()
+	n := 0
+	for n < len(buf) { // not io.ReadFull, whose error for a short answer is also net/http's for a truncated one
+		k, err := res.Body.Read(buf[n:])
+		n += k
+		if errors.Is(err, io.EOF) {
+			return buf[:n], nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the answer: %w", err)
+		}
+	}
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	return buf[:n], nil
+}
+
+// errorVerdict is the verdict on a request without an answer.
+func (l *httpLane) errorVerdict(e job, saw seen, err error) verdict {
+	v := verdict{unknown: e.batch.Events, class: load.Refused, text: "connection lost: " + l.s.cfg.redactor.line(err.Error())}
+	switch {
+	case l.ctx.Err() != nil:
+		v.class, v.text = load.Canceled, load.TextUnanswered
+	case conn.IsTimeout(err):
+		v.class, v.text = load.Timeout, conn.ErrTimeout.Error()
+	case conn.IsConnectionClosed(err):
+		v.text = "connection lost: " + errServerClosed.Error()
+	case saw.got && !errors.As(err, new(*net.OpError)):
+		v.class, v.text = load.Protocol, l.s.cfg.redactor.line(err.Error())
+	}
+	if !saw.got || !saw.wrote {
+		v.unknown, v.failed = 0, e.batch.Events
+		if v.class == load.Refused || v.class == load.Protocol {
+			v.class, v.text = load.Refused, l.s.cfg.redactor.line(err.Error())
+		}
+		v.text = "never written: " + v.text
+	}
+	return v
+}
+
+// finish completes a batch.
+func (l *httpLane) finish(e job, saw seen, now time.Duration, v verdict, status int) {
+	wire := int64(0)
+	if saw.wrote {
+		wire = int64(len(e.encodedRequest.body.Bytes))
+	} else {
+		saw.sent = -1 // nothing was written
+	}
+	if saw.asked >= 0 && saw.sent > saw.asked { // it waited for a connection, which is the system's delay
+		e.batch.Free += saw.sent - saw.asked
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if wire > 0 {
+		l.metrics.requests++
+		l.metrics.events += uint64(e.batch.Events)
+		l.metrics.bytes += uint64(e.batch.Bytes)
+		l.metrics.wire += uint64(wire)
+	}
+	if saw.dialed {
+		l.metrics.reconnects++
+	}
+	e.encodedRequest.release()
+	l.inFlight--
+	l.s.sink.Complete([]load.Outcome{{
+		Batch: e.batch, Lane: int32(l.id), Sent: saw.sent, Done: now, Acked: v.acked, Failed: v.failed, Unknown: v.unknown,
+		Class: v.class, Status: int16(status), Text: v.text, Wire: wire, Place: -1,
+	}})
+	l.ready(now)
+}
+
+func (l *httpLane) ready(now time.Duration) {
+	if l.readyDue && !l.closed && l.inFlight < l.depth && now >= l.pausedUntil {
+		l.readyDue = false
+		l.s.sink.Ready(l.id, now)
+	}
+}
+
+// pause pauses the lane for as long as the server asked.
+func (l *httpLane) pause(now, wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.metrics.throttled++
+	l.metrics.paused += max(0, now+wait-max(l.pausedUntil, now))
+	l.pausedUntil = max(l.pausedUntil, now+wait)
+	time.AfterFunc(wait, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.ready(l.s.sink.Now())
+	})
+}
+
+// Close implements load.Lane: it gives up unanswered requests.
+func (l *httpLane) Close() error {
+	l.mu.Lock()
+	was := l.closed
+	l.closed = true
+	l.mu.Unlock()
+	if was || l.cancel == nil {
+		return nil
+	}
+	l.Flush()
+	l.cancel()
+	l.done.Wait()
+	l.http.CloseIdleConnections()
+	return nil
+}

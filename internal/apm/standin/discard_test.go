@@ -1,0 +1,285 @@
+package standin
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/apm/wire"
+	"carronade/internal/standin"
+	"carronade/test/testkit/assert"
+)
+
+// testBothWays runs a test on the discard server on threads for many connections, if the system
+// supports them, and with a goroutine for each connection. As it sets makeThreads,
+// the test must not be parallel.
+func testBothWays(t *testing.T, test func(t *testing.T, s *Server)) {
+	t.Helper()
+	for _, way := range []struct {
+		name    string
+		threads func() *standin.Threads
+	}{{"threads", standin.NewThreads}, {"goroutines", func() *standin.Threads { return nil }}} {
+		t.Run(way.name, func(t *testing.T) {
+			makeThreads = way.threads
+			defer func() { makeThreads = standin.NewThreads }()
+			s := start(t, Options{Discard: true})
+			if way.name == "threads" && s.sink.threads == nil {
+				t.Skip("no pollers here")
+			}
+			test(t, s)
+		})
+	}
+}
+
+func TestDiscard(t *testing.T) { testBothWays(t, testDiscard) }
+
+func testDiscard(t *testing.T, s *Server) {
+	url := "http://" + s.Addr() + "/intake/v2/events?verbose"
+	for range 3 {
+		code, text := post(t, url, bytes.Repeat([]byte("x"), 300000))
+		assert.Must(t, code == 202 && text == "", "got %d %q, want 202 and nothing", code, text)
+	}
+	// In chunks, with Expect: 100-continue.
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, url, io.MultiReader(strings.NewReader("abc"), strings.NewReader(strings.Repeat("y", 100000))))
+	r.Header.Set("Expect", "100-continue")
+	resp, err := http.DefaultClient.Do(r)
+	assert.OK(t, err)
+	resp.Body.Close()
+	if c := s.Counts(); resp.StatusCode != http.StatusAccepted || c.Requests != 4 || c.Bytes != 3*300000+100003 || c.Connections == 0 {
+		t.Errorf("got %d, %+v, want 4 requests with 1000003 bytes", resp.StatusCode, c)
+	}
+	resp, err = http.Get("http://" + s.Addr() + "/debug/vars") //nolint:noctx // a test
+	assert.OK(t, err)
+	text, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	assert.True(t, strings.Contains(string(text), `"apm-server.server.request.count":4`), "got %s, want 4 requests", text)
+}
+
+// Each of several pipelined requests is answered, in whatever pieces they arrive.
+func TestDiscardPipelined(t *testing.T) { testBothWays(t, testDiscardPipelined) }
+
+func testDiscardPipelined(t *testing.T, s *Server) {
+	one := "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n12345"
+	chunked := "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nT: u\r\n\r\n"
+	last := "POST / HTTP/1.1\r\nConnection: close\r\n\r\n"
+	all := strings.Repeat(one+chunked, 50) + last
+	for _, piece := range []int{1, 7, 100, len(all)} {
+		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
+		assert.OK(t, err)
+		go func() {
+			for at := 0; at < len(all); at += piece {
+				if _, err := io.WriteString(c, all[at:min(len(all), at+piece)]); err != nil {
+					return
+				}
+			}
+		}()
+		got, err := io.ReadAll(bufio.NewReader(c))
+		c.Close()
+		n := bytes.Count(got, []byte("HTTP/1.1 202 "))
+		assert.True(t, n == 101 && err == nil, "in pieces of %d: %d answers, %v, want 101", piece, n, err)
+	}
+}
+
+func TestDiscardRefuses(t *testing.T) {
+	for _, in := range []string{
+		"PUT / HTTP/1.1\r\n\r\n", "POST / HTTP/3\r\n\r\n", "POST / HTTP/1.1\r\nContent-Length: -5\r\n\r\n",
+		"POST / HTTP/1.1\r\nx\r\n\r\n", "POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", "\r\n\r\n",
+	} {
+		_, err := parseHead([]byte(in))
+		assert.True(t, err != nil, "%q is accepted", in)
+	}
+	testBothWays(t, func(t *testing.T, s *Server) {
+		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
+		assert.OK(t, err)
+		defer c.Close()
+		_, _ = io.WriteString(c, "BREW / HTTP/1.1\r\n\r\n")
+		got, _ := io.ReadAll(c)
+		assert.True(t, strings.HasPrefix(string(got), "HTTP/1.1 400 "), "got %q, want 400 and a closed connection", got)
+	})
+}
+
+// The server does not read from a client that does not read its answers. The
+// client gets all of them once it reads.
+func TestDiscardBackpressure(t *testing.T) {
+	testBothWays(t, func(t *testing.T, s *Server) {
+		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
+		assert.OK(t, err)
+		defer c.Close()
+		const n = 400_000
+		requests := bytes.Repeat([]byte("POST / HTTP/1.1\r\n\r\n"), 1000)
+		wrote := make(chan error, 1)
+		go func() {
+			var err error
+			for i := 0; i < n && err == nil; i += 1000 {
+				_, err = c.Write(requests)
+			}
+			wrote <- err
+		}()
+		// The server stops reading when its answers are not read.
+		for last, tick := uint64(0), time.NewTicker(50*time.Millisecond); ; {
+			<-tick.C
+			got := s.Counts().Requests
+			if got > 0 && got == last {
+				tick.Stop()
+				break
+			}
+			last = got
+		}
+		got := s.Counts().Requests
+		assert.True(t, got < n, "%d requests were read, want fewer", got)
+		answers, err := io.Copy(io.Discard, io.LimitReader(c, int64(n*len(answer202))))
+		assert.True(t, err == nil && answers == int64(n*len(answer202)), "got %d bytes, %v; want %d", answers, err, n*len(answer202))
+		if err := <-wrote; err != nil || s.Counts().Requests != n {
+			t.Errorf("wrote: %v; %d requests, want %d", err, s.Counts().Requests, n)
+		}
+	})
+}
+
+// Closing the server ends the open connections, whatever state they are in. More
+// connections are opened in all than are open at a time.
+func TestDiscardCloses(t *testing.T) {
+	testBothWays(t, func(t *testing.T, s *Server) {
+		var conns []net.Conn
+		for i := range 100 {
+			c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
+			assert.OK(t, err)
+			defer c.Close()
+			_, _ = io.WriteString(c, "POST / HTTP/1.1\r\n\r\nPOST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n...")
+			assert.Value(io.ReadFull(c, make([]byte, len(answer202))))(t)
+			if i%2 == 0 {
+				c.Close()
+			} else {
+				conns = append(conns, c)
+			}
+		}
+		err := s.Close()
+		assert.True(t, err == nil, "%v", err)
+		for _, c := range conns {
+			n, err := c.Read(make([]byte, 1))
+			assert.True(t, n <= 0 && err != nil, "a connection is still open")
+		}
+		c := s.Counts()
+		assert.True(t, c.Connections == 100 && c.Requests == 100, "%+v, want 100 connections and requests", c)
+	})
+}
+
+// The skimmer's result does not depend on the pieces in which requests arrive.
+func FuzzSkim(f *testing.F) {
+	f.Add([]byte("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\n12345POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nT: u\r\n\r\n"), uint8(3))
+	f.Add([]byte("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nxBREW\r\n\r\n"), uint8(1))
+	f.Add([]byte("POST / HTTP/1.0\r\n\r\nPOST / HTTP/1.1\r\n\r\n"), uint8(7))
+	f.Add(bytes.Repeat([]byte("x"), maxRequest+10), uint8(255))
+	f.Fuzz(func(t *testing.T, in []byte, piece uint8) {
+		if bytes.Contains(in, []byte("GET ")) {
+			return // a GET is answered by counters
+		}
+		skim := func(size int) (string, uint64, error) {
+			k := skimmer{counts: new(sinkCounts)}
+			var err error
+			for p := in; len(p) > 0 && err == nil; {
+				n := min(size, len(p))
+				if s := k.Skippable(); s > 0 && size%2 == 0 { // skipped, as by the kernel
+					n = int(min(s, int64(len(p))))
+					err = k.Skip(int64(n))
+				} else {
+					_, err = k.Take(p[:n])
+				}
+				p = p[n:]
+			}
+			if err == nil {
+				err = k.End()
+			}
+			return string(k.out), k.counts.bytes.Load(), err
+		}
+		out, n, err := skim(len(in) + 1)
+		pieceOut, pieceN, pieceErr := skim(int(piece) + 1)
+		assert.True(t, out == pieceOut && n == pieceN && fmt.Sprint(err) == fmt.Sprint(pieceErr),
+			"at once %q, %d bytes, %v; in pieces %q, %d bytes, %v", out, n, err, pieceOut, pieceN, pieceErr)
+	})
+}
+
+func FuzzDiscardHead(f *testing.F) {
+	f.Add([]byte("POST / HTTP/1.1\r\nContent-Length: 5\r\nConnection: close\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		if i := bytes.Index(in, headEnd); i >= 0 {
+			q, err := parseHead(in[:i+4])
+			assert.True(t, err != nil || q.length >= 0, "a negative length")
+		}
+	})
+}
+
+// One connection, with one request in flight and with many.
+func BenchmarkDiscard(b *testing.B) {
+	body := bodyOf(b, wire.Makeup{Events: wire.Range{Min: 10, Max: 10}, Mix: [wire.Kinds]int{1, 0, 0, 0}}, 0)
+	request := append(fmt.Appendf(nil, "POST /intake/v2/events HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n", len(body.Bytes)), body.Bytes...)
+	for _, depth := range []int{1, 16} {
+		b.Run(fmt.Sprintf("%d in flight", depth), func(b *testing.B) {
+			s := start(b, Options{Discard: true})
+			c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
+			assert.OK(b, err)
+			defer c.Close()
+			many := bytes.Repeat(request, depth)
+			answers := make([]byte, depth*len(answer202))
+			b.SetBytes(int64(len(request)))
+			b.ReportAllocs()
+			for i := 0; i < b.N; i += depth {
+				assert.Value(c.Write(many))(b)
+				assert.Value(io.ReadFull(c, answers))(b)
+			}
+		})
+	}
+}
+
+// Bodies of hundreds of kilobytes, compared with a connection on which one end
+// only writes and the other only reads.
+func BenchmarkDiscardLarge(b *testing.B) {
+	body := bodyOf(b, wire.Makeup{Events: wire.Range{Min: 10, Max: 10}, Spans: wire.Range{Min: 10, Max: 10}, Frames: wire.Range{Min: 10, Max: 10}}, 0)
+	request := append(fmt.Appendf(nil, "POST /intake/v2/events HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", len(body.Bytes)), body.Bytes...)
+	b.Run("discard", func(b *testing.B) {
+		s := start(b, Options{Discard: true})
+		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
+		assert.OK(b, err)
+		defer c.Close()
+		b.SetBytes(int64(len(request)))
+		answered := make(chan error)
+		go func() {
+			_, err := io.CopyN(io.Discard, c, int64(b.N*len(answer202)))
+			answered <- err
+		}()
+		for range b.N {
+			assert.Value(c.Write(request))(b)
+		}
+		assert.OK(b, <-answered)
+	})
+	b.Run("bare", func(b *testing.B) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
+		assert.OK(b, err)
+		defer ln.Close()
+		c, err := net.Dial("tcp", ln.Addr().String()) //nolint:noctx // a test
+		assert.OK(b, err)
+		in := assert.Value(ln.Accept())(b)
+		defer in.Close()
+		b.SetBytes(int64(len(request)))
+		read := make(chan struct{})
+		go func() {
+			defer close(read)
+			buf := make([]byte, 256<<10)
+			for {
+				if _, err := in.Read(buf); err != nil {
+					return
+				}
+			}
+		}()
+		for range b.N {
+			assert.Value(c.Write(request))(b)
+		}
+		c.Close()
+		<-read
+	})
+}

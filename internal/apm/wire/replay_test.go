@@ -1,0 +1,167 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/test/testkit/assert"
+)
+
+// corpus makes recorded requests.
+func corpus(t testing.TB, m Makeup, n int) ([]byte, Counts) {
+	t.Helper()
+	mk := maker(t, m)
+	var out []byte
+	var sum Counts
+	for i := range uint64(n) {
+		b := mk.Make(i)
+		b.Stamp(NewRun(42), i, 1500000000000000+int64(i))
+		out = append(out, b.Bytes...)
+		for k, v := range b.Counts {
+			sum[k] += v
+		}
+	}
+	return out, sum
+}
+
+func replay(t testing.TB, c *Corpus) (all []*Body, sum Counts) {
+	t.Helper()
+	for {
+		b, err := c.Next()
+		if errors.Is(err, io.EOF) {
+			return all, sum
+		}
+		assert.OK(t, err)
+		all = append(all, b)
+		for k, v := range b.Counts {
+			sum[k] += v
+		}
+	}
+}
+
+func TestReplay(t *testing.T) {
+	recorded, want := corpus(t, Makeup{Events: Range{2, 9}, Spans: Range{0, 4}, Mix: [Kinds]int{5, 0, 2, 1, 2}, Hops: 2}, 20)
+	for _, most := range []int{0, 1, 3} {
+		bodies, got := replay(t, NewCorpus(bytes.NewReader(recorded), most))
+		assert.Equal(t, got, want, "events of %d at most", most)
+		assert.True(t, most != 0 || len(bodies) == 20, "got %d requests, want 20", len(bodies))
+		now := time.Now().UnixMicro()
+		seen := map[string]bool{}
+		for pass := range uint64(3) {
+			ids := map[string]event{}
+			for _, b := range bodies {
+				if most > 0 && b.Events() > most {
+					t.Errorf("%d events in a request, want at most %d", b.Events(), most)
+				}
+				b.Stamp(NewRun(1), pass, now)
+				last := int64(0)
+				for _, e := range events(t, b.Bytes) {
+					if last = max(last, e.Time); e.kind == Metricset {
+						continue
+					}
+					if e.kind == Log {
+						assert.Must(t, !bytes.Contains(recorded, []byte(e.Trace)) && !bytes.Contains(recorded, []byte(e.Tx)),
+							"log %+v has ids that are not fresh", e)
+						p := ids[e.Tx]
+						assert.Must(t, p.ID == "" || p.Trace == e.Trace, "log %+v is of the transaction %+v", e, p)
+						continue
+					}
+					assert.Must(t, !bytes.Contains(recorded, []byte(e.ID)) && !seen[e.ID], "id %s is not fresh", e.ID)
+					seen[e.ID] = true
+					ids[e.ID] = e
+					if e.Parent == "" || e.kind == Error && ids[e.Parent].ID == "" {
+						continue
+					}
+					p, ok := ids[e.Parent]
+					assert.Must(t, ok && p.Trace == e.Trace, "%+v has the parent %+v", e, p)
+				}
+				assert.True(t, b.Events() <= 0 || last == now, "the last time is %d, want %d", last, now)
+				assert.Equal(t, elasticCounts(t, b), b.Counts, "counts of the decoder")
+			}
+		}
+	}
+}
+
+func TestReplayOfRUM(t *testing.T) {
+	recorded, want := corpus(t, Makeup{Protocol: RUMV3, Events: Range{1, 4}, Spans: Range{0, 4}, Frames: Range{1, 1}, Mix: [Kinds]int{2, 0, 1, 0}}, 10)
+	bodies, got := replay(t, NewCorpus(bytes.NewReader(recorded), 0))
+	assert.Equal(t, got, want, "events")
+	for _, b := range bodies {
+		before := bytes.Clone(b.Bytes)
+		b.Stamp(1, 1, timeMin)
+		assert.True(t, b.Events() <= 0 || !bytes.Equal(before, b.Bytes), "stamping changed nothing")
+		assert.Equal(t, elasticCounts(t, b), b.Counts, "counts of the decoder")
+	}
+}
+
+// Custom data does not change: contexts, ids that are not hex, data of spans. Links
+// and child ids change with the ids that they refer to.
+func TestReplayKnowsItsPlaces(t *testing.T) {
+	in := `{"metadata":{"service":{"name":"a","agent":{"name":"b","version":"1"}},"process":{"pid":1}}}
+{"transaction":{"id":"0123456789abcdef","trace_id":"00000000000000010000000000000002","links":[{"trace_id":"00000000000000010000000000000002","span_id":"0123456789ABCDEF","x":{"id":"0123456789abcdef"}}],"context":{"custom":{"id":"0123456789abcdef","timestamp":1500000000000000}},"type":"x","duration":1,"span_count":{"started":0}}}
+{"span":{"id":"no hex","child_ids":["0123456789abcdef",null],"timestamp":1.5e15}}
+{"log":{"trace.id":"00000000000000010000000000000002","transaction.id":"0123456789abcdef","span.id":"no hex","@timestamp":1500000000000000,"message":"0123456789abcdef","labels":{"span.id":"0123456789abcdef"}}}
+{"log":{"@timestamp":"2026-11-21T13:00:00.000Z","message":"a time as text"}}
+`
+	b := assert.Value(NewCorpus(strings.NewReader(in), 0).Next())(t)
+	assert.True(t, b.Counts == (Counts{Transaction: 1, Span: 1, Log: 2}) && len(b.places) == 8,
+		"got %v and %d places, want a transaction, a span, two logs and 8 places", b.Counts, len(b.places))
+	b.Stamp(5, 1, timeMin)
+	if got := strings.Count(string(b.Bytes), "0123456789abcdef"); got != 4 {
+		t.Errorf("the id occurs %d times, want four, in a link's nested object, in custom data, in a message and in labels", got)
+	}
+	var id [16]byte
+	putHex(id[:], mix(Run(5).key(1)^0x0123456789abcdef))
+	assert.Equal(t, bytes.Count(b.Bytes, id[:]), 4, "how often the new id occurs")
+}
+
+func TestReplayRefuses(t *testing.T) {
+	meta := `{"metadata":{}}` + "\n"
+	tests := []struct{ name, in, want string }{
+		{"not metadata", `{"span":{}}`, "line 1"},
+		{"no JSON", meta + `{"span":`, "line 2"},
+		{"no event", meta + "\n\n" + `{"logs":{}}`, "line 4"},
+		{"a long line", meta + `{"span":"` + strings.Repeat("x", maxLine) + `"}`, "longer"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := NewCorpus(strings.NewReader(tt.in), 0)
+			_, err := c.Next()
+			assert.ErrorHas(t, err, tt.want)
+		})
+	}
+	_, err := NewCorpus(strings.NewReader(""), 0).Next()
+	assert.True(t, errors.Is(err, io.EOF), "an empty corpus: got %v, want EOF", err)
+}
+
+// For any input: no panic, no endless loop, and gzip bodies that inflate to the
+// plain ones.
+func FuzzReplay(f *testing.F) {
+	recorded, _ := corpus(f, Makeup{Events: Range{1, 3}, Spans: Range{0, 2}, Mix: [Kinds]int{5, 0, 2, 1, 2}}, 2)
+	f.Add(recorded, 2)
+	f.Add([]byte(`{"m":{}}`+"\n"+`{"x":{"id":"0123456789abcdef","y":[{"id":"0123456789abcdef"}],"me":[{}]}}`), 0)
+	f.Fuzz(func(t *testing.T, in []byte, most int) {
+		c := NewCorpus(bytes.NewReader(in), most)
+		for range 100 {
+			b, err := c.Next()
+			if err != nil {
+				return
+			}
+			z, err := b.Gzip(1)
+			if err != nil {
+				continue
+			}
+			b.Stamp(1, 2, timeMin)
+			z.Stamp(1, 2, timeMin)
+			assert.Must(t, bytes.Equal(inflate(t, z.Bytes), b.Bytes), "gzip inflates to something else")
+		}
+	})
+}
+
+// elasticCounts counts the events of a body that Elastic's decoder accepts. The decoder is large, so
+// only conformance tests have it; without it, this is what the body says of itself.
+var elasticCounts = func(_ *testing.T, b *Body) Counts { return b.Counts }

@@ -1,0 +1,203 @@
+package cluster
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
+)
+
+// findingOf is the finding of a check.
+func findingOf(fs []protocol.Finding, check string) protocol.Finding {
+	i := slices.IndexFunc(fs, func(f protocol.Finding) bool { return f.Check == check })
+	if i < 0 {
+		return protocol.Finding{Found: "no such finding"}
+	}
+	return fs[i]
+}
+
+func TestTopicFindings(t *testing.T) {
+	t.Parallel()
+	same := func(n, copies, inSync int) (ps []partitionFacts) {
+		for i := range n {
+			ps = append(ps, partitionFacts{int32(i), copies, inSync})
+		}
+		return ps
+	}
+	settings := func(over ...string) map[string]string {
+		m := map[string]string{
+			"min.insync.replicas": "1", "retention.ms": "604800000", "retention.bytes": "-1", "compression.type": "producer",
+			"max.message.bytes": "1048588", "message.timestamp.type": "CreateTime", "cleanup.policy": "delete", "flush.messages": "9223372036854775807",
+		}
+		for i := 0; i < len(over); i += 2 {
+			m[over[i]] = over[i+1]
+		}
+		return m
+	}
+	even := topicFacts{name: "t", brokers: 3, leaders: []int32{1, 2, 3}, partitions: same(3, 3, 3), settings: settings()}
+	with := func(f func(t *topicFacts)) topicFacts { t := even; f(&t); return t }
+	const ok, unknown, note, warning, fault = protocol.LevelOK, protocol.LevelUnknown, protocol.LevelNote, protocol.LevelWarning, protocol.LevelError
+	for _, tt := range []struct {
+		name  string
+		facts topicFacts
+		given map[string][]string
+		check string
+		level protocol.Level
+		want  string
+	}{
+		{"few partitions", with(func(t *topicFacts) { t.partitions, t.leaders = same(2, 3, 3), []int32{1, 2} }), nil, "topic", note, "2 partitions on 3 brokers"},
+		{"no leader", with(func(t *topicFacts) { t.leaders, t.leaderless = []int32{1, -1, 3}, []int32{1} }), nil, "topic", fault, "1 of the 3 partitions of t have no leader, such as partition 1"},
+		{"all in sync", even, nil, "replication", ok, "3 replicas, all in sync"},
+		{"behind", with(func(t *topicFacts) { t.partitions = same(3, 3, 2) }), nil, "replication", warning, "3 of 3 partitions are under-replicated"},
+		{"no replicas", with(func(t *topicFacts) { t.partitions = same(3, 1, 1) }), nil, "replication", note, "1 replica, on 3 brokers"},
+		{"no replicas of one broker", with(func(t *topicFacts) { t.brokers, t.partitions, t.leaders = 1, same(1, 1, 1), []int32{1} }), nil, "replication", ok, "1 replica"},
+		{"even leaders", even, nil, "leaders", ok, "more than 1 partition"},
+		{"one leader", with(func(t *topicFacts) { t.leaders = []int32{2, 2, 2} }), nil, "leaders", warning, "broker 2 leads 3 of 3 partitions; an even share is 1"},
+		{"a broker alone", with(func(t *topicFacts) { t.brokers, t.leaders = 1, []int32{2, 2, 2} }), nil, "leaders", ok, "3 partitions"},
+		{"too few in sync", with(func(t *topicFacts) { t.partitions, t.settings = same(3, 3, 1), settings("min.insync.replicas", "2") }), map[string][]string{"acks": {"all"}}, "min.insync.replicas", fault, "1 replica in sync, and min.insync.replicas is 2"},
+		{"too few in sync, with acks=1", with(func(t *topicFacts) { t.partitions, t.settings = same(3, 3, 1), settings("min.insync.replicas", "2") }), nil, "min.insync.replicas", ok, "matters with acks=all only"},
+		{"fewer replicas than must be in sync", with(func(t *topicFacts) { t.partitions, t.settings = same(3, 1, 1), settings("min.insync.replicas", "2") }), map[string][]string{"acks": {"all"}}, "min.insync.replicas", warning, "1 replica, all in sync, and min.insync.replicas is 2"},
+		{"all must be in sync", with(func(t *topicFacts) { t.settings = settings("min.insync.replicas", "3") }), map[string][]string{"acks": {"all"}}, "min.insync.replicas", note, "as many as there are replicas"},
+		{"not reported", with(func(t *topicFacts) { t.settings = settings("min.insync.replicas", "") }), nil, "min.insync.replicas", unknown, ""},
+		{"a short retention", with(func(t *topicFacts) { t.settings = settings("retention.ms", "60000") }), nil, "retention", note, "for 1m00s"},
+		{"a small retention", with(func(t *topicFacts) { t.settings = settings("retention.bytes", "1048576") }), nil, "retention", note, "at most 1 MiB in a partition"},
+		{"no retention", with(func(t *topicFacts) { t.settings = settings("retention.ms", "-1") }), nil, "retention", ok, "without a limit"},
+		{"another codec", with(func(t *topicFacts) { t.settings = settings("compression.type", "zstd") }), map[string][]string{"compression": {"lz4"}}, "compression.type", warning, "is zstd, and the run sends lz4"},
+		{"the same codec", with(func(t *topicFacts) { t.settings = settings("compression.type", "lz4") }), map[string][]string{"compression": {"lz4"}}, "compression.type", ok, "as they were sent"},
+		{"large batches", with(func(t *topicFacts) { t.settings = settings("max.message.bytes", "1000") }), nil, "max.message.bytes", warning, "brokers accept 1000 B"},
+		{"the brokers' time", with(func(t *topicFacts) { t.settings = settings("message.timestamp.type", "LogAppendTime") }), nil, "message.timestamp.type", note, "LogAppendTime"},
+		{"compacted", with(func(t *topicFacts) { t.settings = settings("cleanup.policy", "compact,delete") }), nil, "cleanup.policy", note, "compact,delete"},
+		{"flushed", with(func(t *topicFacts) { t.settings = settings("flush.messages", "1") }), nil, "flush.messages", note, "flush.messages is 1"},
+		{"settings that may not be read", with(func(t *topicFacts) { t.settings = nil }), nil, "topic settings", unknown, "may not read"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := assert.Value(ParseConfig(spec(t, "kafka://127.0.0.1/t", tt.given)))(t)
+			f := findingOf(tt.facts.findings(c), tt.check)
+			assert.True(t, f.Check == tt.check && f.Level == tt.level && strings.Contains(f.Found, tt.want),
+				"got %s %v: %s, want %v: %s", f.Check, f.Level, f.Found, tt.level, tt.want)
+			assert.True(t, f.Level < note || f.Effect != "" && f.Mend != "", "%+v lacks its effect or what changes it", f)
+		})
+	}
+	c := assert.Value(ParseConfig(spec(t, "kafka://127.0.0.1/t", nil)))(t)
+	for _, f := range even.findings(c) {
+		assert.Equal(t, f.Level, ok, "got %+v of a topic with which nothing is wrong", f)
+	}
+}
+
+func TestQuotaFinding(t *testing.T) {
+	t.Parallel()
+	name := func(s string) *string { return &s }
+	of := func(key string, value float64, entity ...kadm.ClientQuotaEntityComponent) kadm.DescribedClientQuota {
+		return kadm.DescribedClientQuota{Entity: entity, Values: kadm.ClientQuotaValues{{Key: key, Value: value}}}
+	}
+	user := func(s *string) kadm.ClientQuotaEntityComponent {
+		return kadm.ClientQuotaEntityComponent{Type: "user", Name: s}
+	}
+	client := func(s *string) kadm.ClientQuotaEntityComponent {
+		return kadm.ClientQuotaEntityComponent{Type: "client-id", Name: s}
+	}
+	const rate = "producer_byte_rate"
+	for _, tt := range []struct {
+		name string
+		all  kadm.DescribedClientQuotas
+		want string // "": no quota
+	}{
+		{"none", nil, ""},
+		{"of the client", kadm.DescribedClientQuotas{of(rate, 1<<20, client(name("carronade")))}, "producer_byte_rate of client-id carronade is 1 MiB/s for each broker"},
+		{"of another client", kadm.DescribedClientQuotas{of(rate, 1<<20, client(name("other")))}, ""},
+		{"of every client", kadm.DescribedClientQuotas{of(rate, 1<<20, client(nil))}, "of every client-id is 1 MiB/s"},
+		{"of the anonymous user", kadm.DescribedClientQuotas{of(rate, 1<<20, user(name("ANONYMOUS")))}, "of user ANONYMOUS"},
+		{"the user before the client", kadm.DescribedClientQuotas{of(rate, 1<<20, client(name("carronade"))), of(rate, 2<<20, user(nil))}, "of every user is 2 MiB/s"},
+		{"the pair before the user", kadm.DescribedClientQuotas{of(rate, 2<<20, user(name("ANONYMOUS"))), of(rate, 3<<20, user(name("ANONYMOUS")), client(nil))}, "with every client-id is 3 MiB/s"},
+		{"a pair with another client", kadm.DescribedClientQuotas{of(rate, 3<<20, user(name("ANONYMOUS")), client(name("other")))}, ""},
+		{"lifted for the client", kadm.DescribedClientQuotas{of(rate, 1<<20, client(nil)), of(rate, 1<<60, client(name("carronade")))}, ""},
+		{"of reading", kadm.DescribedClientQuotas{of("consumer_byte_rate", 1<<20, client(nil))}, ""},
+		{"of requests", kadm.DescribedClientQuotas{of("request_percentage", 50, client(nil))}, "request_percentage of every client-id is 50 %"},
+		{"of an address", kadm.DescribedClientQuotas{of(rate, 1<<20, kadm.ClientQuotaEntityComponent{Type: "ip"})}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := assert.Value(ParseConfig(spec(t, "kafka://127.0.0.1/t", nil)))(t)
+			f := quotaFinding(tt.all, c)
+			if limits := f.Level == protocol.LevelWarning; limits != (tt.want != "") || !strings.Contains(f.Found, tt.want) {
+				t.Errorf("got %v: %s, want %q", f.Level, f.Found, tt.want)
+			}
+		})
+	}
+	// With a client's certificate the brokers conclude a user, which may be its subject.
+	c := assert.Value(ParseConfig(spec(t, "kafka://127.0.0.1/t", nil)))(t)
+	c.Security.TLS = &tls.Config{Certificates: []tls.Certificate{{}}}
+	for _, all := range []kadm.DescribedClientQuotas{nil, {of(rate, 1<<20, user(name("CN=client")))}} {
+		want := protocol.LevelOK
+		if len(all) > 0 {
+			want = protocol.LevelUnknown
+		}
+		f := quotaFinding(all, c)
+		assert.True(t, f.Level == want, "got %v: %s, want %v", f.Level, f.Found, want)
+	}
+	c.Security.TLS.Certificates[0].Leaf = &x509.Certificate{Subject: pkix.Name{CommonName: "client"}}
+	for who, want := range map[string]string{"CN=client": "of user CN=client is 1 MiB/s", "other": "none limits CN=client, the subject of the certificate"} {
+		f := quotaFinding(kadm.DescribedClientQuotas{of(rate, 1<<20, user(name(who)))}, c)
+		assert.True(t, strings.Contains(f.Found, want), "got %s, want %s", f.Found, want)
+	}
+}
+
+// What changes a finding is a command line that can be run as it is, with a login too.
+func TestMendIsACommand(t *testing.T) {
+	t.Parallel()
+	login := filepath.Join(t.TempDir(), "the login.properties")
+	assert.OK(t, os.WriteFile(login, []byte("security.protocol=SSL\n"), 0o600))
+	flushed := topicFacts{name: "t", brokers: 2, leaders: []int32{1, 1}, settings: map[string]string{"flush.messages": "1"}}
+	alice := "alice's"
+	quotas := kadm.DescribedClientQuotas{
+		{Entity: kadm.ClientQuotaEntity{{Type: "user"}, {Type: "client-id", Name: &alice}}, Values: kadm.ClientQuotaValues{{Key: "producer_byte_rate", Value: 1}}},
+		{Entity: kadm.ClientQuotaEntity{{Type: "user"}}, Values: kadm.ClientQuotaValues{{Key: "request_percentage", Value: 50}}},
+	}
+	for _, tt := range []struct {
+		name  string
+		url   string
+		given map[string][]string
+		flush string
+		elect string
+	}{
+		{"no login", "kafka://127.0.0.1,localhost:9093/t", nil, "kafka-configs --bootstrap-server 127.0.0.1:9092,localhost:9093 --alter --topic t --delete-config flush.messages", "--bootstrap-server 127.0.0.1:9092,localhost:9093 --election-type"},
+		{"a login", "kafka://127.0.0.1/t", map[string][]string{"tls": {"true"}}, "kafka-configs --bootstrap-server 127.0.0.1:9092 --command-config FILE --alter", "--admin.config FILE"},
+		{"a login in a file", "kafka://127.0.0.1/t", map[string][]string{"client-config": {login}}, "--command-config '" + login + "' --alter", "--admin.config '" + login + "'"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := assert.Value(ParseConfig(spec(t, tt.url, tt.given)))(t)
+			if f := flushed.flush(c); !strings.Contains(f.Mend, tt.flush) {
+				t.Errorf("got %q, want %q", f.Mend, tt.flush)
+			}
+			if f := flushed.leadership(c); !strings.Contains(f.Mend, tt.elect) {
+				t.Errorf("got %q, want %q", f.Mend, tt.elect)
+			}
+			c.ClientID = alice
+			f := quotaFinding(quotas, c)
+			for _, want := range []string{
+				`--alter --entity-type users --entity-default --entity-type clients --entity-name 'alice'\''s' --delete-config producer_byte_rate; kafka-configs `,
+				" --alter --entity-type users --entity-default --delete-config request_percentage",
+			} {
+				assert.True(t, c.Security.Protocol() != Plaintext || strings.Contains(f.Mend, want), "got %q, want %q", f.Mend, want)
+			}
+		})
+	}
+}
+
+// The addresses of a workload may be those of another user, and they are pasted into a shell.
+func TestToolsQuoteAddresses(t *testing.T) {
+	t.Parallel()
+	c := assert.Value(ParseConfig(spec(t, "kafka://127.0.0.1/t", nil)))(t)
+	c.Seeds = []string{"a:9092", "$(reboot);b:9092"}
+	const want = " --bootstrap-server 'a:9092,$(reboot);b:9092' --"
+	got := tool(c, "kafka-configs", "--alter")
+	assert.True(t, strings.Contains(got, want), "got %s, want it to contain %s", got, want)
+}

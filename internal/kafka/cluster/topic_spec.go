@@ -1,0 +1,84 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"carronade/protocol"
+)
+
+// A TopicSpec describes a topic to create. If Partitions or Replicas is below 1,
+// the broker chooses the number.
+type TopicSpec struct {
+	Name       string
+	Partitions int32
+	Replicas   int16
+	Config     [][2]string // topic settings, such as {"retention.ms", "1000"}, sorted by name
+}
+
+// specForm shows how a TopicSpec is written.
+const specForm = "partitions=12,replicas=3,retention.ms=60000"
+
+// ParseTopicSpec reads "partitions=12,replicas=3,k=v,...". Everything but
+// partitions and replicas is a setting of the topic; "config." before its name
+// is optional. "auto" sets nothing: the broker's defaults apply.
+func ParseTopicSpec(s string) (TopicSpec, error) {
+	spec := TopicSpec{Partitions: -1, Replicas: -1}
+	bad := func(part, why string) error {
+		return &protocol.Error{
+			Doing: fmt.Sprintf("read the topic's settings %q", s), Err: fmt.Errorf("%q: %s", part, why),
+			Hint: "write it as " + specForm,
+		}
+	}
+	for part := range strings.SplitSeq(s, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" || part == "auto" { // the broker's defaults
+			continue
+		}
+		k, v, ok := strings.Cut(part, "=")
+		k, v = strings.TrimSpace(k), strings.TrimSpace(v)
+		if !ok || k == "" {
+			// A value with commas, such as cleanup.policy=compact,delete.
+			if n := len(spec.Config); n > 0 && !ok {
+				spec.Config[n-1][1] += "," + part
+				continue
+			}
+			return spec, bad(part, "want name=value")
+		}
+		switch k {
+		case "partitions":
+			n, err := strconv.ParseInt(v, 10, 32)
+			if err != nil || n < 1 {
+				return spec, bad(part, "want a number of at least 1")
+			}
+			spec.Partitions = int32(n)
+		case "replicas":
+			n, err := strconv.ParseInt(v, 10, 16)
+			if err != nil || n < 1 {
+				return spec, bad(part, "want a number of at least 1")
+			}
+			spec.Replicas = int16(n)
+		default:
+			spec.Config = append(spec.Config, [2]string{strings.TrimPrefix(k, "config."), v})
+		}
+	}
+	slices.SortFunc(spec.Config, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	return spec, nil
+}
+
+// String returns the text that ParseTopicSpec reads.
+func (t TopicSpec) String() string {
+	var parts []string
+	if t.Partitions > 0 {
+		parts = append(parts, fmt.Sprintf("partitions=%d", t.Partitions))
+	}
+	if t.Replicas > 0 {
+		parts = append(parts, fmt.Sprintf("replicas=%d", t.Replicas))
+	}
+	for _, kv := range t.Config {
+		parts = append(parts, kv[0]+"="+kv[1])
+	}
+	return strings.Join(parts, ",")
+}

@@ -1,0 +1,51 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+
+	"carronade/test/testkit/assert"
+)
+
+func TestTopicSpec(t *testing.T) {
+	for _, tt := range []struct {
+		name, text, want string
+		wrong            bool
+	}{
+		{name: "all", text: "partitions=3,replicas=2,retention.ms=5", want: "partitions=3,replicas=2,retention.ms=5"},
+		{name: "config prefix", text: "config.b=2,config.a=1", want: "a=1,b=2"},
+		{name: "value with a comma", text: "cleanup.policy=compact,delete,partitions=1", want: "partitions=1,cleanup.policy=compact,delete"},
+		{name: "empty", text: "", want: ""},
+		{name: "broker defaults", text: "auto", want: ""},
+		{name: "broker defaults, with a setting", text: "auto,retention.ms=5", want: "retention.ms=5"},
+		{name: "no value", text: "partitions", wrong: true},
+		{name: "zero", text: "replicas=0", wrong: true},
+		{name: "too many", text: "replicas=40000", wrong: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := ParseTopicSpec(tt.text)
+			assert.Must(t, (err != nil) == tt.wrong, "got error %v, want one: %v", err, tt.wrong)
+			assert.True(t, err != nil || got.String() == tt.want, "got %q, want %q", got, tt.want)
+		})
+	}
+}
+
+// The texts of two layouts differ wherever the layouts differ.
+func TestLayoutOfMany(t *testing.T) {
+	of := func(n int, change ...int) string {
+		leaders := make([]int32, n)
+		for i := range leaders {
+			leaders[i] = int32(i % 3)
+		}
+		for _, i := range change {
+			leaders[i] = 7
+		}
+		return Layout(leaders)
+	}
+	assert.Equal(t, of(6), "0: 0 3, 1: 1 4, 2: 2 5")
+	all := of(120)
+	assert.True(t, strings.Contains(all, "(the first 64 of 120; #"), "got %q", all)
+	if of(120) != all || of(120, 119) == all || of(121) == all {
+		t.Errorf("got %q, and %q with another leader, and %q with one more partition", all, of(120, 119), of(121))
+	}
+}

@@ -1,0 +1,188 @@
+package kafka
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	standinkafka "carronade/internal/kafka/standin"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/kafkatest"
+
+	"carronade/internal/kafka/cluster"
+	"carronade/load"
+	"carronade/payload"
+)
+
+// Most partitions get no events where few keys choose them. Nothing waits for those.
+func TestPartitionsWithoutEvents(t *testing.T) {
+	t.Parallel()
+	for name, given := range map[string]map[string][]string{
+		"pooled":      {"key": {"uniform(2)"}},
+		"fresh":       {"key": {"uniform(2)"}, "fresh": {"true"}},
+		"expressions": {"key": {"k-${rnd.nextInt(2)}"}, "header": {"x=${(this.last() + 1) % 10}%{0}"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, err := standinkafka.Start(standinkafka.Options{Listen: "127.0.0.1:0", InMemory: true, Topics: []standinkafka.Topic{{Name: "events", Partitions: 16}}})
+			assert.OK(t, err)
+			t.Cleanup(func() { srv.Close() })
+			given["partitioner"] = []string{"murmur2"}
+			session := assert.Value(Kind{}.Open(t.Context(), spec(t, fakeURL([]string{srv.Addr()}), given)))(t)
+			t.Cleanup(func() { session.Close() })
+			const events = 500
+			res := launch(t, session, load.Plan{Measurement: load.Limits{Events: events}})
+			assert.True(t, res.Measurement.Acked == events, "acked %d: %v", res.Measurement.Acked, res.Failures)
+		})
+	}
+}
+
+// Keys and headers by expressions arrive: those of each event, whichever engine, number of
+// clients and partitioner sends them, and with values of the time of sending.
+func TestExpressionsArrive(t *testing.T) {
+	t.Parallel()
+	const events = 3000
+	for _, tt := range []struct {
+		name  string
+		given map[string][]string
+	}{
+		{"wire", nil},
+		{"wire, two clients", map[string][]string{"clients": {"2"}, "batch-size": {"2KiB"}}},
+		{"wire, zstd, sticky", map[string][]string{"compression": {"zstd"}, "partitioner": {"sticky"}}},
+		{"client", map[string][]string{"engine": {"client"}}},
+		{"client, zstd, two clients", map[string][]string{"engine": {"client"}, "compression": {"zstd"}, "clients": {"2"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			srv, err := standinkafka.Start(standinkafka.Options{Listen: "127.0.0.1:0", InMemory: true, Topics: []standinkafka.Topic{{Name: "events", Partitions: 3}}})
+			assert.OK(t, err)
+			t.Cleanup(func() { srv.Close() })
+			given := map[string][]string{
+				"key":    {"key-${this.last() + 1}%{-1}-${rnd.nextInt(1000)}"},
+				"header": {"n=${this.last() + 1}%{-1}", "x-${math:random(30) + 1}=${int64:toString(rnd.nextLong(), 36)}", "at=${time:millisSinceEpoch()}", "same=1"},
+			}
+			maps.Copy(given, tt.given)
+			addrs := []string{srv.Addr()}
+			s := spec(t, fakeURL(addrs), given)
+			s.Seed = 5
+			session := assert.Value(Kind{}.Open(t.Context(), s))(t)
+			t.Cleanup(func() { session.Close() })
+			res := launch(t, session, load.Plan{Measurement: load.Limits{Events: events}})
+			assert.Must(t, res.Measurement.Acked == events, "acked %d: %v", res.Measurement.Acked, res.Failures)
+			gen := assert.Value(payload.New(payload.Spec{Seed: 5, Key: given["key"][0], Headers: given["header"]}))(t)
+			seen, size := map[uint64]bool{}, uint64(0)
+			for _, r := range readBack(t, addrs, events) {
+				n := eventOf(t, gen, r)
+				assert.Must(t, !seen[n], "event %d arrived twice", n)
+				seen[n] = true
+				at, err := strconv.ParseInt(string(r.Headers[2].Value), 10, 64)
+				if late := r.Timestamp.UnixMilli() - at; err != nil || late < -60_000 || late > 60_000 {
+					t.Fatalf("a header has the time %s, its record %v", r.Headers[2].Value, r.Timestamp)
+				}
+				size += uint64(len(r.Key) + len(r.Value))
+				for _, h := range r.Headers {
+					size += uint64(len(h.Key) + len(h.Value))
+				}
+			}
+			assert.Equal(t, len(seen), events, "events")
+			assert.Equal(t, size, res.Measurement.Bytes, "bytes of events, read and counted by the run")
+		})
+	}
+}
+
+// eventOf returns the number of a record's event, by its first header, and checks its key
+// and the other headers but the one of the time.
+func eventOf(t *testing.T, gen *payload.Generator, r *kgo.Record) uint64 {
+	t.Helper()
+	assert.Must(t, len(r.Headers) == gen.NumHeaders(), "got the headers %v", r.Headers)
+	n := assert.Value(strconv.ParseUint(string(r.Headers[0].Value), 10, 64))(t)
+	if want := gen.AppendKey(nil, n); !bytes.Equal(r.Key, want) || !strings.HasPrefix(string(want), fmt.Sprintf("key-%d-", n)) {
+		t.Fatalf("event %d has the key %s, want %s", n, r.Key, want)
+	}
+	for i, h := range r.Headers {
+		want, name := gen.AppendHeader(nil, i, n)
+		assert.Must(t, h.Key == string(want[:name]) && (i == 2 || bytes.Equal(h.Value, want[name:])),
+			"event %d has the header %s=%s, want %s", n, h.Key, h.Value, want)
+	}
+	return n
+}
+
+// From a pool, values repeat with the events; the key of an event chooses its partition.
+func TestExpressionsInPools(t *testing.T) {
+	t.Parallel()
+	c := eventsCluster(t, 4)
+	p := openProducer(t, c.ListenAddrs(), nil, "fresh=false", "pool=16KiB", "batch-size=4KiB", "partitioner=murmur2",
+		"key=user-${rnd.nextInt(50)}", "header=${rnd.nextInt(10)}=${rnd.nextLong()}")
+	newRig(t, p).send(5000)
+	values := map[string]int{}
+	for _, r := range readBack(t, c.ListenAddrs(), 5000) {
+		assert.Must(t, strings.HasPrefix(string(r.Key), "user-") && len(r.Headers) == 1,
+			"the key %s and the headers %v", r.Key, r.Headers)
+		values[string(r.Headers[0].Value)]++
+	}
+	assert.True(t, len(values) >= 20 && len(values) <= 500, "%d different values of 5000 events from a pool", len(values))
+}
+
+// A key that is an expression is known to the ledger, as other fresh keys.
+func TestExpressionKeyIsKnown(t *testing.T) {
+	t.Parallel()
+	c := eventsCluster(t, 2)
+	p := openProducer(t, c.ListenAddrs(), nil, "key=k${rnd.nextInt(100)}", "partitioner=murmur2")
+	out := newRig(t, p).send(2000)
+	assert.True(t, p.cfg.Fresh, "a key that varies comes from a pool")
+	checkKeys(t, p, true, out, readBack(t, c.ListenAddrs(), 2000))
+}
+
+func TestExpressionOptions(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		given map[string][]string
+		fresh bool
+		err   string
+	}{
+		{"nothing that varies", map[string][]string{"header": {"a=%{rnd.nextInt(5)}"}, "key": {"seq"}}, false, ""},
+		{"a header", map[string][]string{"header": {"a=${rnd.nextInt(5)}"}}, true, ""},
+		{"a key", map[string][]string{"key": {"a${rnd.nextInt(5)}"}}, true, ""},
+		{"a pool is asked for", map[string][]string{"key": {"a${rnd.nextInt(5)}"}, "fresh": {"false"}}, false, ""},
+		{"the time in a pool", map[string][]string{"header": {"a=${time:nanos()}"}, "fresh": {"false"}}, false, "events are made before the run here"},
+		{"the time in a key", map[string][]string{"key": {"${time:nanos()}"}}, false, "must be the same"},
+		{"an unknown name", map[string][]string{"header": {"a=${foo}"}}, false, "foo is not known"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg, err := cluster.ParseConfig(spec(t, "kafka://127.0.0.1:9092/events", tt.given))
+			if tt.err != "" {
+				assert.ErrorHas(t, err, tt.err)
+				return
+			}
+			assert.OK(t, err)
+			assert.Equal(t, cfg.Fresh, tt.fresh, "fresh")
+		})
+	}
+}
+
+// Kafka's console consumer shows headers and keys by expressions.
+func TestRealExpressions(t *testing.T) {
+	t.Parallel()
+	needsKafka(t)
+	c := kafkatest.Shared(t)
+	topic := fillTopic(t, c, 2, 200, map[string][]string{
+		"payload": {"letters"},
+		"key":     {"user-${rnd.nextInt(1000)}"},
+		"header":  {`x-amz-meta-${math:random(30) + 1}=${date:format("yyyy-MM-dd'T'HH:mm:ssZ").format(date:from(rnd.nextLong(time:millisSinceEpoch())))}`},
+	})
+	header, key := regexp.MustCompile(`^x-amz-meta-([1-9]|[12][0-9]|30):[12][0-9]{3}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\+0000$`), regexp.MustCompile(`^user-[0-9]{1,3}$`)
+	records := c.Consume(t, 200, topic)
+	headers := map[string]bool{}
+	for _, r := range records {
+		assert.Must(t, header.MatchString(r.Headers) && key.MatchString(r.Key), "got the headers %s and the key %s", r.Headers, r.Key)
+		headers[r.Headers] = true
+	}
+	assert.True(t, len(records) == 200 && len(headers) >= 195, "%d records, %d different headers", len(records), len(headers))
+}

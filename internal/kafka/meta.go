@@ -1,0 +1,382 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/kafka/cluster"
+	"carronade/internal/kafka/wire"
+	"carronade/protocol"
+)
+
+// noLeader is the leader of a partition that has none.
+const noLeader = -1
+
+// A view is a snapshot of the topic's metadata. It is immutable.
+type view struct {
+	brokers map[int32]string // host:port by node id
+	leaders []int32          // by partition; noLeader
+	epochs  []int32          // of the leaders; -1: not known
+	topicID [16]byte         // zero before Kafka 2.8
+}
+
+// A metadataCache keeps the view of a topic up to date: it refreshes the view regularly,
+// and soon after ask is called. Safe for concurrent use.
+type metadataCache struct {
+	cfg     *cluster.Config
+	view    atomic.Pointer[view]
+	wake    chan struct{}
+	mu      sync.Mutex // orders changes of the view
+	changed func(*view)
+
+	// Used by the refreshing goroutine only; before it runs, by the one that opens.
+	conn     net.Conn
+	term     cluster.LoginTerm
+	addr     string
+	versions versionRanges
+	turn     int
+}
+
+const (
+	metaInterval = 30 * time.Second       // without a call of ask
+	metaSpacing  = 100 * time.Millisecond // however often ask is called; retry.backoff.ms of the Java client
+	metaTimeout  = 10 * time.Second
+)
+
+func newMetadataCache(cfg *cluster.Config) *metadataCache {
+	return &metadataCache{cfg: cfg, wake: make(chan struct{}, 1)}
+}
+
+// ask requests a new view soon.
+func (b *metadataCache) ask() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run refreshes the view until the context ends.
+func (b *metadataCache) run(ctx context.Context) {
+	defer b.disconnect()
+	timer := time.NewTimer(metaInterval)
+	defer timer.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.wake:
+		case <-timer.C:
+		}
+		wait := metaInterval
+		v, err := b.fetch(ctx)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return
+		case err != nil:
+			if !failing { // log it once, not ten times a second
+				b.cfg.Logf("%v", err)
+			}
+			failing = true
+			wait = time.Second
+		case slices.Contains(v.leaders, noLeader):
+			wait = metaSpacing
+			fallthrough
+		default:
+			failing = false
+			b.update(v)
+		}
+		timer.Reset(wait)
+		// Many lanes ask at once when a broker disappears.
+		if cluster.Pause(ctx, metaSpacing) != nil {
+			return
+		}
+	}
+}
+
+// update stores a fetched view, except for leaders that are known to be newer.
+func (b *metadataCache) update(v *view) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if old := b.view.Load(); old != nil && old.topicID == v.topicID {
+		for p := range min(len(v.leaders), len(old.leaders)) {
+			if v.epochs[p] >= 0 && v.epochs[p] < old.epochs[p] {
+				v.leaders[p], v.epochs[p] = old.leaders[p], old.epochs[p]
+			}
+		}
+	}
+	b.view.Store(v)
+	if b.changed != nil {
+		b.changed(v)
+	}
+}
+
+// updateLeader stores what a broker reported about a partition's new leader (KIP-951).
+func (b *metadataCache) updateLeader(partition, leader, epoch int32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.view.Load()
+	if int(partition) >= len(old.leaders) || epoch <= old.epochs[partition] || old.brokers[leader] == "" {
+		return
+	}
+	v := *old
+	v.leaders, v.epochs = slices.Clone(old.leaders), slices.Clone(old.epochs)
+	v.leaders[partition], v.epochs[partition] = leader, epoch
+	b.view.Store(&v)
+	b.changed(&v)
+}
+
+func (b *metadataCache) disconnect() {
+	if b.conn != nil {
+		b.conn.Close()
+		b.conn = nil
+	}
+}
+
+// fetch asks one broker after the other until one answers for the topic.
+func (b *metadataCache) fetch(ctx context.Context) (*view, error) {
+	addrs := slices.Clone(b.cfg.Seeds)
+	if v := b.view.Load(); v != nil {
+		for _, a := range v.brokers {
+			if !slices.Contains(addrs, a) {
+				addrs = append(addrs, a)
+			}
+		}
+	}
+	var first error
+	for range len(addrs) + 1 {
+		if b.conn == nil {
+			b.turn++
+			b.addr = addrs[b.turn%len(addrs)]
+		}
+		v, err := b.fetchOne(ctx)
+		if err == nil {
+			return v, nil
+		}
+		if _, ok := errors.AsType[*kerr.Error](err); ok {
+			return nil, err // an error from a broker: others would answer the same
+		}
+		b.disconnect()
+		if first == nil {
+			first = err
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return nil, first
+}
+
+func (b *metadataCache) fetchOne(ctx context.Context) (*view, error) {
+	if b.conn != nil && b.term.Due() {
+		b.disconnect() // for rare requests, a new connection is simpler than a second login
+	}
+	if b.conn == nil {
+		conn, term, versions, err := dialVersions(ctx, b.cfg, b.addr)
+		if err != nil {
+			return nil, err
+		}
+		b.conn, b.term, b.versions = conn, term, versions
+	}
+	req := kmsg.NewPtrMetadataRequest()
+	version, ok := b.versions.pick(int16(kmsg.Metadata), 1, 12)
+	if !ok {
+		return nil, fmt.Errorf("ask %s for metadata: no version in common", b.addr)
+	}
+	req.SetVersion(version)
+	t := kmsg.NewMetadataRequestTopic()
+	t.Topic = &b.cfg.Topic
+	req.Topics = append(req.Topics, t)
+	answer, err := boundedRoundTrip(ctx, b.conn, b.cfg.ClientID, req)
+	if err != nil {
+		return nil, fmt.Errorf("ask %s for metadata: %w", b.addr, err)
+	}
+	return readView(answer.(*kmsg.MetadataResponse), b.cfg.Topic)
+}
+
+// readView makes a view of the topic from an answer.
+func readView(m *kmsg.MetadataResponse, topic string) (*view, error) {
+	v := &view{brokers: make(map[int32]string, len(m.Brokers))}
+	for _, b := range m.Brokers {
+		v.brokers[b.NodeID] = cluster.JoinAddr(b.Host, b.Port)
+	}
+	for i := range m.Topics {
+		t := &m.Topics[i]
+		if t.Topic == nil || *t.Topic != topic {
+			continue
+		}
+		if err := kerr.ErrorForCode(t.ErrorCode); err != nil && !(errors.Is(err, kerr.LeaderNotAvailable) && len(t.Partitions) > 0) {
+			return nil, fmt.Errorf("topic %s: %w", topic, err)
+		}
+		v.topicID = t.TopicID
+		n := len(t.Partitions)
+		v.leaders, v.epochs = make([]int32, n), make([]int32, n)
+		for i := range t.Partitions {
+			p := &t.Partitions[i]
+			if p.Partition < 0 || int(p.Partition) >= n {
+				return nil, fmt.Errorf("topic %s: partition %d of %d", topic, p.Partition, n)
+			}
+			v.leaders[p.Partition], v.epochs[p.Partition] = p.Leader, p.LeaderEpoch
+			if m.GetVersion() < 7 {
+				v.epochs[p.Partition] = -1
+			}
+			if v.brokers[p.Leader] == "" {
+				v.leaders[p.Partition] = noLeader
+			}
+		}
+		if n == 0 {
+			return nil, fmt.Errorf("topic %s has no partitions", topic)
+		}
+		return v, nil
+	}
+	return nil, fmt.Errorf("topic %s: %w", topic, kerr.UnknownTopicOrPartition)
+}
+
+// versionRanges are the versions of requests that a broker supports: lowest and highest,
+// by API key.
+type versionRanges map[int16][2]int16
+
+// pick returns the highest version of a request that both sides support.
+func (v versionRanges) pick(key, low, high int16) (int16, bool) {
+	r, ok := v[key]
+	if !ok || r[1] < low || r[0] > high {
+		return 0, false
+	}
+	return min(r[1], high), true
+}
+
+// dialVersions connects to a broker and asks for the versions that it supports.
+func dialVersions(ctx context.Context, cfg *cluster.Config, addr string) (net.Conn, cluster.LoginTerm, versionRanges, error) {
+	conn, until, err := cfg.Security.DialFor(ctx, addr)
+	if err != nil {
+		return nil, cluster.LoginTerm{}, nil, err
+	}
+	req := kmsg.NewPtrApiVersionsRequest()
+	req.Version = 0 // which every broker supports
+	answer, err := boundedRoundTrip(ctx, conn, cfg.ClientID, req)
+	if err == nil {
+		err = kerr.ErrorForCode(answer.(*kmsg.ApiVersionsResponse).ErrorCode)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, cluster.LoginTerm{}, nil, fmt.Errorf("ask %s for its versions: %w", addr, err)
+	}
+	v := versionRanges{}
+	for _, k := range answer.(*kmsg.ApiVersionsResponse).ApiKeys {
+		v[k.ApiKey] = [2]int16{k.MinVersion, k.MaxVersion}
+	}
+	return conn, until, v, nil
+}
+
+// dialFetch connects to a broker and chooses the version of fetch requests for a topic, whose id is
+// zero if the cluster has no ids.
+func dialFetch(ctx context.Context, cfg *cluster.Config, addr string, topicID [16]byte) (net.Conn, cluster.LoginTerm, int16, error) {
+	nc, term, versions, err := dialVersions(ctx, cfg, addr)
+	if err != nil {
+		return nil, cluster.LoginTerm{}, 0, err
+	}
+	most := int16(wire.MaxFetchVersion)
+	if topicID == [16]byte{} {
+		most = 12 // up to 12, requests contain topic names; later ones contain ids
+	}
+	version, ok := versions.pick(int16(kmsg.Fetch), wire.MinFetchVersion, most)
+	if !ok {
+		nc.Close()
+		return nil, cluster.LoginTerm{}, 0, &protocol.Error{Doing: "agree on API versions with " + addr, Err: cluster.ErrTooOld}
+	}
+	return nc, term, version, nil
+}
+
+// newFetchRequest returns the request of a run without topics, which is used for every fetch.
+func newFetchRequest(cfg *cluster.Config) *kmsg.FetchRequest {
+	req := kmsg.NewPtrFetchRequest()
+	req.ReplicaID = -1
+	req.SessionEpoch = -1 // no session: each request lists everything
+	req.MaxWaitMillis = int32(cfg.Fetch.MaxWait.Milliseconds())
+	req.MinBytes, req.MaxBytes = cfg.Fetch.MinBytes, cfg.Fetch.MaxBytes
+	if cfg.Fetch.Committed {
+		req.IsolationLevel = 1
+	}
+	return req
+}
+
+// boundedRoundTrip is cluster.RoundTrip, bounded by the context and by metaTimeout.
+func boundedRoundTrip(ctx context.Context, conn net.Conn, clientID string, req kmsg.Request) (kmsg.Response, error) {
+	if err := conn.SetDeadline(time.Now().Add(metaTimeout)); err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	resp, err := cluster.RoundTrip(conn, clientID, req)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return resp, conn.SetDeadline(time.Time{})
+}
+
+// newProducerID gets an id from any broker of the view. It takes at most the request
+// timeout, and at most ten seconds.
+func newProducerID(ctx context.Context, cfg *cluster.Config, v *view) (id int64, epoch int16, err error) {
+	ctx, cancel := context.WithTimeout(ctx, min(cfg.RequestTimeout, cluster.OpenTimeout))
+	defer cancel()
+	err = errors.New("no broker is known")
+	for _, addr := range v.brokers {
+		if id, epoch, err = producerIDFrom(ctx, cfg, addr); err == nil {
+			return id, epoch, nil
+		}
+		if ctx.Err() != nil {
+			break // no time is left to ask another, whose error would only say that
+		}
+	}
+	return -1, -1, fmt.Errorf("get a producer id: %w", err)
+}
+
+func producerIDFrom(ctx context.Context, cfg *cluster.Config, addr string) (int64, int16, error) {
+	conn, _, versions, err := dialVersions(ctx, cfg, addr)
+	if err != nil {
+		return -1, -1, err
+	}
+	defer conn.Close()
+	req := kmsg.NewPtrInitProducerIDRequest()
+	version, ok := versions.pick(int16(kmsg.InitProducerID), 0, 4)
+	if !ok {
+		return -1, -1, &protocol.Error{
+			Doing: "get a producer id from " + addr, Err: errors.New("the broker does not assign producer ids"),
+			Hint: "leave out --idempotent",
+		}
+	}
+	req.SetVersion(version)
+	req.TransactionTimeoutMillis = 60_000
+	var refused error // the broker's last answer
+	for {
+		answer, err := boundedRoundTrip(ctx, conn, cfg.ClientID, req)
+		switch {
+		case err != nil && ctx.Err() != nil && refused != nil:
+			return -1, -1, refused // the time ended within an attempt
+		case err != nil:
+			return -1, -1, err
+		}
+		r := answer.(*kmsg.InitProducerIDResponse)
+		refused = kerr.ErrorForCode(r.ErrorCode)
+		if refused == nil {
+			return r.ProducerID, r.ProducerEpoch, nil
+		}
+		if !kerr.IsRetriable(refused) {
+			return -1, -1, refused
+		}
+		if cluster.Pause(ctx, metaSpacing) != nil { // a cluster that has just started may have no coordinator yet
+			return -1, -1, refused
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package kafka
+
+import (
+	"testing"
+	"time"
+
+	"carronade/test/testkit/assert"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+func TestReadView(t *testing.T) {
+	t.Parallel()
+	const topic = "events"
+	broker := func(id int32) kmsg.MetadataResponseBroker {
+		return kmsg.MetadataResponseBroker{NodeID: id, Host: "h", Port: 9000 + id}
+	}
+	part := func(p, leader, epoch int32, err *kerr.Error) kmsg.MetadataResponseTopicPartition {
+		m := kmsg.MetadataResponseTopicPartition{Partition: p, Leader: leader, LeaderEpoch: epoch}
+		if err != nil {
+			m.ErrorCode = err.Code
+		}
+		return m
+	}
+	for _, tt := range []struct {
+		name    string
+		version int16
+		code    int16
+		parts   []kmsg.MetadataResponseTopicPartition
+		leaders []int32
+		epochs  []int32
+		wantErr string
+	}{
+		{name: "two", version: 12, parts: []kmsg.MetadataResponseTopicPartition{part(1, 2, 5, nil), part(0, 1, 4, nil)}, leaders: []int32{1, 2}, epochs: []int32{4, 5}},
+		{name: "no epochs yet", version: 6, parts: []kmsg.MetadataResponseTopicPartition{part(0, 1, 0, nil)}, leaders: []int32{1}, epochs: []int32{-1}},
+		{name: "no leader", version: 12, code: kerr.LeaderNotAvailable.Code, parts: []kmsg.MetadataResponseTopicPartition{part(0, -1, 4, kerr.LeaderNotAvailable)}, leaders: []int32{noLeader}, epochs: []int32{4}},
+		{name: "a leader that is not listed", version: 12, parts: []kmsg.MetadataResponseTopicPartition{part(0, 9, 4, nil)}, leaders: []int32{noLeader}, epochs: []int32{4}},
+		{name: "unknown", version: 12, code: kerr.UnknownTopicOrPartition.Code, wantErr: "topic events: UNKNOWN_TOPIC_OR_PARTITION"},
+		{name: "forbidden", version: 12, code: kerr.TopicAuthorizationFailed.Code, wantErr: "topic events: TOPIC_AUTHORIZATION_FAILED"},
+		{name: "no partitions", version: 12, wantErr: "topic events has no partitions"},
+		{name: "a number too high", version: 12, parts: []kmsg.MetadataResponseTopicPartition{part(7, 1, 4, nil)}, wantErr: "partition 7 of 1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := kmsg.NewPtrMetadataResponse()
+			m.SetVersion(tt.version)
+			m.Brokers = []kmsg.MetadataResponseBroker{broker(1), broker(2)}
+			other, name := "other", topic
+			m.Topics = []kmsg.MetadataResponseTopic{{Topic: &other}, {Topic: &name, ErrorCode: tt.code, Partitions: tt.parts}}
+			v, err := readView(m, topic)
+			if tt.wantErr != "" {
+				assert.ErrorHas(t, err, tt.wantErr, "error")
+				return
+			}
+			assert.OK(t, err)
+			assert.Same(t, v.leaders, tt.leaders, "leaders")
+			assert.Same(t, v.epochs, tt.epochs, "epochs")
+			assert.Equal(t, v.brokers[2], "h:9002", "brokers %v", v.brokers)
+		})
+	}
+	_, err := readView(kmsg.NewPtrMetadataResponse(), topic)
+	assert.True(t, err != nil, "got no error for an answer without topics")
+}
+
+// A partition without a leader has no lane. When it has a leader again, Ready is called.
+func TestRouteWithoutLeader(t *testing.T) {
+	t.Parallel()
+	c := eventsCluster(t, 2)
+	p := openProducer(t, c.ListenAddrs(), nil)
+	q := &readySink{countSink: countSink{start: time.Now(), completed: make(chan int, 10)}, ready: make(chan int, 10)}
+	p.Start(q)
+	v := *p.metadata.view.Load()
+	with := v.leaders
+	v.leaders = []int32{noLeader, with[1]}
+	p.senders[0].update(&v)
+	l := p.Route(0)
+	assert.True(t, l == nil, "lane %v serves a partition without a leader", l)
+	assert.True(t, p.Route(1) != nil, "the other partition has no lane")
+	select {
+	case l := <-q.ready:
+		t.Errorf("got Ready(%d), want no call", l)
+	default:
+	}
+	v.leaders = with
+	p.senders[0].update(&v)
+	assert.Equal(t, <-q.ready, -1, "Ready()")
+	assert.True(t, p.Route(0) != nil, "no lane, although the partition has a leader")
+}
+
+// A readySink is a quiet sink that passes on calls of Ready.
+type readySink struct {
+	countSink
+	ready chan int
+}
+
+func (q *readySink) Ready(lane int, _ time.Duration) { q.ready <- lane }
+
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	for n, ms := range map[int32]int64{1: 100, 2: 200, 3: 400, 4: 800, 5: 1000, 1 << 30: 1000} {
+		want := time.Duration(ms) * time.Millisecond
+		for range 100 {
+			got := backoff(n)
+			assert.Must(t, got >= want*8/10 && got <= want*12/10, "after %d attempts %v, want about %v", n, got, want)
+		}
+	}
+}

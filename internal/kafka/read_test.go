@@ -1,0 +1,282 @@
+package kafka
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/internal/kafka/cluster"
+	"carronade/internal/kafka/wire"
+	"carronade/load"
+	"carronade/protocol"
+	"carronade/protocol/protocoltest"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
+)
+
+// filled returns a cluster whose topic "events" has n records of the size in each
+// partition.
+func filled(t testing.TB, partitions int32, n, size int, opts ...kfake.Opt) *kfake.Cluster {
+	t.Helper()
+	c := eventsCluster(t, partitions, opts...)
+	putEvents(t, c, records(n*int(partitions), int(partitions), sized(size)))
+	return c
+}
+
+// putEvents writes records to the topic "events", in small batches.
+func putEvents(t testing.TB, c *kfake.Cluster, recs []*kgo.Record, opts ...kgo.Opt) {
+	t.Helper()
+	put(t, c, recs, append([]kgo.Opt{kgo.DefaultProduceTopic("events"), kgo.ProducerBatchMaxBytes(4096)}, opts...)...)
+}
+
+// fireReads runs reads of the topic.
+func fireReads(t testing.TB, c *kfake.Cluster, p load.Plan, given map[string][]string) (*load.Result, protocol.Session) {
+	t.Helper()
+	s := spec(t, fakeURL(c.ListenAddrs()), given)
+	s.Op = cluster.OpRead
+	s.Clients = max(1, s.Options.Int("clients"))
+	sess := assert.Value(open(t, s))(t)
+	ctx := testkit.Minute(t)
+	if n := sess.Target().(protocol.Finite).Events(); n > 0 {
+		p.Gate = load.NewGate()
+		p.Gate.Add(n)
+		p.Gate.Close()
+	}
+	r := assert.Value(load.Fire(ctx, p, sess.Target()))(t)
+	return r, sess
+}
+
+// answerFetch answers every partition of a fetch request with an error.
+func answerFetch(req *kmsg.FetchRequest, code int16) kmsg.Response {
+	resp := req.ResponseKind().(*kmsg.FetchResponse)
+	for _, rt := range req.Topics {
+		st := kmsg.NewFetchResponseTopic()
+		st.Topic, st.TopicID = rt.Topic, rt.TopicID
+		for _, rp := range rt.Partitions {
+			sp := kmsg.NewFetchResponseTopicPartition()
+			sp.Partition, sp.ErrorCode = rp.Partition, code
+			st.Partitions = append(st.Partitions, sp)
+		}
+		resp.Topics = append(resp.Topics, st)
+	}
+	return resp
+}
+
+// TestReadSuite: reading records does what the core requires of every target.
+func TestReadSuite(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
+	c := filled(t, 3, 400, 100, kfake.NumBrokers(2))
+	var refused atomic.Bool
+	var slow answerDelay
+	c.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		slow.wait()
+		if refused.Load() {
+			return answerFetch(req.(*kmsg.FetchRequest), kerr.TopicAuthorizationFailed.Code), nil, true
+		}
+		return nil, nil, false
+	})
+	protocoltest.Run(t, protocoltest.System{
+		Kind: Kind{}, URL: fakeURL(c.ListenAddrs()), Op: cluster.OpRead, Options: map[string]string{"recycle": "true"},
+		Slow: slow.set, Refuse: refused.Store, RefuseWant: load.Unauthorized,
+	})
+}
+
+// TestReadsEveryRecordOnce: without recycling, a run reads every record once, in
+// batches of any size, compressed or not, and ends.
+func TestReadsEveryRecordOnce(t *testing.T) {
+	t.Parallel()
+	const each, partitions = 700, 3
+	for _, codec := range []kgo.CompressionCodec{kgo.NoCompression(), kgo.ZstdCompression()} {
+		c := eventsCluster(t, partitions, kfake.NumBrokers(2))
+		putEvents(t, c, records(each*partitions, partitions, func(i int) *kgo.Record {
+			return &kgo.Record{Key: fmt.Append(nil, i), Value: make([]byte, i%300)}
+		}), kgo.ProducerBatchCompression(codec))
+		var want int64
+		for i := range each * partitions {
+			want += int64(len(fmt.Sprint(i)) + i%300)
+		}
+		for name, tt := range map[string]struct {
+			plan  load.Plan
+			given map[string][]string
+		}{
+			"one by one":      {load.Plan{Concurrency: 8, BatchEvents: 1}, nil},
+			"full speed":      {load.Plan{}, nil},
+			"several clients": {load.Plan{Concurrency: 4, BatchEvents: 7}, map[string][]string{"clients": {"3"}}},
+			"small answers":   {load.Plan{BatchEvents: 500}, map[string][]string{"fetch-partition-max": {"1KiB"}}},
+			"schedule":        {load.Plan{Schedule: load.Constant(20_000)}, nil},
+			"checked":         {load.Plan{BatchEvents: 100}, map[string][]string{"decode": {"true"}}},
+		} {
+			var mu sync.Mutex
+			seen := map[int64]int{}
+			tt.plan.Observe = func(out []load.Outcome) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, o := range out {
+					for i := range int64(o.Events) {
+						seen[o.Place+i]++
+					}
+				}
+			}
+			r, _ := fireReads(t, c, tt.plan, tt.given)
+			assert.True(t, r.Stopped == load.ByFeed && r.Measurement.Acked == each*partitions && int64(r.Measurement.AckedBytes) == want && int64(r.Measurement.Bytes) == want,
+				"%s: stopped by %q, %d acked of %d bytes (%d in all), want %d of %d: %v", name, r.Stopped, r.Measurement.Acked, r.Measurement.AckedBytes, r.Measurement.Bytes, each*partitions, want, r.Failures)
+			for offset, n := range seen {
+				assert.Must(t, n == partitions, "%s: offset %d was read %d times in %d partitions", name, offset, n, partitions)
+			}
+		}
+	}
+}
+
+// TestReadFails: reads of what is not there, or is altered, fail for certain and at
+// once, and have a reason.
+func TestReadFails(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
+	t.Run("deleted meanwhile", func(t *testing.T) {
+		c := filled(t, 1, 100, 50)
+		s := spec(t, fakeURL(c.ListenAddrs()), nil)
+		s.Op = cluster.OpRead
+		sess := assert.Value(open(t, s))(t)
+		cl := assert.Value(kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...)))(t)
+		defer cl.Close()
+		offsets := kadm.Offsets{}
+		offsets.Add(kadm.Offset{Topic: "events", Partition: 0, At: 60})
+		assert.Value(kadm.NewClient(cl).DeleteRecords(t.Context(), offsets))(t)
+		r, err := load.Fire(t.Context(), load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 100}}, sess.Target())
+		assert.OK(t, err)
+		assert.True(t, r.Measurement.Acked == 40 && r.Measurement.Counts.Failed == 60 && r.Classes["rejected"] == 60,
+			"%d acked, %d failed, %v; want 40, and 60 rejected", r.Measurement.Acked, r.Measurement.Counts.Failed, r.Failures)
+	})
+	t.Run("no topic", func(t *testing.T) {
+		c := eventsCluster(t, 1)
+		s := spec(t, strings.Replace(fakeURL(c.ListenAddrs()), "events", "absent", 1), nil)
+		s.Op = cluster.OpRead
+		if _, err := open(t, s); err == nil || !strings.Contains(err.Error(), "absent") || !strings.Contains(err.Error(), "does not exist") {
+			t.Errorf("a missing topic: %v", err)
+		}
+	})
+	t.Run("no records", func(t *testing.T) {
+		c := eventsCluster(t, 1)
+		s := spec(t, fakeURL(c.ListenAddrs()), nil)
+		s.Op = cluster.OpRead
+		_, err := open(t, s)
+		assert.ErrorHas(t, err, "nothing can be read", "an empty topic")
+	})
+}
+
+// TestReadFollowsLeaders: while leaders move and connections are lost, every read
+// succeeds in the end.
+func TestReadFollowsLeaders(t *testing.T) {
+	t.Parallel()
+	c := filled(t, 4, 500, 50, kfake.NumBrokers(3))
+	var asked atomic.Int64
+	move, enough, moved := make(chan int32, 100), make(chan struct{}), make(chan struct{})
+	go func() { // not in the control function, which the cluster waits for
+		defer close(moved)
+		for {
+			select {
+			case p := <-move:
+				err := c.MoveTopicPartition("events", p, (c.LeaderFor("events", p)+1)%3)
+				assert.True(t, err == nil, "%v", err)
+			case <-enough:
+				return
+			}
+		}
+	}()
+	c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		switch n := asked.Add(1); {
+		case n%97 == 0:
+			return nil, errors.New("the test closes this connection"), true
+		case n%50 == 0:
+			select {
+			case move <- int32(n / 50 % 4):
+			default:
+			}
+		}
+		return nil, nil, false
+	})
+	r, sess := fireReads(t, c, load.Plan{Concurrency: 6, BatchEvents: 3, Drain: time.Minute}, map[string][]string{"fetch-wait": {"50ms"}})
+	close(enough)
+	<-moved
+	assert.Equal(t, r.Measurement.Acked, 2000, "records read: %v", r.Failures)
+	assert.True(t, sess.Facts()["reads_retried"] != nil, "no read was retried, so nothing was tested")
+}
+
+// TestFindsRecords: an answer may begin before the records, end in the middle of them,
+// have gaps, or be altered.
+func TestFindsRecords(t *testing.T) {
+	t.Parallel()
+	batches := func(codec wire.Codec, change func(*wire.Header)) []byte {
+		b := wireBatch(t, 0, codec, dense(10), values(10, 8), change)
+		b = append(b, wireBatch(t, 10, codec, []int32{0, 4, 9}, values(3, 8), nil)...) // compacted
+		return append(b, wireBatch(t, 20, codec, dense(10), values(10, 8), nil)...)
+	}
+	control := func(h *wire.Header) { h.Attributes |= wire.AttrControl }
+	plain := batches(wire.None, nil)
+	for _, tt := range []struct {
+		name     string
+		from, to int64
+		records  []byte
+		decode   bool
+		want     itemsFound
+	}{
+		{"all", 0, 30, plain, false, itemsFound{next: 30, n: 23, bytes: 23 * 8}},
+		{"from the middle", 5, 30, plain, false, itemsFound{next: 30, n: 18, bytes: 18 * 8}},
+		{"to the middle", 0, 5, plain, true, itemsFound{next: 5, n: 5, bytes: 5 * 8}},
+		{"one", 14, 15, plain, false, itemsFound{next: 15, n: 1, bytes: 8}},
+		{"a gap", 11, 14, plain, false, itemsFound{next: 14}},
+		{"compressed", 3, 22, batches(wire.LZ4, nil), false, itemsFound{next: 22, n: 12, bytes: 12 * 8}},
+		{"cut off", 0, 30, plain[:len(plain)-1], false, itemsFound{next: 20, n: 13, bytes: 13 * 8}},
+		{"a transaction marker", 0, 20, batches(wire.None, control), false, itemsFound{next: 20, n: 3, bytes: 3 * 8}},
+		{"nothing yet", 30, 31, nil, false, itemsFound{next: 30}},
+		{"altered", 0, 30, altered(plain, 70), true, itemsFound{next: 30, n: 13, bytes: 13 * 8, corrupt: true}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			k := &readLink{c: &readClient{r: &itemReader{cfg: &cluster.Config{Decode: tt.decode}}}}
+			got := itemsFound{next: tt.from}
+			assert.OK(t, k.find(&itemRead{next: tt.from, to: tt.to}, tt.records, &got))
+			assert.Equal(t, got, tt.want, "found")
+		})
+	}
+}
+
+// altered returns a copy with a byte changed.
+func altered(b []byte, at int) []byte {
+	b = bytes.Clone(b)
+	b[at] ^= 1
+	return b
+}
+
+// FuzzFindRecords: whatever a broker sends, no more records are found than were asked
+// for.
+func FuzzFindRecords(f *testing.F) {
+	f.Add(wireBatch(f, 5, wire.None, dense(10), values(10, 8), nil), int64(7), int64(12))
+	f.Add(wireBatch(f, 0, wire.Snappy, dense(3), values(3, 100), nil), int64(0), int64(3))
+	f.Add(wireBatch(f, 0, wire.None, []int32{0, 0, 0}, values(3, 8), nil), int64(0), int64(1))
+	f.Fuzz(func(t *testing.T, records []byte, from, to int64) {
+		if from < 0 || to <= from || to > 1<<40 {
+			return
+		}
+		k := &readLink{c: &readClient{r: &itemReader{cfg: &cluster.Config{}}}}
+		got := itemsFound{next: from}
+		if err := k.find(&itemRead{next: from, to: to}, records, &got); err != nil {
+			return
+		}
+		assert.True(t, got.next >= from && got.next <= to && int64(got.n) <= got.next-from && got.n >= 0 && got.bytes >= 0,
+			"of the offsets from %d to %d: %+v", from, to, got)
+	})
+}

@@ -1,0 +1,46 @@
+package null
+
+import (
+	"testing"
+
+	"carronade/protocol"
+	"carronade/test/testkit/assert"
+)
+
+// TestPool: batches of any size take no more memory than the size of the pool, and the
+// lane never offers room for more events than a template has.
+func TestPool(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		perBatch int
+		size     string
+	}{
+		{"as many as fit", 0, "100"},
+		{"one event a batch", 1, "100"},
+		{"of many sizes", 30, "10-3000"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := protocol.Values{}
+			for _, o := range (Kind{}).Options() {
+				if o.Default != "" {
+					v[o.Name] = []string{o.Default}
+				}
+			}
+			v["size"], v["batch-size"] = []string{tt.size}, []string{"32KiB"}
+			opened, err := Kind{}.Open(t.Context(), protocol.Spec{Options: v, Seed: 1, BatchEvents: tt.perBatch})
+			assert.OK(t, err)
+			l := opened.(*session).lanes[0]
+			total := 0
+			for i := range l.encoder.templates {
+				d := &l.encoder.templates[i]
+				total += cap(d.batch)
+				if room := l.Room(0, 0); tt.perBatch > 0 && room > d.events() {
+					t.Fatalf("room for %d events in a template of %d", room, d.events())
+				}
+			}
+			if most := 3 << 19; total > most {
+				t.Errorf("a pool of 1 MiB takes %d bytes in %d batches, want at most %d", total, len(l.encoder.templates), most)
+			}
+		})
+	}
+}

@@ -1,0 +1,77 @@
+package null_test
+
+import (
+	"testing"
+	"time"
+
+	"carronade/internal/null"
+	"carronade/load"
+	"carronade/measure"
+	"carronade/protocol"
+	"carronade/protocol/protocoltest"
+	"carronade/test/testkit/assert"
+)
+
+func TestTarget(t *testing.T) {
+	protocoltest.Run(t, protocoltest.System{Kind: null.Kind{}, URL: "null://"})
+}
+
+func TestFreshTarget(t *testing.T) {
+	protocoltest.Run(t, protocoltest.System{Kind: null.Kind{}, URL: "null://", Options: map[string]string{"fresh": "true", "size": "10-300", "key": "seq"}})
+}
+
+// Keys and headers by expressions are made for each event, unless a pool is asked for.
+func TestExpressions(t *testing.T) {
+	options := map[string]string{"key": "user-${rnd.nextInt(1000)}", "header": "x-${rnd.nextInt(10)}=${time:nanos()}", "size": "10"}
+	protocoltest.Run(t, protocoltest.System{Kind: null.Kind{}, URL: "null://", Options: options})
+	v := protocol.Values{}
+	for _, o := range (null.Kind{}).Options() {
+		if o.Default != "" {
+			v[o.Name] = []string{o.Default}
+		}
+	}
+	for name, text := range options {
+		v[name] = []string{text}
+	}
+	s, err := null.Kind{}.Open(t.Context(), protocol.Spec{Options: v, Seed: 1})
+	assert.OK(t, err)
+	if e := s.(protocol.Encoded).Encoding(); e.Events != measure.Fresh {
+		t.Errorf("the events are %s", e.Events)
+	}
+	r, err := load.Fire(t.Context(), load.Plan{Measurement: load.Limits{Events: 1000}}, s.Target())
+	assert.OK(t, err)
+	// A name of 3 bytes, 19 digits of time, 6 to 8 bytes of key, and the value.
+	if got := r.Measurement.Bytes; got < 1000*(10+3+19+6) || got > 1000*(10+3+19+8) {
+		t.Errorf("1000 events have %d bytes", got)
+	}
+	set, _, err := null.Kind{}.Presets(nil, v, nil)
+	assert.True(t, err == nil && set["fresh"] == "true", "presets %v, %v", set, err)
+	err = null.Kind{}.Check(protocol.Spec{Options: v, Given: map[string]bool{"fresh": true}})
+	assert.ErrorHas(t, err, "events are made before the run", "the time in a pool")
+}
+
+// BenchmarkEvents measures how much one core can generate: 300 B events, encoded and
+// checksummed, but not sent.
+func BenchmarkEvents(b *testing.B) {
+	for _, fresh := range []string{"false", "true"} {
+		b.Run("fresh="+fresh, func(b *testing.B) {
+			v := protocol.Values{}
+			for _, o := range (null.Kind{}).Options() {
+				if o.Default != "" {
+					v[o.Name] = []string{o.Default}
+				}
+			}
+			v["size"], v["fresh"] = []string{"300"}, []string{fresh}
+			s, err := null.Kind{}.Open(b.Context(), protocol.Spec{Options: v, Seed: 1})
+			if err != nil {
+				b.Fatal(err)
+			}
+			start := time.Now()
+			r, err := load.Fire(b.Context(), load.Plan{Measurement: load.Limits{Events: uint64(b.N)}, Threads: 1}, s.Target())
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(r.Measurement.Acked)/time.Since(start).Seconds()/1e6, "Mevents/s")
+		})
+	}
+}

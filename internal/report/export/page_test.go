@@ -1,0 +1,267 @@
+package export
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/report"
+	"carronade/load"
+	"carronade/measure"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
+)
+
+// measured is a report with this many intervals of a second.
+func measured(id string, seconds int, seed uint64) *report.Document {
+	r := rand.New(rand.NewPCG(seed, 1))
+	d := &report.Document{
+		Schema: report.Schema, ID: id, Target: "kafka://127.0.0.1:9092/t", Op: "roundtrip", Mode: load.OpenLoop,
+		StartedAt: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC),
+		Settings:  []report.Setting{{Name: "rate", Value: "1k/s"}, {Name: "seed", Value: "1", Default: true}},
+		Trust:     measure.Trust{OK: true}, Steady: measure.Steady{Known: true, OK: true, Text: "it was"},
+		Totals: report.Totals{RateOf: report.RateAcked, ElapsedS: float64(seconds), EventsPerS: 990, Counts: measure.Counts{Offered: 1000, Sent: 1000, Acked: 990}},
+		Phases: []report.Phase{{Name: "measurement", EndS: float64(seconds)}},
+	}
+	overall := measure.NewHistogram()
+	rss, cpu := report.Gauge{From: "system", Name: "RSS", Unit: "bytes"}, report.Gauge{From: "system", Name: "CPU", Unit: "cores"}
+	for i := range seconds {
+		iv := report.Interval{
+			Phase: "measurement", StartS: float64(i), EndS: float64(i + 1), InFlight: uint64(10 + r.IntN(7)),
+			Counts:     measure.Counts{Offered: 1000, Sent: 1000, Acked: 980 + uint64(r.IntN(20)), Failed: uint64(r.IntN(3)), Bytes: 100_000, WireBytes: 101_000},
+			Statuses:   measure.Statuses{{Code: 202, Batches: 99, Events: 990}, {Code: 503, Batches: uint64(r.IntN(4)), Events: 10}},
+			Generator:  report.Usage{CPUS: r.Float64(), RSSBytes: 40 << 20, GCPauseMaxUS: 80 * r.Float64()},
+			Histograms: map[string]string{},
+		}
+		h := measure.NewHistogram()
+		for range 100 {
+			h.Record(time.Duration(50e3 * (1 + r.ExpFloat64()*float64(1+i%50))))
+		}
+		text, s := h.EncodeHDR(), measure.Summarize(h, nil, nil)
+		iv.Histograms["response"], iv.Histograms["service"], iv.Histograms["end_to_end"] = text, text, text
+		iv.Response, iv.Service, iv.EndToEnd, iv.SendDelay = s, s, s, s
+		overall.Merge(h)
+		rss.Points = append(rss.Points, report.Point{AtS: float64(i) + 0.99, Value: float64(100<<20 + i<<10)})
+		cpu.Points = append(cpu.Points, report.Point{AtS: float64(i) + 0.99, Value: r.Float64()})
+		d.Intervals = append(d.Intervals, iv)
+	}
+	s := measure.Summarize(overall, nil, nil)
+	d.Response, d.Service, d.EndToEnd, d.SendDelay = s, s, s, s
+	d.Gauges = []report.Gauge{rss, cpu}
+	return d
+}
+
+// hostile is external text that would be harmful if it were not escaped.
+const hostile = `</script></title></style><script>globalThis.harmed=1</script><img src=x onerror="globalThis.harmed=2">' " & <!-- ]]>`
+
+// hostileReport has that text in every text of a report.
+func hostileReport() *report.Document {
+	d := measured("nasty", 8, 7)
+	d.ID, d.Hash, d.Version, d.RunID, d.Target, d.Op, d.Note = hostile, hostile, hostile, hostile, hostile, hostile, hostile
+	d.Mode, d.Stopped, d.Partial = load.Mode(hostile), load.Reason(hostile), true
+	d.Labels = map[string]string{hostile: hostile}
+	d.Trust = measure.Trust{Reasons: []string{hostile}, Notes: []string{hostile}}
+	d.Freezes = report.Freezes{Count: 1, Longest: []report.Freeze{{AtS: 3, LengthS: 0.5, Who: hostile, Cause: hostile}}}
+	d.Steady.Text, d.Totals.RateOf = hostile, hostile
+	d.Checks = []report.Check{{Name: hostile, Text: hostile}, {Name: hostile, OK: true, Text: hostile}}
+	d.Problems, d.Warnings = []string{hostile}, []string{hostile}
+	d.Settings = []report.Setting{{Name: hostile, Value: hostile}}
+	d.Failures = []measure.Failure{{Class: hostile, Text: hostile, Events: 3, Batches: 1}}
+	d.Classes = map[string]uint64{hostile: 3}
+	d.Intervals[4].Classes.Add(hostile, 4, 1)
+	d.Gauges = append(d.Gauges, report.Gauge{From: hostile, Name: hostile, Unit: hostile, Points: []report.Point{{AtS: 1, Value: 2}, {AtS: 2, Value: 3}}})
+	d.Phases = append(d.Phases, report.Phase{Name: hostile, StartS: 7, EndS: 8})
+	d.System = &report.System{Facts: map[string]any{"command": hostile, "branch": hostile, hostile: hostile}, Died: true, Exit: hostile, LastLines: []string{hostile}}
+	d.Facts, d.HostText = map[string]any{hostile: hostile}, hostile
+	d.Host = map[string]any{"os": hostile, "name": hostile, "cores": 2, "disks": []any{map[string]any{"name": hostile, "model": hostile}}}
+	d.Hosts = []any{d.Host}
+	d.Attachments = []report.Attachment{{Name: hostile, Text: hostile}}
+	return d
+}
+
+// hostileReports are n reports, of which the first is hostile.
+func hostileReports(n int) []*report.Document {
+	out := []*report.Document{hostileReport()}
+	for len(out) < n {
+		out = append(out, measured("b", 8, 1))
+	}
+	return out
+}
+
+func pageWritten(t testing.TB, ds ...*report.Document) string {
+	t.Helper()
+	var b bytes.Buffer
+	assert.OK(t, writePage(&b, ds...))
+	return b.String()
+}
+
+func file(t testing.TB, ds ...*report.Document) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "report.html")
+	assert.OK(t, os.WriteFile(path, []byte(pageWritten(t, ds...)), 0o600))
+	return path
+}
+
+var tagPattern = regexp.MustCompile(`<(script|img|iframe|object|embed|link|base|form|meta|style)\b[^>]*>`)
+
+// The page contains only the program's elements, none of which runs or loads
+// anything else.
+func TestExternalTextIsEscaped(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		ds   []*report.Document
+	}{
+		{"one", []*report.Document{hostileReport()}},
+		{"several", []*report.Document{hostileReport(), measured("b", 8, 1)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := pageWritten(t, c.ds...)
+			count := map[string]int{}
+			for _, m := range tagPattern.FindAllStringSubmatch(strings.ReplaceAll(got, script(), ""), -1) {
+				count[m[1]]++
+			}
+			for name, want := range map[string]int{"script": 2, "style": 1, "link": 1, "meta": 5, "img": 0, "iframe": 0, "object": 0, "embed": 0, "base": 0, "form": 0} {
+				assert.Equal(t, count[name], want, "elements %s", name)
+			}
+			if strings.Contains(got, " style=") || strings.Contains(strings.ReplaceAll(got, script(), ""), " onerror=\"") {
+				t.Error("an attribute that the policy forbids")
+			}
+		})
+	}
+}
+
+// Characters that make a text unreadable or misleading are replaced, in the page and in its
+// data. The program's own style and script have none: their hashes would not match.
+func TestReadable(t *testing.T) {
+	d := measured("a", 20, 1)
+	d.Target, d.Note = "a\u202eb\x1bc", "a\xffb"
+	d.Phases = append(d.Phases, report.Phase{Name: "a\u2066b", StartS: 7, EndS: 8})
+	got := pageWritten(t, d)
+	for _, bad := range []string{"\u202e", "\u2066", "\x1b", "\xff"} {
+		assert.True(t, !strings.Contains(got, bad), "the page has %q", bad)
+	}
+	want := "a\uFFFDb\uFFFDc"
+	assert.True(t, strings.Contains(got, want), "the page has no %q", want)
+	for name, s := range map[string]string{"style": style(), "script": script()} {
+		assert.True(t, strings.Contains(got, s), "the page's %s is changed", name)
+	}
+}
+
+// The page refers to no other source.
+func TestNoExternalReferences(t *testing.T) {
+	got := pageWritten(t, measured("a", 20, 1))
+	for _, m := range regexp.MustCompile(`(?:\s(?:src|href)=|url\()["']?([^"')> ]*)`).FindAllStringSubmatch(got, -1) {
+		if u := m[1]; u != "" && !strings.HasPrefix(u, "#") && !strings.HasPrefix(u, "data:") && !strings.HasPrefix(u, "'") {
+			t.Errorf("the page refers to %q", u)
+		}
+	}
+	assert.True(t, strings.Contains(got, `content="default-src &#39;none&#39;; script-src &#39;sha256-`), "the page has no policy")
+}
+
+// The page without data is far below a mebibyte; a run of an hour adds only data.
+func TestSizes(t *testing.T) {
+	testkit.Need(t, "a second")
+	const bound = 1 << 20
+	got := len(pageWritten(t, measured("a", 3, 1)))
+	assert.True(t, got <= bound/4, "a page of three seconds: got %d bytes, want at most %d", got, bound/4)
+	hour := pageWritten(t, measured("a", 3600, 1))
+	begin := strings.Index(hour, `<script type="application/json"`)
+	end := begin + strings.Index(hour[begin:], "</script>")
+	got = len(hour) - (end - begin)
+	assert.True(t, got <= bound, "a page of an hour without the data: got %d bytes, want at most %d", got, bound)
+	t.Logf("an hour: %d bytes, of which data %d", len(hour), end-begin)
+}
+
+func TestWriteErrors(t *testing.T) {
+	err := writePage(io.Discard)
+	assert.True(t, errors.Is(err, errNothing), "a page without reports: got %v, want %v", err, errNothing)
+	want := errors.New("full")
+	err = writePage(broken{want}, measured("a", 3, 1))
+	assert.True(t, errors.Is(err, want), "a full disk: got %v, want %v", err, want)
+	assert.True(t, strings.Contains(pageWritten(t, &report.Document{}), "</html>"),
+		"a page of an empty report is incomplete")
+}
+
+type broken struct{ err error }
+
+func (b broken) Write([]byte) (int, error) { return 0, b.err }
+
+// The numbers are accessible without a script and to screen readers.
+func TestNumbersWithoutScript(t *testing.T) {
+	got := pageWritten(t, measured("a", 20, 1))
+	assert.Has(t, got,
+		`<html lang="en">`, `<a class="skip" href="#pictures">`, `role="img"`, `<th scope="col">response</th>`,
+		`<th scope="row">p99.9</th>`, "The report as text", "<desc id=\"p-throughput-d\">", `aria-label="Pictures"`)
+}
+
+// Freezes of the generator are in the verdicts, in a list and in legends. Without
+// freezes the page does not mention them.
+func TestFreezes(t *testing.T) {
+	d := measured("a", 20, 1)
+	if got := pageWritten(t, d); strings.Contains(got, "froze") || strings.Contains(got, "Freezes") {
+		t.Error("there was no freeze, but the page mentions it")
+	}
+	d.Stall = report.Stall{LongestS: 2, LongestAtS: 8, Count: 2, Spans: []report.Span{{AtS: 8, LengthS: 2}, {AtS: 12, LengthS: 0.5}}}
+	d.Freezes = report.Freezes{Count: 12, TotalS: 1.2, Longest: []report.Freeze{
+		{AtS: 8.2, LengthS: 1, Who: "process", Cause: "stopped and continued"}, {AtS: 15, LengthS: 0.02, Who: "sending thread"},
+	}}
+	got := pageWritten(t, d)
+	assert.Has(t, got,
+		"<b>· freezes</b> 12, 1.2 s of the measurement; longest 1 s (at 8.2 s): the process, stopped and continued",
+		"<summary>Freezes of the generator (the 2 longest of 12)</summary>",
+		"<td>sending thread</td>", "<td>stopped and continued</td>", "<span> generator froze</span>", "<span> stall</span>",
+		`[8.2,9.2,"",2]`, `[8,10,"",1]`, `[12,12.5,"",1]`, "Stalls of the system (2)", `class="freeze"`)
+}
+
+// TestMachines checks that the page has the machines of a run, and of several runs each
+// once.
+func TestMachines(t *testing.T) {
+	a, b := measured("a", 8, 1), measured("b", 8, 2)
+	for i, d := range []*report.Document{a, b} {
+		d.Host = map[string]any{"os": "linux", "name": "lab", "cores": 8, "memory_modules": []any{map[string]any{"bytes": 1 << 34, "locator": "DIMM_A1", "part_number": "M393"}}}
+		d.Hosts = []any{map[string]any{"os": "linux", "name": fmt.Sprintf("kafka-%d", i), "cores": 48, "disks": []any{map[string]any{"name": "sda", "firmware": "EMT02B6Q"}}}}
+	}
+	const generator, module = "<summary>Machine of the generator</summary>", `<th scope="row">module</th><td>DIMM_A1, 16 GiB, M393</td>`
+	for _, tt := range []struct {
+		name, want string
+		ds         []*report.Document
+	}{
+		{"one", `<summary>Machine of the system</summary>`, []*report.Document{a}},
+		{"several", `<th scope="row">names</th><td>kafka-0, kafka-1 (2 alike)</td>`, []*report.Document{a, b}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := pageWritten(t, tt.ds...)
+			for _, want := range []string{generator, module, `<th scope="row">disk sda</th><td>firmware EMT02B6Q</td>`, tt.want} {
+				assert.Equal(t, strings.Count(got, want), 1, "times in the page: %s", want)
+			}
+		})
+	}
+}
+
+func BenchmarkWriteHour(b *testing.B) {
+	d := measured("a", 3600, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		assert.OK(b, writePage(io.Discard, d))
+	}
+}
+
+// TestPageParts checks that the parts of a run are on its page, also if nothing was sent.
+func TestPageParts(t *testing.T) {
+	for _, sent := range []uint64{0, 1000} {
+		d := &report.Document{Schema: report.Schema, ID: "a", Op: "produce", Mode: load.OpenLoop, Totals: report.Totals{Counts: measure.Counts{Sent: sent}}}
+		for _, name := range []string{"orders", "payments"} {
+			d.Parts = append(d.Parts, report.Part{Name: name, Totals: report.Totals{Counts: measure.Counts{Sent: sent / 2}}})
+		}
+		got := strings.Split(pageWritten(t, d), `<script type="application/json"`)[0]
+		assert.Has(t, got, `<th scope="row">orders</th>`, `<th scope="row">payments</th>`)
+	}
+}

@@ -1,0 +1,203 @@
+package standin
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/riemann/wire"
+	"carronade/internal/standin"
+	"carronade/test/testkit/assert"
+)
+
+// discardBothWays runs a test on the discarding server on threads for many connections, if the system
+// supports them, and with a goroutine for each connection. As it sets makeThreads
+// and fewConns, the test must not be parallel.
+func discardBothWays(t *testing.T, opts Options, test func(t *testing.T, s *Server)) {
+	t.Helper()
+	opts.Discard, opts.Interval = true, time.Hour
+	for _, way := range []struct {
+		name    string
+		threads func() *standin.Threads
+	}{{"threads", standin.NewThreads}, {"goroutines", func() *standin.Threads { return nil }}} {
+		t.Run(way.name, func(t *testing.T) {
+			makeThreads = way.threads
+			few := fewConns
+			fewConns = 0
+			defer func() { makeThreads, fewConns = standin.NewThreads, few }()
+			s := start(t, opts)
+			if way.name == "threads" && s.threads == nil {
+				t.Skip("no pollers here")
+			}
+			test(t, s)
+		})
+	}
+}
+
+// framesOf is some messages in their frames.
+func framesOf(msgs ...wire.Msg) (b []byte) {
+	for i := range msgs {
+		b = wire.AppendFramed(b, &msgs[i])
+	}
+	return b
+}
+
+// TestDiscardSplit: frames may be split at every byte. The ack of the message before a
+// piece shows that the server has taken the piece.
+func TestDiscardSplit(t *testing.T) {
+	discardBothWays(t, Options{}, func(t *testing.T, s *Server) {
+		p := dial(t, s.Addr())
+		long := message(strings.Repeat("x", 40_000)) // is dropped unread
+		msgs := []wire.Msg{message("a"), {}, {Query: `service = "b"`}, message("a", "b"), long, {}, {}, {Query: "service ="}, message("c")}
+		all := framesOf(msgs...)
+		first := framesOf(message("first"))
+		var cuts []int
+		for cut := range len(all) + 1 {
+			if cut > 120 && cut < len(all)-60 && cut%5000 != 0 {
+				continue // within the long message
+			}
+			cuts = append(cuts, cut)
+			assert.Value(p.Write(append(bytes.Clone(first), all[:cut]...)))(t)
+			m := p.answer()
+			assert.Must(t, m.OK, "cut at %d: the first answer is %+v", cut, m)
+			assert.Value(p.Write(all[cut:]))(t)
+			for i := range msgs {
+				m := p.answer()
+				assert.Must(t, m.OK == (i != 7) && len(m.Events) == 0, "cut at %d: answer %d is %+v", cut, i, m)
+			}
+		}
+		n := uint64(len(cuts))
+		if c := s.Counts(); c.Messages != n*10 || c.Queries != n*2 || c.Bytes != n*uint64(len(first)+len(all)) || c.Refused != 0 {
+			t.Errorf("counted %+v, want %d messages, %d queries, %d bytes", c, n*10, n*2, n*uint64(len(first)+len(all)))
+		}
+	})
+}
+
+// TestDiscardRefuses: a frame that is too long, or not a query although it begins like one,
+// ends its connection after the answers before it, and is logged.
+func TestDiscardRefuses(t *testing.T) {
+	var log safeBuffer
+	discardBothWays(t, Options{MaxMessage: 100, Log: &log}, func(t *testing.T, s *Server) {
+		other := dial(t, s.Addr())
+		var wants []string
+		for _, test := range []struct{ name, bytes, want string }{
+			{"too long", "\x00\x00\x00\x65", "a length of 101, more than 100"},
+			{"too long, with its message", "\x00\x00\x00\x65" + strings.Repeat("x", 101), "does the client speak Riemann's protocol, without TLS?"},
+			{"a query that is cut off", "\x00\x00\x00\x02\x2a\x05", "message: "},
+		} {
+			p := dial(t, s.Addr())
+			whole := framesOf(message("a"), wire.Msg{Query: "true"}, message("b"))
+			assert.Value(p.Write(append(whole, test.bytes...)))(t)
+			for i := range 3 {
+				m := p.answer()
+				assert.True(t, m.OK, "%s: answer %d is %+v", test.name, i, m)
+			}
+			n, err := p.Read(make([]byte, 1))
+			assert.True(t, n == 0 && err != nil, "%s: got %d bytes, %v; want a closed connection", test.name, n, err)
+			other.send(message("c"))
+			m := other.answer()
+			assert.True(t, m.OK, "%s: another connection got %+v", test.name, m)
+			wants = append(wants, "connection from "+p.LocalAddr().String(), test.want)
+		}
+		err := s.Close()
+		assert.True(t, err == nil, "%v", err)
+		for _, want := range wants {
+			assert.True(t, strings.Contains(log.String(), want), "logged %q, want %q", log.String(), want)
+		}
+	})
+}
+
+// TestDiscardErrors: with scripted errors each message is answered in order, also those that
+// come together or are dropped unread.
+func TestDiscardErrors(t *testing.T) {
+	discardBothWays(t, Options{Errors: []ErrorRule{{Name: "overloaded", Share: 0.3}}}, func(t *testing.T, s *Server) {
+		p := dial(t, s.Addr())
+		var all []wire.Msg
+		const rounds = 200
+		for range rounds {
+			all = append(all, message("a"), wire.Msg{Query: "true"}, message(strings.Repeat("x", 2000)))
+		}
+		go p.Write(framesOf(append(all, message(strings.Repeat("x", 600_000)))...))
+		refused := uint64(0)
+		for i := range all {
+			m := p.answer()
+			if m.Error == "overloaded" && i%3 != 1 {
+				refused++
+			} else if !m.OK {
+				t.Fatalf("answer %d is %+v", i, m)
+			}
+		}
+		if p.answer().Error != "" {
+			refused++
+		}
+		if c := s.Counts(); c.Refused != refused || c.Messages != 3*rounds+1 || refused < rounds/4 || refused > rounds {
+			t.Errorf("%d of %d were refused; counted %+v", refused, 2*rounds+1, c)
+		}
+	})
+}
+
+// TestDiscardSlowReader: the server does not read from a client that does not read its
+// answers, be they acks or the answers to queries; the client gets all once it reads.
+func TestDiscardSlowReader(t *testing.T) {
+	discardBothWays(t, Options{}, func(t *testing.T, s *Server) {
+		p := dial(t, s.Addr())
+		_ = p.Conn.(*net.TCPConn).SetReadBuffer(64 << 10)
+		_ = p.SetDeadline(time.Now().Add(2 * time.Minute))
+		const rounds, queries, acks = 100, 50, 400
+		run := bytes.Repeat(append(framesOf(wire.Msg{Query: `service = "` + StandinService + `"`}), make([]byte, acks*wire.FrameHead)...), queries)
+		wrote := make(chan error, 1)
+		go func() {
+			var err error
+			for i := 0; i < rounds && err == nil; i++ {
+				_, err = p.Write(run)
+			}
+			wrote <- err
+		}()
+		// It stops reading.
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		last := uint64(0)
+		for got := s.Counts().Messages; got == 0 || got != last; got = s.Counts().Messages {
+			last = got
+			<-tick.C
+		}
+		const messages = rounds * queries * (1 + acks)
+		assert.True(t, last < messages, "%d messages were read, want fewer", last)
+		found := wire.Msg{HasOK: true, OK: true, Events: []wire.Event{{Service: StandinService, State: "ok"}}}
+		want := int64(rounds * queries * (len(framesOf(found)) + acks*wire.AckSize))
+		n, err := io.Copy(io.Discard, io.LimitReader(p, want))
+		assert.True(t, n == want && err == nil, "got %d bytes of answers, %v; want %d", n, err, want)
+		if err := <-wrote; err != nil || s.Counts().Messages != messages || s.Counts().Queries != rounds*queries {
+			t.Errorf("wrote: %v; counted %+v", err, s.Counts())
+		}
+	})
+}
+
+// TestDiscardCloses: Close ends connections in any state.
+func TestDiscardCloses(t *testing.T) {
+	discardBothWays(t, Options{}, func(t *testing.T, s *Server) {
+		var peers []*peer
+		for i := range 60 {
+			p := dial(t, s.Addr())
+			begun := framesOf(message("a"), message("not all of it"))
+			assert.Value(p.Write(begun[:len(begun)-i%20]))(t)
+			p.answer()
+			if i%3 == 0 {
+				p.Close()
+			} else {
+				peers = append(peers, p)
+			}
+		}
+		err := s.Close()
+		assert.True(t, err == nil, "%v", err)
+		for _, p := range peers {
+			_, err := io.Copy(io.Discard, p)
+			assert.True(t, err == nil || standin.Disconnected(err), "a connection is still open: %v", err)
+		}
+		c := s.Counts()
+		assert.True(t, c.Connections == 60, "counted %+v, want 60 connections", c)
+	})
+}

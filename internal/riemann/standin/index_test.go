@@ -1,0 +1,257 @@
+package standin
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/internal/riemann/wire"
+	"carronade/test/testkit/assert"
+)
+
+var epoch = time.Unix(1_700_000_000, 0)
+
+// foundServices returns the hosts and services in the index, sorted.
+func foundServices(t testing.TB, x *index, now time.Time) []string {
+	t.Helper()
+	q := assert.Value(parseQuery("true"))(t)
+	services := []string{}
+	x.search(q, now, func(s *subject) bool {
+		if e := s.read(); e.Service != s.service || e.Host != s.host {
+			t.Errorf("the key (%s, %s) has the event of (%s, %s)", s.host, s.service, e.Host, e.Service)
+		}
+		services = append(services, s.host+"/"+s.service)
+		return true
+	})
+	slices.Sort(services)
+	return services
+}
+
+func put(t testing.TB, x *index, e wire.Event) {
+	t.Helper()
+	assert.Value(x.put(&e, nil))(t)
+}
+
+func TestIndexKeepsOneEachPlace(t *testing.T) {
+	t.Parallel()
+	x := newIndex(1 << 20)
+	at := epoch.Unix()
+	for i, place := range [][2]string{{"a", "b"}, {"a", "c"}, {"ab", ""}, {"", "ab"}, {"a", "b"}} {
+		put(t, x, wire.Event{Host: place[0], Service: place[1], Time: at, HasTime: true, Metric: wire.Metric{Kind: wire.Sint64, Int: int64(i)}})
+	}
+	assert.Same(t, foundServices(t, x, epoch), []string{"/ab", "a/b", "a/c", "ab/"})
+	assert.Equal(t, x.size(), 4, "events")
+	q := assert.Value(parseQuery(`host = "a" and service = "b"`))(t)
+	x.search(q, epoch, func(s *subject) bool {
+		assert.Equal(t, s.read().Metric.Int, 4, "metric of the newest")
+		return true
+	})
+	put(t, x, wire.Event{Host: "a", Service: "b", State: "expired"})
+	put(t, x, wire.Event{Host: "gone", Service: "was here", State: "expired"})
+	assert.Same(t, foundServices(t, x, epoch), []string{"/ab", "a/c", "ab/"}, "services after one expired")
+}
+
+func TestIndexExpires(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name string
+		e    wire.Event
+		want time.Duration // after the epoch, the last time it is found
+	}{
+		{"a time to live", wire.Event{Time: epoch.Unix(), HasTime: true, TTL: 2.5, HasTTL: true}, 2500 * time.Millisecond},
+		{"the default", wire.Event{Time: epoch.Unix(), HasTime: true}, time.Minute},
+		{"sent before", wire.Event{Time: epoch.Unix() - 50, HasTime: true}, 10 * time.Second},
+		{"microseconds count before seconds", wire.Event{Time: 1, HasTime: true, TimeMicros: epoch.UnixMicro() + 250_000, HasTimeMicros: true}, time.Minute + 250*time.Millisecond},
+		{"a negative one", wire.Event{Time: epoch.Unix(), HasTime: true, TTL: -5, HasTTL: true}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			x := newIndex(1 << 20)
+			put(t, x, test.e)
+			last := epoch.Add(test.want)
+			assert.Equal(t, len(foundServices(t, x, last)), 1, "events at its last moment")
+			assert.Equal(t, len(foundServices(t, x, last.Add(1))), 0, "events after its last moment")
+			expired := 0
+			for part := range 2 * shards {
+				x.expire(part, last.Add(1), func(string, string) { expired++ })
+			}
+			if expired != 1 || x.size() != 0 || x.used.Load() != 0 {
+				t.Errorf("%d expired, %d events in %d bytes left; want 1 expired and 0 left", expired, x.size(), x.used.Load())
+			}
+		})
+	}
+	for _, far := range []wire.Event{
+		{Time: 1 << 62, HasTime: true, TTL: 1e30, HasTTL: true},
+		{TimeMicros: 1<<63 - 1, HasTimeMicros: true},
+	} {
+		x := newIndex(1 << 20)
+		put(t, x, far)
+		assert.Equal(t, len(foundServices(t, x, epoch)), 1, "events of the far future")
+	}
+}
+
+// TestIndexOrder queries services by prefixes while events are added and removed,
+// and compares the results with a model.
+func TestIndexOrder(t *testing.T) {
+	t.Parallel()
+	x := newIndex(1 << 30)
+	rng := rand.New(rand.NewPCG(1, 2))
+	model := map[string]bool{}
+	prefixes := []string{"a", "ab", "b1", "riemann ", "riemann s", "rie", "c"}
+	name := func() string { return prefixes[rng.IntN(len(prefixes))] + strconv.Itoa(rng.IntN(300)) }
+	ordered := 0
+	for range 3000 {
+		service := name()
+		switch rng.IntN(4) {
+		case 0:
+			put(t, x, wire.Event{Service: service, Time: epoch.Unix(), HasTime: true})
+			model[service] = true
+		case 1:
+			put(t, x, wire.Event{Service: service, State: "expired"})
+			delete(model, service)
+		default:
+			prefix := name()
+			prefix = prefix[:1+rng.IntN(len(prefix))]
+			text := fmt.Sprintf("service =~ %q", prefix+"%")
+			if rng.IntN(3) == 0 {
+				text = fmt.Sprintf("time > 0 and (true or false) and service = %q", prefix)
+			}
+			q := assert.Value(parseQuery(text))(t)
+			got, want := []string{}, []string{}
+			x.search(q, epoch, func(s *subject) bool { got = append(got, s.service); return true })
+			for s := range model {
+				if strings.HasPrefix(s, prefix) && (text[0] == 's' || s == prefix) {
+					want = append(want, s)
+				}
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			diff := cmp.Diff(want, got)
+			assert.Must(t, diff == "", "%s (-want +got):\n%s", text, diff)
+			for i := range x.parts {
+				if s := &x.parts[i]; len(s.ordered) > 0 && s.orderedChanges == s.changes {
+					ordered++
+				}
+			}
+		}
+	}
+	assert.True(t, ordered != 0, "no shard was ever sorted: this test does not cover it")
+}
+
+func TestServicePrefix(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`service =~ "a b%c%"`: "a b",
+		`service = "x"`:       "x",
+		`host = "h" and service =~ "ab%" and service =~ "a%"`:     "ab",
+		`service =~ "ab%" or service =~ "a%"`:                     "",
+		`not service = "x"`:                                       "",
+		`service != "x"`:                                          "",
+		`host =~ "x%"`:                                            "",
+		`(service =~ "q%") and true`:                              "q",
+		`service = nil`:                                           "",
+		`"x" = service and state = "ok" and service ~= "riemann"`: "",
+	} {
+		assert.Equal(t, assert.Value(parseQuery(text))(t).prefix, want, "%s: prefix", text)
+	}
+}
+
+func TestIndexIsBounded(t *testing.T) {
+	t.Parallel()
+	const limit = 64 << 10
+	x := newIndex(limit)
+	n := 0
+	e := wire.Event{Host: "h", Time: epoch.Unix(), HasTime: true}
+	var err error
+	for ; err == nil; n++ {
+		e.Service = fmt.Sprint("service ", n)
+		_, err = x.put(&e, nil)
+	}
+	if want := (fullError{limit}); err != want { //nolint:errorlint // put does not wrap it
+		t.Fatalf("got %v, want %v", err, want)
+	}
+	used := x.used.Load()
+	assert.True(t, used <= limit && used >= limit-1000, "full at %d bytes, want nearly %d", used, limit)
+	// An event of the same size replaces the one of its key.
+	e.Service = "service 1"
+	put(t, x, e)
+	// A removed event makes room.
+	before := x.size()
+	put(t, x, wire.Event{Host: "h", Service: "service 1", State: "expired"})
+	e.Service = "service x"
+	put(t, x, e)
+	assert.Equal(t, x.size(), before, "events")
+}
+
+// services are the services of a million events, in the form that verified runs use.
+var services = sync.OnceValue(func() (names []string) {
+	for i := range 1_000_000 {
+		names = append(names, fmt.Sprintf("carronade 12ab34cd %d %010d", 0, i))
+	}
+	return names
+})
+
+func BenchmarkPut(b *testing.B) {
+	names := services()
+	x := newIndex(1 << 30)
+	e := everyField
+	e.Time = epoch.Unix()
+	var scratch []byte
+	var err error
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		e.Service = names[i%len(names)]
+		scratch, err = x.put(&e, scratch)
+		assert.OK(b, err)
+	}
+}
+
+// BenchmarkSearch finds some of a million events.
+func BenchmarkSearch(b *testing.B) {
+	x := newIndex(1 << 30)
+	e := everyField
+	e.Time = epoch.Unix()
+	var scratch []byte
+	var err error
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for _, e.Service = range services() {
+		scratch, err = x.put(&e, scratch)
+		assert.OK(b, err)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	n := float64(x.size())
+	for _, c := range []struct {
+		name, text string
+		want       int
+	}{
+		{"by service", `service =~ "carronade 12ab34cd 0 000012%"`, 10000},
+		{"by metric", `metric < 0`, 0},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			q := assert.Value(parseQuery(c.text))(b)
+			for range 2 { // the second one sorts the keys
+				x.search(q, epoch, func(*subject) bool { return true })
+			}
+			for b.Loop() {
+				got := 0
+				x.search(q, epoch, func(*subject) bool { got++; return true })
+				if got != c.want {
+					b.Fatalf("found %d, want %d", got, c.want)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/kept")
+			b.ReportMetric(float64(x.used.Load())/n, "counted-B/kept")
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n, "heap-B/kept")
+		})
+	}
+}

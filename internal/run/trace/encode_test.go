@@ -1,0 +1,148 @@
+package trace
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"carronade/load"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/parquettest"
+)
+
+// TestEncodings: the same values always become the same bytes, which other programs have read.
+func TestEncodings(t *testing.T) {
+	deltas := func(values ...int64) []byte { b, _, _ := appendDeltas(nil, values); return b }
+	indices := func(width int, values ...int32) []byte { return appendRuns(nil, values, width, indicesEnd) }
+	levels := func(values ...byte) []byte { return appendRuns(nil, values, 1, levelsEnd) }
+	rng := rand.New(rand.NewPCG(1, 2))
+	random := sha256.New()
+	for range 3000 {
+		ints, few, bits := make([]int64, rng.IntN(300)), make([]int32, rng.IntN(100)), make([]byte, rng.IntN(100))
+		shift, width, often := rng.IntN(64), 1+rng.IntN(20), rng.IntN(10)
+		for i := range ints {
+			if ints[i] = int64(rng.Uint64()) >> shift; i > 0 && rng.IntN(10) < often {
+				ints[i] = ints[i-1]
+			}
+		}
+		for i := range few {
+			if few[i] = rng.Int32N(1 << width); i > 0 && rng.IntN(10) < often {
+				few[i] = few[i-1]
+			}
+		}
+		for i := range bits {
+			if bits[i] = byte(rng.IntN(2)); i > 0 && rng.IntN(10) < often {
+				bits[i] = bits[i-1]
+			}
+		}
+		encoded, least, most := appendDeltas(nil, ints)
+		assert.Must(t, len(ints) == 0 || least == slices.Min(ints) && most == slices.Max(ints),
+			"from %d to %d, of %d", least, most, ints)
+		random.Write(encoded)
+		random.Write(indices(width, few...))
+		random.Write(levels(bits...))
+	}
+	for _, tt := range []struct {
+		name string
+		got  []byte
+		want string
+	}{
+		{"no integers", deltas(), "8001040000"},
+		{"an integer", deltas(-3), "8001040105"},
+		{"equal steps", deltas(1, 3, 5, 7), "80010404020d0400000099090000000000000000000000000000"},
+		{"a full block of equal steps", deltas(make([]int64, blockSize+1)...), "8001048101000000000000"},
+		{"one word", indices(0, 0, 0, 0), "06"},
+		{"a run of words", indices(9, slices.Repeat([]int32{300}, 20)...), "202c01082c01"},
+		{"words", indices(2, 0, 1, 2, 3, 0, 1, 2, 3, 1, 1), "03e4e40401"},
+		{"levels", levels(1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0), "0355100102010200"},
+		{"random ones", random.Sum(nil), "edc605ba334530d70ec4d8f60fd4185c39f8a9880188780ae2cc1976e1164f19"},
+	} {
+		assert.Equal(t, fmt.Sprintf("%x", tt.got), tt.want, "%s", tt.name)
+	}
+}
+
+// TestAnyRow: whatever values rows have, over several pages and row groups, the file has them.
+func TestAnyRow(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	out := assert.Value(openFile(path))(t)
+	o := Options{
+		Partition: func(stream int32) int32 { return stream - 1 },
+		Key:       func(dst []byte, s int32, k uint64) ([]byte, bool) { return fmt.Appendf(dst, "%d-%d", s, k), k%3 > 0 },
+	}
+	for i := range 300 {
+		o.Phases = append(o.Phases, fmt.Sprint("phase ", i))
+	}
+	tr := assert.Value(create(o, sizes{blocks: 4, page: 300, group: 1000}, out))(t)
+	rng := rand.New(rand.NewPCG(3, 4))
+	number := func() int64 { return int64(rng.Uint64()) >> rng.IntN(64) }
+	optional := func(v int64) *int64 {
+		if v < 0 {
+			return nil
+		}
+		return &v
+	}
+	var want []line
+	for range 2500 {
+		r := row{
+			seq: uint64(number()), index: uint64(number()), due: time.Duration(number()), dueLast: time.Duration(number()), sent: time.Duration(number()),
+			done: time.Duration(number()), at: time.Duration(number()), requested: time.Duration(number()), offset: number(), bytes: number(), wire: number(),
+			lane: int32(number()), stream: rng.Int32N(5), events: 1 + rng.Int32N(2), batches: 1, attempt: int32(number()), retries: int32(number()),
+			phase: rng.Int32N(int32(len(o.Phases))), status: int16(number()),
+		}
+		r.acked = rng.Int32N(r.events + 1)
+		r.failed = rng.Int32N(r.events - r.acked + 1)
+		if r.acked < r.events {
+			r.class = load.Timeout
+		}
+		tr.put(&r)
+		l := line{
+			Lane: int64(r.lane), Sequence: int64(r.seq), Attempt: int64(r.attempt), Stream: int64(r.stream), Event: int64(r.index), Phase: o.Phases[r.phase],
+			Due: optional(int64(r.due)), DueLast: optional(int64(r.dueLast)), Sent: optional(int64(r.sent)), Done: int64(r.done), Requested: optional(int64(r.requested)),
+			Consumed: optional(int64(r.at)), Partition: optional(int64(r.stream - 1)), Offset: optional(r.offset), Events: int64(r.events), Bytes: r.bytes, Wire: r.wire,
+			Acked: int64(r.acked), Failed: int64(r.failed), Unknown: int64(r.unknown()), Outcome: outcomeWords[r.outcome()], Retries: int64(r.retries),
+		}
+		if key, ok := o.Key(nil, r.stream, r.index); ok && r.events == 1 {
+			l.Key = new(string(key))
+		}
+		if r.class != load.OK {
+			l.Class = new(r.class.String())
+		}
+		if r.status > 0 {
+			l.Status = new(int64(r.status))
+		}
+		want = append(want, l)
+	}
+	go tr.write()
+	r := tr.Close()
+	assert.Must(t, r.Err == nil && r.Rows == uint64(len(want)), "%+v", r)
+	assert.NoDiff(t, cmp.Diff(want, parquettest.Rows[line](parquettest.Open(t, path))))
+}
+
+// TestRowsForAFunction: instead of a file, a function gets the rows.
+func TestRowsForAFunction(t *testing.T) {
+	var got []Row
+	began := time.Now()
+	tr, err := Create(Options{Every: 1, Phases: []string{"measurement"}, Started: began, Key: func(dst []byte, _ int32, k uint64) ([]byte, bool) {
+		return append(dst, 'k'), k == 1
+	}, Rows: func(at time.Time, r *Row) {
+		assert.True(t, at == began, "started at %v, want %v", at, began)
+		row := *r
+		row.Key = slices.Clone(r.Key)
+		got = append(got, row)
+	}})
+	assert.OK(t, err)
+	tr.Feed().Add([]load.Outcome{{Batch: load.Batch{Events: 2, Stream: 3, DueFirst: -1, DueLast: -1, Bytes: 7}, Sent: 4, Done: 9, Acked: 1, Unknown: 1, Class: load.Timeout, Place: 5}})
+	r := tr.Close()
+	want := []Row{
+		{Stream: 3, Phase: "measurement", Due: -1, Sent: 4, Done: 9, Requested: -1, Consumed: -1, Partition: -1, Offset: 5, Events: 1, Bytes: 3, Acked: 1},
+		{Stream: 3, Event: 1, Key: []byte("k"), Phase: "measurement", Due: -1, Sent: 4, Done: 9, Requested: -1, Consumed: -1, Partition: -1, Offset: 6, Events: 1, Bytes: 4, Class: load.Timeout},
+	}
+	d := cmp.Diff(want, got)
+	assert.True(t, d == "" && r.Rows == 2 && r.Err == nil && r.Dropped == 0, "%+v, rows (-want, +got):\n%s", r, d)
+}

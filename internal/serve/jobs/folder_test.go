@@ -1,0 +1,167 @@
+package jobs
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"carronade/internal/store/sqlitefile"
+	"carronade/protocol"
+	"carronade/protocol/protocoltest"
+	"carronade/test/testkit/assert"
+)
+
+// A folder that this program does not know is refused with a hint, and its
+// jobs.db is not changed.
+func TestFoldersThatAreRefused(t *testing.T) {
+	alter := func(statement string) func(t *testing.T, path string) {
+		return func(t *testing.T, path string) {
+			t.Helper()
+			db := assert.Value(sql.Open("sqlite", "file:"+path))(t)
+			defer db.Close()
+			assert.Value(db.ExecContext(t.Context(), statement))(t)
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		do   func(t *testing.T, path string)
+		want error
+	}{
+		{"newer", alter("PRAGMA user_version = 99"), ErrNewer},
+		{"of another program", alter("PRAGMA application_id = 7"), ErrForeign},
+		{"a text", func(t *testing.T, path string) {
+			assert.OK(t, os.WriteFile(path, bytes.Repeat([]byte("dear diary "), 100), 0o600))
+		}, ErrForeign},
+		{"cut", func(t *testing.T, path string) { assert.OK(t, os.Truncate(path, 10_000)) }, ErrDamaged},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			q := open(t, Options{Dir: dir})
+			wait(t, q, submit(t, q, request("x")).ID)
+			assert.OK(t, q.Close(soon(t)))
+			path := filepath.Join(dir, "jobs.db")
+			tt.do(t, path)
+			before := assert.Value(os.ReadFile(path))(t)
+			var said *protocol.Error
+			for range 2 { // it is not left locked
+				_, err := Open(t.Context(), Options{Dir: dir})
+				assert.True(t, errors.Is(err, tt.want) && errors.As(err, &said) && said.Hint != "", "got %v, want %v", err, tt.want)
+			}
+			after, err := os.ReadFile(path)
+			assert.True(t, err == nil && bytes.Equal(before, after), "the file was changed (%v)", err)
+		})
+	}
+}
+
+// An older schema is brought up to date, and the older program refuses it then.
+func TestMigration(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	q := open(t, Options{Dir: dir})
+	wait(t, q, submit(t, q, request("x")).ID)
+	assert.OK(t, q.Close(soon(t)))
+	next := format
+	next.Steps = append(next.Steps[:len(next.Steps):len(next.Steps)], "ALTER TABLE jobs ADD COLUMN stars INTEGER NOT NULL DEFAULT 3")
+	db := assert.Value(next.Prepare(t.Context(), filepath.Join(dir, "jobs.db")))(t)
+	var stars int
+	err := db.QueryRowContext(t.Context(), "SELECT stars FROM jobs").Scan(&stars)
+	assert.True(t, err == nil && stars == 3, "got %d and %v", stars, err)
+	db.Close()
+	_, err = Open(t.Context(), Options{Dir: dir})
+	assert.True(t, errors.Is(err, ErrNewer), "got %v, want %v", err, ErrNewer)
+	v, err := sqlitefile.Version(t.Context(), db)
+	assert.True(t, err != nil, "got version %d of a closed file", v)
+}
+
+// What is not a folder, or not a place for one, is an error with a hint.
+func TestImpossibleFolders(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	touch(t, file)
+	for _, dir := range []string{"", file, filepath.Join(file, "data")} {
+		_, err := Open(t.Context(), Options{Dir: dir})
+		assert.True(t, err != nil && protocoltest.HintOf(err) != "", "%q: got %v, want an error with a hint", dir, err)
+	}
+}
+
+// If a folder cannot be opened, nothing of it is left running, and no job starts.
+func TestOpenFails(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	q := open(t, Options{Dir: dir})
+	gate := filepath.Join(t.TempDir(), "gate")
+	j := submit(t, q, request("a", "drains", "until:"+gate))
+	later := submit(t, q, request("b", "note:"+gate+".ran|"))
+	until(t, q, j.ID, running)
+	assert.OK(t, q.Close(soon(t)))
+	bad := filepath.Join(dir, "running", "99")
+	for _, err := range []error{os.Rename(alive(t), filepath.Join(dir, "running", "1")), os.Mkdir(bad, 0o700)} {
+		assert.OK(t, err)
+	}
+	_, err := Open(t.Context(), Options{Dir: dir, Parallel: 2})
+	assert.Must(t, err != nil && protocoltest.HintOf(err) != "", "got %v, want an error with a hint", err)
+	assert.True(t, !exists(gate+".ran"), "a job has run")
+	for _, name := range []string{bad, filepath.Join(dir, "running", "1")} {
+		assert.OK(t, os.Remove(name))
+	}
+	q = open(t, Options{Dir: dir})
+	j = wait(t, q, later.ID)
+	assert.True(t, j.State == Done, "got %+v", j)
+}
+
+// The folder and what is in it belong to its user alone.
+func TestModes(t *testing.T) {
+	q := open(t, Options{})
+	wait(t, q, submit(t, q, request("x", "out:hello")).ID)
+	err := filepath.Walk(q.o.Dir, func(path string, info os.FileInfo, err error) error {
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has the mode %v", path, info.Mode())
+		}
+		return err
+	})
+	assert.True(t, err == nil, "%v", err)
+}
+
+// No jobs.db crashes the server, or keeps it from ending.
+func FuzzOpen(f *testing.F) {
+	program := []string{os.Args[0]}
+	dir := f.TempDir()
+	q := assert.Value(Open(f.Context(), Options{Dir: dir, Program: program, QueuedPerUser: 4}))(f)
+	for range 3 {
+		j, _, err := q.Submit(f.Context(), request("x", "out:hello"))
+		if err == nil {
+			_, err = q.Wait(f.Context(), j.ID)
+		}
+		assert.OK(f, err)
+	}
+	assert.OK(f, q.Close(f.Context()))
+	whole := assert.Value(os.ReadFile(filepath.Join(dir, "jobs.db")))(f)
+	f.Add(whole)
+	f.Add(whole[:len(whole)-8192])
+	f.Add(whole[:50])
+	f.Add([]byte{})
+	for _, at := range []int{16, 20, 40, 60, 68, 100, 108, 8192, 9000, len(whole) - 1, len(whole) - 40} {
+		b := bytes.Clone(whole)
+		b[at] ^= 0xff
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		dir := t.TempDir()
+		assert.OK(t, os.WriteFile(filepath.Join(dir, "jobs.db"), b, 0o600))
+		q, err := Open(t.Context(), Options{Dir: dir, Program: []string{filepath.Join(dir, "no program")}})
+		if err != nil {
+			assert.True(t, protocoltest.HintOf(err) != "", "got %v without a hint", err)
+			return
+		}
+		list, _ := q.Jobs(t.Context(), Filter{})
+		for _, j := range list {
+			_ = q.Output(t.Context(), j.ID, false, io.Discard)
+		}
+		j, _, err := q.Submit(t.Context(), request("x"))
+		if err == nil {
+			_ = q.Cancel(t.Context(), j.ID)
+		}
+		_ = q.Close(t.Context())
+	})
+}

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package kafka
-
-import "net"
-
-// newSource chooses how a connection is read.
-func newSource(c *conn, nc net.Conn) source { return &plainSource{conn: c, nc: nc} }

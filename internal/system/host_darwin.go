@@ -1,9 +1,0 @@
-package system
-
-import "golang.org/x/sys/unix"
-
-func describe(h *Host) {
-	h.Kernel, _ = unix.Sysctl("kern.osrelease")
-	h.CPU, _ = unix.Sysctl("machdep.cpu.brand_string")
-	h.Memory, _ = unix.SysctlUint64("hw.memsize")
-}

@@ -1,0 +1,259 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/conn"
+	"carronade/measure"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
+)
+
+func figures(list []measure.Figure) map[string]float64 {
+	out := make(map[string]float64)
+	for _, f := range list {
+		name := f.Name
+		if f.Unit != "" {
+			name += " [" + f.Unit + "]"
+		}
+		out[name] = f.Value
+	}
+	return out
+}
+
+// A fakeServer answers every request the same.
+type fakeServer struct {
+	status int
+	body   string
+	seen   *http.Request
+}
+
+func answering(t testing.TB) (*fakeServer, string) {
+	t.Helper()
+	answer := &fakeServer{status: 200}
+	s := testkit.HTTP(t, func(w http.ResponseWriter, r *http.Request) {
+		answer.seen = r
+		w.WriteHeader(answer.status)
+		fmt.Fprint(w, answer.body)
+	})
+	return answer, s.URL
+}
+
+func TestVars(t *testing.T) {
+	tests := []struct {
+		name, body string
+		filter     []string
+		want       map[string]float64
+		err        string
+	}{
+		{"flat", `{"a":1,"b":2.5,"c":"text","d":true,"e":null}`, nil, map[string]float64{"a": 1, "b": 2.5, "d": 1}, ""},
+		{"nested", `{"libbeat":{"output":{"events":{"active":3}},"x":[1,{"y":2}],"z":4},"after":5}`, nil, map[string]float64{"libbeat.output.events.active": 3, "libbeat.z": 4, "after": 5}, ""},
+		{"filtered", `{"memstats":{"HeapAlloc":7,"Sys":8,"PauseNs":[1,2]},"cmdline":["x"],"n":1}`, []string{"memstats.Heap*, n"}, map[string]float64{"memstats.HeapAlloc": 7, "n": 1}, ""},
+		{"left out", `{"memstats":{"HeapAlloc":7},"n":1}`, []string{"!memstats.*"}, map[string]float64{"n": 1}, ""},
+		{"empty", `{}`, nil, map[string]float64{}, ""},
+		{"empty inside", `{"a":{},"b":1}`, nil, map[string]float64{"b": 1}, ""},
+		{"not JSON", `<html>`, nil, nil, "not JSON"},
+		{"a list", `[1]`, nil, nil, "not a JSON object"},
+		{"cut", `{"a":1,`, nil, nil, "is truncated"},
+		{"nothing", ``, nil, nil, "not JSON"},
+		{"too deep", strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100), nil, map[string]float64{}, ""},
+	}
+	answer, url := answering(t)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			answer.body = test.body
+			s := assert.Value(expvarSource(url+"/debug/vars", nil, newFilter(test.filter)))(t)
+			defer s.Close()
+			got, err := s.Figures(t.Context())
+			if test.err != "" {
+				assert.ErrorHas(t, err, test.err)
+				return
+			}
+			assert.OK(t, err)
+			assert.Same(t, figures(got), test.want)
+		})
+	}
+}
+
+const metricsText = `# HELP http_requests_total Requests.
+# TYPE http_requests_total counter
+http_requests_total{code="200",path="/a\"} b"} %d 1395066363000
+# TYPE queue gauge
+queue 4
+queue_max{} 9
+# TYPE nothing gauge
+nothing NaN
+most +Inf
+# TYPE took histogram
+took_bucket{le="0.1"} %d
+took_bucket{le="+Inf"} %[1]d
+took_sum %[1]d
+took_count %[1]d
+# TYPE lag summary
+lag{quantile="0.5"} 3
+lag_count %[1]d
+# TYPE made counter
+made_total %[1]d
+made_created 1.7e9
+not a sample
+{}
+broken{a="
+`
+
+func TestMetrics(t *testing.T) {
+	answer, url := answering(t)
+	answer.body = fmt.Sprintf(metricsText, 10, 10)
+	s, err := prometheusSource(url+"/metrics", nil, newFilter(nil))
+	assert.OK(t, err)
+	defer s.Close()
+	at := time.Unix(1000, 0)
+	s.now = func() time.Time { return at }
+	got := assert.Value(s.Figures(t.Context()))(t)
+	assert.Same(t, figures(got), map[string]float64{"queue": 4, "queue_max": 9}, "first")
+	at = at.Add(2 * time.Second)
+	answer.body = fmt.Sprintf(metricsText, 16, 10)
+	got, err = s.Figures(t.Context())
+	assert.OK(t, err)
+	want := map[string]float64{
+		"queue": 4, "queue_max": 9, `http_requests_total{code="200",path="/a\"} b"} [/s]`: 3,
+		"took_sum [/s]": 3, "took_count [/s]": 3, "lag_count [/s]": 3, "made_total [/s]": 3,
+	}
+	assert.Same(t, figures(got), want, "second")
+	at = at.Add(time.Second)
+	answer.body = fmt.Sprintf(metricsText, 2, 10)
+	if got, err = s.Figures(t.Context()); err != nil || figures(got)["made_total [/s]"] != 2 {
+		t.Errorf("got %v, %v after a restart, want the count since then", figures(got), err)
+	}
+}
+
+func TestMetricsNamed(t *testing.T) {
+	answer, url := answering(t)
+	answer.body = fmt.Sprintf(metricsText, 10, 10)
+	s := assert.Value(prometheusSource(url, nil, newFilter([]string{"lag", "took_bucket{*0.1*}", "http_*"})))(t)
+	at := time.Unix(1000, 0)
+	s.now = func() time.Time { return at }
+	assert.Value(s.Figures(t.Context()))(t)
+	at = at.Add(time.Second)
+	got := assert.Value(s.Figures(t.Context()))(t)
+	want := map[string]float64{`lag{quantile="0.5"}`: 3, `took_bucket{le="0.1"} [/s]`: 0, `http_requests_total{code="200",path="/a\"} b"} [/s]`: 0}
+	assert.Same(t, figures(got), want)
+	answer.body = "<html>no metrics</html>"
+	if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "no metrics in Prometheus's") {
+		t.Errorf("got %v, want no metrics", err)
+	}
+}
+
+// TestRedirect: a source does not connect to where an answer points, nor to an address that is not allowed.
+func TestRedirect(t *testing.T) {
+	asked := false
+	elsewhere := testkit.HTTP(t, func(http.ResponseWriter, *http.Request) { asked = true })
+	here := testkit.HTTP(t, http.RedirectHandler(elsewhere.URL, http.StatusFound).ServeHTTP)
+	s, err := prometheusSource(here.URL, nil, newFilter(nil))
+	assert.OK(t, err)
+	_, err = s.Figures(t.Context())
+	assert.ErrorHas(t, err, "302")
+	conn.Restrict(func(addr string) *conn.NotAllowedError {
+		return &conn.NotAllowedError{Err: errors.New("not allowed: " + addr)}
+	})
+	defer conn.Restrict(nil)
+	s, err = prometheusSource(elsewhere.URL, nil, newFilter(nil))
+	assert.OK(t, err)
+	_, err = s.Figures(t.Context())
+	assert.ErrorHas(t, err, "not allowed: ")
+	assert.True(t, !asked, "the other server was asked")
+}
+
+func TestSourceFails(t *testing.T) {
+	for _, bad := range []string{"", "127.0.0.1:1", "ftp://h/", "http://", "http://u:" + canary + "@[::", "http://u:" + canary + "@h:port/"} {
+		if s, err := expvarSource(bad, nil, filter{}); err == nil || strings.Contains(err.Error(), canary) {
+			t.Errorf("%q: got %v, %v, want an error without the login", bad, s, err)
+		}
+	}
+	answer, url := answering(t)
+	s, err := expvarSource(strings.Replace(url, "http://", "http://me:"+canary+"@", 1), http.Header{"authorization": {"ApiKey other-" + canary}}, filter{})
+	assert.OK(t, err)
+	assert.True(t, !strings.Contains(s.URL(), canary), "got the URL %s, which shows the login", s.URL())
+	answer.body = "{}"
+	if _, err := s.Figures(t.Context()); err != nil || answer.seen.Header.Get("Authorization") != "ApiKey other-"+canary {
+		t.Errorf("got %v, the system got %q, want the header", err, answer.seen.Header)
+	}
+	answer.status = 403
+	if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "403 Forbidden") || strings.Contains(err.Error(), canary) {
+		t.Errorf("got %v, want 403 without the login", err)
+	}
+	answer.status, answer.body = 200, `{"a":"`+strings.Repeat("x", mostSourceBytes+1)+`"}`
+	_, err = s.Figures(t.Context())
+	assert.True(t, err != nil && strings.Contains(err.Error(), "larger than"), "got %v, want it too large", err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Figures(ctx); err == nil || strings.Contains(err.Error(), canary) {
+		t.Errorf("got %v, want it canceled, without the login", err)
+	}
+	if got := s.Warnings(); len(got) != 1 || !strings.Contains(got[0], "3 of 4 requests had no answer") || strings.Contains(got[0], canary) {
+		t.Errorf("got %q, want one warning of 3 failures", got)
+	}
+}
+
+func TestSourceIsBounded(t *testing.T) {
+	answer, url := answering(t)
+	var b strings.Builder
+	b.WriteString("# TYPE c counter\n")
+	for i := range mostSourceFigures + 50 {
+		fmt.Fprintf(&b, "g_%d 1\n", i)
+		fmt.Fprintf(&b, "c{n=\"%d\"} 1\n", i)
+	}
+	answer.body = b.String()
+	s := assert.Value(prometheusSource(url, nil, filter{}))(t)
+	for range 3 {
+		got, err := s.Figures(t.Context())
+		assert.True(t, err == nil && len(got) <= mostSourceFigures, "got %d figures, %v, want at most %d", len(got), err, mostSourceFigures)
+	}
+	assert.True(t, len(s.before) <= mostSourceFigures,
+		"%d counters are remembered, want at most %d", len(s.before), mostSourceFigures)
+	if got := s.Warnings(); len(got) != 1 || !strings.Contains(got[0], "metrics beyond the limit of 200") {
+		t.Errorf("got %q, want a warning", got)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	for _, test := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"a", "a", true},
+		{"a", "ab", false},
+		{"a*", "ab", true},
+		{"*b", "ab", true},
+		{"*a*b*", "xaxbx", true},
+		{"*a*b*", "xbxa", false},
+		{"", "anything", true},
+		{"up", `up{job="x"}`, true},
+		{`up{*"x"*}`, `up{job="x"}`, true},
+		{"u", `up{job="x"}`, false},
+		{"**", "", true},
+		{"a*a*a*a*a*b", strings.Repeat("a", 100), false},
+		{"!a", "a", false},
+		{"!a", "b", true},
+		{"a*,!ab", "ab", false},
+	} {
+		assert.Equal(t, newFilter([]string{test.pattern}).Selects(test.name), test.want, "%q selects %q", test.pattern, test.name)
+	}
+}
+
+func FuzzSources(f *testing.F) {
+	f.Add([]byte(`{"a":{"b":[1,{"c":2}],"d":3}}`))
+	f.Add([]byte(metricsText))
+	f.Add([]byte("[1.0s][info][gc] GC(0) Pause Young (Normal) 24M->4M(256M) 2.345ms\n"))
+	f.Fuzz(func(_ *testing.T, b []byte) {
+		collect := func(string, float64, bool) {}
+		_ = expvar(b, collect)
+		_ = prometheus(filter{})(b, collect)
+		pause(b)
+	})
+}

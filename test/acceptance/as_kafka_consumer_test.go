@@ -1,0 +1,232 @@
+//go:build conformance
+
+package acceptance
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/kafkatest"
+)
+
+// consumerForms2018 are the lines of kafka-consumer-perf-test of 2018.
+var consumerForms2018 = []form{
+	line("header", `start\.time, end\.time, data\.consumed\.in\.MB, MB\.sec, data\.consumed\.in\.nMsg, nMsg\.sec`),
+	line("total", `(?P<start>`+consumerStamp+`), (?P<end>`+consumerStamp+`), (?P<mb>\d+\.\d{4}), (?P<mbs>\d+\.\d{4}), (?P<messages>\d+), (?P<rate>\d+\.\d{4})`),
+}
+
+// The published sample lines match the grammar, and their columns are consistent
+// within the precision of milliseconds.
+func TestConsumerGrammar(t *testing.T) {
+	for _, row := range []string{
+		"2018-05-24 18:39:30:930, 2018-05-24 18:39:31:061, 0.9537, 7.2800, 10000, 76335.8779",
+		"2018-05-24 17:40:51:586, 2018-05-24 17:41:27:446, 17261.5051, 481.3582, 10000000, 278862.2421",
+		"2018-05-24 17:44:44:025, 2018-05-24 17:48:14:125, 75859.4952, 361.0638, 40722223, 193823.0509",
+	} {
+		s := side{out: "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec\n" + row + "\n"}
+		assert.OK(t, s.parse(consumerForms2018))
+		s.checkColumns(t, 0)
+	}
+	for _, row := range []string{
+		"2018-05-24 18:39:30:930, 2018-05-24 18:39:31:061, 0.954, 7.2800, 10000, 76335.8779",
+		"2018-05-24 18:39:30.930, 2018-05-24 18:39:31.061, 0.9537, 7.2800, 10000, 76335.8779",
+		"2018-05-24 18:39:30:930,2018-05-24 18:39:31:061,0.9537,7.2800,10000,76335.8779",
+		"2018-05-24 18:39:30:930, 2018-05-24 18:39:31:061, 0.9537, 7.2800, 10000, 76335.8779, 1",
+	} {
+		s := side{out: row + "\n"}
+		assert.True(t, s.parse(consumerForms2018) != nil, "%q matches the grammar", row)
+	}
+}
+
+// checkColumns checks a total row's columns against each other; slack is the error
+// of rounding to milliseconds.
+func (s *side) checkColumns(t *testing.T, slack time.Duration) {
+	t.Helper()
+	at := func(name string) time.Time {
+		x, err := time.Parse("2006-01-02 15:04:05.000", strings.Join([]string{s.fields[name][0][:19], s.fields[name][0][20:]}, "."))
+		assert.OK(t, err)
+		return x
+	}
+	took := at("total.end").Sub(at("total.start"))
+	for field, rate := range map[string]string{"total.mb": "total.mbs", "total.messages": "total.rate"} {
+		n, r := s.number(t, field), s.number(t, rate)
+		upper, lower := n/max(took-slack, 1).Seconds(), n/(took+slack).Seconds()
+		assert.True(t, r <= upper*1.0001+1e-4 && r >= lower*0.9999-1e-4, "%s: %g in %v are not %g per second", field, n, took, r)
+	}
+}
+
+// Commands published in 2018, with only topics and addresses changed, which are
+// ZooKeeper's there.
+func TestPrintedConsumerCommands(t *testing.T) {
+	t.Parallel()
+	const zookeepers = "172.25.52.170:33181,172.25.52.171:33181,172.25.52.169:33181,172.25.52.168:33181,172.25.52.167:33181"
+	broker := kafkatest.Shared(t)
+	topic := broker.CreateTopic(t, 3, 1)
+	fillTopic("10000")(t, broker, topic, "")
+	endless := startStandin(t, "kafka", "--discard", "--listen", "127.0.0.1:0", "--topic", "api-test")
+	list := func(addr string) string { return strings.TrimSuffix(strings.Repeat(addr+",", 5), ",") }
+	for _, p := range []printedCommand{
+		{
+			name:         "ten thousand messages",
+			line:         "./kafka-consumer-perf-test.sh --topic api-test --zookeeper " + zookeepers + " --threads 1 --messages 10000",
+			replacements: []string{zookeepers, list(broker.Bootstrap()), "api-test", topic}, forms: consumerForms2018,
+			want: []string{"header."}, same: map[string]string{"total.messages": "10000", "total.mb": "0.9537"},
+		},
+		{
+			name:         "ten million messages",
+			line:         "./kafka-consumer-perf-test.sh --topic api-test --zookeeper " + zookeepers + " --threads 1 --messages 10000000",
+			replacements: []string{zookeepers, list(endless.addr)}, forms: consumerForms2018, want: []string{"header."}, same: map[string]string{"total.messages": "10000000"},
+		},
+		{
+			name:         "a hundred million messages",
+			line:         "./kafka-consumer-perf-test.sh --topic api-test --zookeeper " + zookeepers + " --threads 1 --messages 100000000",
+			replacements: []string{zookeepers, list(endless.addr)}, forms: consumerForms2018, want: []string{"header."}, same: map[string]string{"total.messages": "100000000"},
+		},
+	} {
+		t.Run(strings.ReplaceAll(p.name, " ", "-"), func(t *testing.T) {
+			p.check(t)
+		})
+	}
+}
+
+// reported is the part of a report about a run that consumed or made round trips.
+type reported struct {
+	Totals struct {
+		Consumed   uint64  `json:"consumed"`
+		Bytes      uint64  `json:"bytes"`
+		ElapsedS   float64 `json:"elapsed_s"`
+		EventsPerS float64 `json:"events_per_s"`
+		RebalanceS float64 `json:"rebalance_s"`
+		Missing    uint64  `json:"missing"`
+	} `json:"totals"`
+	EndToEnd struct {
+		Count uint64  `json:"count"`
+		Mean  float64 `json:"mean_us"`
+		P50   float64 `json:"p50_us"`
+		P99   float64 `json:"p99_us"`
+		P999  float64 `json:"p999_us"`
+	} `json:"end_to_end"`
+	Intervals []struct {
+		Histograms map[string]string `json:"histograms"`
+	} `json:"intervals"`
+	Labels map[string]string `json:"labels"`
+	System struct {
+		ShareGroup struct {
+			Events []uint64 `json:"member_events"`
+			Bytes  []uint64 `json:"member_bytes"`
+		} `json:"share_group"`
+	} `json:"facts"`
+}
+
+// runAs runs carronade in place of a tool, and reads its output and its report.
+func runAs(t *testing.T, forms []form, code int, args ...string) (side, reported) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "report.json")
+	e := run(t, append([]string{"as"}, append(args, "--report-json", file)...)...)
+	assert.Must(t, e.code == code || e.code == 3, "exit %d, want %d\n%s%s", e.code, code, e.stdout, e.stderr)
+	s := side{who: "ours", out: e.stdout, errs: e.stderr}
+	assert.OK(t, s.parse(forms), "%s", e.stdout)
+	data := assert.Value(os.ReadFile(file))(t)
+	var d reported
+	assert.OK(t, json.Unmarshal(data, &d))
+	assert.Equal(t, d.Labels["as"], args[0], "the label as of %q", d.Labels)
+	return s, d
+}
+
+// endToEnd are all end-to-end times of a report, in microseconds and sorted, from
+// the histograms of its intervals.
+func (d *reported) endToEnd(t *testing.T) (us []float64) {
+	t.Helper()
+	for _, iv := range d.Intervals {
+		text := iv.Histograms["end_to_end"]
+		if text == "" {
+			continue
+		}
+		h := assert.Value(hdrhistogram.Decode([]byte(text)))(t)
+		for _, bar := range h.Distribution() {
+			for range bar.Count {
+				us = append(us, float64(bar.To))
+			}
+		}
+	}
+	slices.Sort(us)
+	assert.Must(t, len(us) > 0 && uint64(len(us)) == d.EndToEnd.Count,
+		"the intervals have %d times, the report %d", len(us), d.EndToEnd.Count)
+	return us
+}
+
+// wantClose checks that two numbers agree within the precision of the output.
+func wantClose(t *testing.T, what string, printed, reported, within float64) {
+	t.Helper()
+	assert.True(t, math.Abs(printed-reported) <= within, "%s: printed %g, the report has %g", what, printed, reported)
+}
+
+// The consumer's rows agree with the report.
+func TestConsumerAgreesWithReport(t *testing.T) {
+	t.Parallel()
+	const records = 60_000
+	s := startStandin(t, "kafka", "--in-memory", "--listen", "127.0.0.1:0")
+	run(t, "run", "kafka://"+s.addr+"/t", "--count", strconv.Itoa(records), "--size", "200", "--quiet").wantOneOf(t, 0, 3)
+	from := []string{"kafka-consumer-perf-test", "--bootstrap-server", s.addr, "--topic", "t", "--timeout", "4000"} // longer than a busy machine stops
+
+	simple, d := runAs(t, consumerForms, 0, append(from, "--num-records", "50000")...)
+	assert.True(t, d.Totals.Consumed == 50_000 && d.Totals.Missing == 0, "the report has %+v", d.Totals)
+	wantClose(t, "messages", simple.number(t, "total.messages"), float64(d.Totals.Consumed), 0)
+	wantClose(t, "MB", simple.number(t, "total.mb"), float64(d.Totals.Bytes)/(1<<20), 5e-5)
+	wantClose(t, "messages a second", simple.number(t, "total.rate"), d.Totals.EventsPerS, 1e-3)
+	wantClose(t, "rebalance", simple.number(t, "total.rebalance"), d.Totals.RebalanceS*1e3, 0.5)
+	wantClose(t, "fetch", simple.number(t, "total.fetch"), (d.Totals.ElapsedS-d.Totals.RebalanceS)*1e3, 1)
+
+	// The last row of the intervals contains the totals. Here there are too few
+	// records.
+	rows, d := runAs(t, consumerDetails, 1, append(from, "--num-records", "70000", "--show-detailed-stats", "--reporting-interval", "20")...)
+	assert.True(t, d.Totals.Consumed == records && d.Totals.Missing == 10_000 && len(rows.fields["late.ms"]) == 1,
+		"the report has %+v", d.Totals)
+	wantClose(t, "messages in the last row", rows.number(t, "row.messages"), float64(d.Totals.Consumed), 0)
+	wantClose(t, "MB in the last row", rows.number(t, "row.mb"), float64(d.Totals.Bytes)/(1<<20), 5e-5)
+	joined := 0.0
+	for _, ms := range rows.fields["row.rebalance"] {
+		x := assert.Value(strconv.ParseFloat(ms, 64))(t)
+		joined += x
+	}
+	wantClose(t, "rebalance of all rows", joined, d.Totals.RebalanceS*1e3, 0.5*float64(len(rows.fields["row.rebalance"])))
+}
+
+// The output of the end-to-end tool agrees with the report.
+func TestLatencyAgreesWithReport(t *testing.T) {
+	t.Parallel()
+	// With delayed answers, the percentiles are above 0.
+	s := startStandin(t, "kafka", "--in-memory", "--listen", "127.0.0.1:0", "--delay", "3ms")
+	for _, strict := range []bool{false, true} {
+		args := []string{"kafka-e2e-latency", s.addr, "t" + strconv.FormatBool(strict), "400", "1", "100"}
+		if strict {
+			args = append(args, "--strict")
+		}
+		lines, d := runAs(t, latencyForms, 0, args...)
+		assert.True(t, d.EndToEnd.Count == 400 && lines.fields["thousandth.i"][0] == "0" && lines.lines[0] == "made",
+			"%d round trips in the report; lines %q", d.EndToEnd.Count, lines.lines)
+		// A histogram's mean is within a part in a thousand.
+		wantClose(t, "mean", lines.number(t, "mean.ms"), d.EndToEnd.Mean/1e3, d.EndToEnd.Mean/1e6+1e-4)
+		all := d.endToEnd(t)
+		for field, p := range map[string]float64{"percentiles.p50": 0.5, "percentiles.p99": 0.99, "percentiles.p999": 0.999} {
+			us, below, above := map[float64]float64{0.5: d.EndToEnd.P50, 0.99: d.EndToEnd.P99, 0.999: d.EndToEnd.P999}[p], 0.501, 0.501
+			if strict { // truncated, and one rank higher
+				us, below, above = all[int(p*float64(len(all)))], 1, 0
+			}
+			// A histogram's value is the upper end of a bucket, which is a thousandth wide.
+			if got := lines.number(t, field); got < us/1e3*0.998-below || got > us/1e3+above {
+				t.Errorf("strict %v: %s is %g, the report has %g us", strict, field, got, us)
+			}
+		}
+	}
+}

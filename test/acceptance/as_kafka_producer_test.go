@@ -1,0 +1,157 @@
+//go:build conformance
+
+package acceptance
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"carronade/test/testkit/assert"
+)
+
+// runProducer runs a command line of kafka-producer-perf-test, and reads its output
+// and its report.
+func runProducer(t *testing.T, code int, args ...string) (side, *document) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "report.json")
+	e := run(t, append([]string{"as", "kafka-producer-perf-test", "--report-json", file}, args...)...)
+	assert.Must(t, e.code == code || e.code == 3, "exit %d, want %d\n%s%s", e.code, code, e.stdout, e.stderr)
+	s := side{who: carronadeSide, out: e.stdout, errs: e.stderr}
+	forms := steadyForms
+	if slices.Contains(args, "2018") { // its windows have another form
+		forms = producerForms2018
+	}
+	assert.OK(t, s.parse(forms), "%s", e.stdout)
+	data := assert.Value(os.ReadFile(file))(t)
+	d := assert.Value(parseDocument(string(data)))(t)
+	return s, d
+}
+
+// TestAsKafkaProducerSums: the numbers in the output agree with the report.
+func TestAsKafkaProducerSums(t *testing.T) {
+	t.Parallel()
+	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory")
+	for _, tt := range []struct {
+		name string
+		args string
+		warm bool
+	}{
+		{"a rate", "--num-records 9000 --record-size 100 --throughput 4000", false},
+		{"a warm-up", "--num-records 9000 --record-size 100 --throughput 4000 --warmup-records 2000", true},
+		{"as fast as it goes", "--num-records 300000 --record-size 100 --throughput -1", false},
+		{"numbers, in transactions", "--num-records 3000 --payload-monotonic --throughput 2000 --transaction-duration-ms 200", false},
+	} {
+		t.Run(strings.ReplaceAll(tt.name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			args := append(strings.Fields(tt.args), "--topic", strings.NewReplacer(" ", "-", ",", "").Replace(tt.name), "--reporting-interval", "500", "--bootstrap-server", server.addr)
+			s, d := runProducer(t, 0, args...)
+			total := d.wholeRun()
+			times := d.Service
+			if tt.name != "as fast as it goes" {
+				times = d.Response
+			}
+			last := "total"
+			wantClose(t, "records", s.number(t, "total.records"), float64(total.Acked), 0)
+			if tt.warm {
+				last = "steady"
+				wantClose(t, "steady records", s.number(t, "steady.records"), float64(d.Totals.Acked), 0)
+			}
+			wantClose(t, "mean", s.number(t, last+".avg"), times.MeanUS/1e3, 0.006)
+			wantClose(t, "longest", s.number(t, last+".max"), times.MaxUS/1e3, 0.006)
+			wantClose(t, "median", s.number(t, last+".p50"), times.P50US/1e3, 0.501+times.P50US/1e5)
+			wantClose(t, "99th", s.number(t, last+".p99"), times.P99US/1e3, 0.501+times.P99US/1e5)
+			wantClose(t, "99.9th", s.number(t, last+".p999"), times.P999US/1e3, 0.501+times.P999US/1e5)
+			seconds, bytes := s.number(t, "total.records")/s.number(t, "total.rate"), s.number(t, "total.mb")*(1<<20)
+			began, ended := math.Inf(1), 0.0
+			for _, p := range d.Phases {
+				began, ended = min(began, p.StartS), max(ended, p.EndS)
+			}
+			wantClose(t, "seconds", seconds, ended-began, 0.002)
+			wantClose(t, "bytes a second", bytes, float64(total.AckedBytes)/seconds, 0.006*(1<<20))
+			if tt.warm {
+				return
+			}
+			// The windows are the complete intervals of the report.
+			var got, want []uint64
+			for _, text := range s.fields["window.records"] {
+				n, _ := strconv.ParseUint(text, 10, 64)
+				got = append(got, n)
+			}
+			for _, iv := range d.Intervals {
+				if iv.Phase == "measurement" && iv.EndS-iv.StartS > 0.5-1e-9 && iv.Acked > 0 {
+					want = append(want, iv.Acked)
+				}
+			}
+			assert.Must(t, len(got) == len(want), "windows of %d, the report has intervals of %d", got, want)
+			for i := range got {
+				assert.Equal(t, got[i], want[i], "windows of %d, the report has intervals of %d", got, want)
+			}
+		})
+	}
+}
+
+// Failed records do not count as sent, and the exit code is 1; with --strict it is
+// 0, as with the old tool.
+func TestAsKafkaProducerFails(t *testing.T) {
+	t.Parallel()
+	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory")
+	args := []string{"--topic", "large", "--num-records", "10", "--record-size", "2000000", "--throughput", "50", "--bootstrap-server", server.addr}
+	for _, strict := range []bool{false, true} {
+		code, given := 1, args
+		if strict {
+			code, given = 0, append([]string{"--strict"}, args...)
+		}
+		s, d := runProducer(t, code, given...)
+		if n := s.number(t, "total.records"); n != 0 || d.wholeRun().Acked != 0 || !strings.Contains(s.errs, "(10 records)") {
+			t.Errorf("%g records were sent of %d; %s", n, d.wholeRun().Acked, s.errs)
+		}
+		assert.Equal(t, s.fields["total.avg"][0], map[bool]string{false: "0.00", true: "NaN"}[strict],
+			"the mean of no records")
+	}
+}
+
+// Ctrl-C ends the program as it ends a JVM: with exit code 130 and no summary. The
+// report is kept.
+func TestAsKafkaProducerInterrupted(t *testing.T) {
+	t.Parallel()
+	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory")
+	file := filepath.Join(t.TempDir(), "report.json")
+	s := start(t, "as", "kafka-producer-perf-test", "--report-json", file, "--topic", "t", "--num-records", "1000000", "--record-size", "10", "--throughput", "100",
+		"--reporting-interval", "400", "--bootstrap-server", server.addr)
+	s.awaitStdout(1, " records sent, ")
+	s.signal(syscall.SIGINT)
+	e := s.wait(runTimeout).want(t, 130)
+	got := side{out: e.stdout}
+	if err := got.parse(producerForms); err != nil || len(got.lines) > 0 || len(got.fields["window.records"]) == 0 {
+		t.Errorf("%v, lines %q:\n%s", err, got.lines, e.stdout)
+	}
+	assert.Value(os.Stat(file))(t)
+}
+
+// A warning about a command line is printed once, although the report contains it
+// too.
+func TestAsKafkaWarnsOnce(t *testing.T) {
+	t.Parallel()
+	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory")
+	s, _ := runProducer(t, 0, "--topic", "t", "--num-records", "100", "--record-size", "10", "--throughput", "-1", "--bootstrap-server", server.addr, "--command-property", "made.up=1")
+	const warning = "warning: the client property made.up has no meaning"
+	assert.Equal(t, strings.Count(s.errs, warning), 1, "how often it prints %q:\n%s", warning, s.errs)
+}
+
+// An unreachable broker is not a usage error: exit code 2, with a hint.
+func TestAsKafkaProducerNobody(t *testing.T) {
+	t.Parallel()
+	for _, flags := range []string{"--generation 4.3 --bootstrap-server 127.0.0.1:1", "--strict --bootstrap-server 127.0.0.1:1", "--generation 2018 --producer-props bootstrap.servers=127.0.0.1:1"} {
+		args := strings.Fields("as kafka-producer-perf-test --topic t --num-records 5 --record-size 5 --throughput 5 " + flags)
+		e := run(t, args...).want(t, 2)
+		if !strings.Contains(e.stderr, "error: connect to 127.0.0.1:1") || !strings.Contains(e.stderr, "hint: ") || e.stdout != "" {
+			t.Errorf("%s: stdout %q, stderr %q", flags, e.stdout, e.stderr)
+		}
+	}
+}

@@ -1,0 +1,292 @@
+//go:build conformance
+
+package acceptance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/kafkatest"
+)
+
+// This file compares carronade in the place of one of Kafka's tools with the
+// tool itself: the same arguments to both, against the same broker.
+
+// A golden is one set of arguments for a tool of Kafka and for carronade in its
+// place.
+type golden struct {
+	name  string
+	tool  string // carronade as TOOL
+	class string // Kafka's own, such as ProducerPerformance
+	// args are the arguments of both sides. BROKER is the broker's address, TOPIC a
+	// topic of one partition, different for each side, DIR a folder of the set.
+	args string
+	// ourFlags are flags of carronade that precede args, such as --generation.
+	ourFlags []string
+	// linked runs carronade by a link with the tool's name.
+	linked bool
+	// before prepares a side's topic and the set's folder; nil: nothing to do.
+	before func(t *testing.T, broker *kafkatest.Cluster, topic, dir string)
+	// after checks what a side left; nil: nothing to check.
+	after func(t *testing.T, broker *kafkatest.Cluster, topic string, s side)
+
+	forms []form // of lines of stdout
+	// same are fields, as LINE.FIELD, whose values must be equal. factors are fields
+	// that may differ by a factor (values below 1 count as 1 in the fields of millis).
+	// For fields in subsetOf, our values must be a subset of Kafka's, except those
+	// that begin with carronade.
+	same     []string
+	factors  map[string]float64
+	subsetOf []string
+	// says are texts that both must print on the same stream, ignoring blanks: the
+	// tool's messages about wrong usage.
+	says []string
+	code int // exit code of both
+	// exact requires the same stderr, byte for byte.
+	exact bool
+}
+
+// A form is a line that a tool prints, from its beginning to its end. A named
+// group is a field.
+type form struct {
+	name string
+	re   *regexp.Regexp
+	// many: the number of lines of this form depends on time. It is not compared, but
+	// must be at least least.
+	many  bool
+	least int
+}
+
+// line makes a form. many makes one whose number of lines depends on time and may be
+// 0; atLeast makes one with at least n lines.
+func line(name, re string) form {
+	return form{name: name, re: regexp.MustCompile(`\A(?:` + re + `)\z`)}
+}
+
+func many(name, re string) form { return atLeast(0, name, re) }
+
+func atLeast(n int, name, re string) form {
+	f := line(name, re)
+	f.many, f.least = true, n
+	return f
+}
+
+// A side is the output of one of the two.
+type side struct {
+	who       string
+	code      int
+	out, errs string
+	lines     []string            // names of the lines' forms, without those of many
+	fields    map[string][]string // by LINE.FIELD, in the order of the lines
+}
+
+// runGoldens runs sets, each against the broker that all tests share.
+func runGoldens(t *testing.T, sets []golden) {
+	t.Helper()
+	for _, g := range sets {
+		t.Run(strings.ReplaceAll(g.name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			g.compare(t, kafkatest.Shared(t))
+		})
+	}
+}
+
+// compare runs a set once on both sides, one after the other. So the result of a set
+// must not depend on how busy the machine is: speeds are compared only by factors that
+// are smaller than the effect of a wrong schedule, limit or unit, and no set may give
+// up within the seconds that a JVM may take to start.
+func (g *golden) compare(t *testing.T, broker *kafkatest.Cluster) {
+	t.Helper()
+	dir := t.TempDir()
+	theirs := g.runSide(t, broker, dir, "Kafka's", func(ctx context.Context, args []string) *exec.Cmd {
+		return kafkatest.ToolCommand(t, ctx, "", g.class, args...)
+	})
+	our := g.runSide(t, broker, dir, carronadeSide, func(ctx context.Context, args []string) *exec.Cmd {
+		return g.ourCommand(t, ctx, slices.Concat(g.ourFlags, args))
+	})
+	if !t.Failed() {
+		for _, text := range g.differences(t, &theirs, &our) {
+			t.Error(text)
+		}
+	}
+	if t.Failed() {
+		t.Logf("Kafka's:\n%s%s\nours:\n%s%s", theirs.out, theirs.errs, our.out, our.errs)
+	}
+}
+
+// differences are the differences between the two sides.
+func (g *golden) differences(t *testing.T, theirs, our *side) (found []string) {
+	t.Helper()
+	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
+	if !slices.Equal(theirs.lines, our.lines) {
+		add("Kafka's tool prints %q:\n%s\nours %q:\n%s%s", theirs.lines, theirs.out, our.lines, our.out, our.errs)
+		return found
+	}
+	if g.exact && theirs.errs != our.errs {
+		add("Kafka's tool says\n%s\nours\n%s", theirs.errs, our.errs)
+	}
+	for _, name := range g.same {
+		if !slices.Equal(theirs.fields[name], our.fields[name]) || len(our.fields[name]) == 0 {
+			add("%s: Kafka's tool says %q, ours %q", name, theirs.fields[name], our.fields[name])
+		}
+	}
+	for _, words := range g.says {
+		if a, b := theirs.where(words), our.where(words); a != b {
+			add("Kafka's tool says %q on %s, ours on %s", words, a, b)
+		}
+	}
+	for _, name := range g.subsetOf {
+		for _, value := range our.fields[name] {
+			if !slices.Contains(theirs.fields[name], value) && !strings.HasPrefix(value, "carronade:") {
+				add("%s: Kafka's tool has no %s", name, value)
+			}
+		}
+	}
+	for name, factor := range g.factors {
+		a, b := theirs.number(t, name), our.number(t, name)
+		if slices.Contains(millis, name[strings.LastIndexByte(name, '.')+1:]) {
+			a, b = math.Max(a, 1), math.Max(b, 1)
+		}
+		if larger := math.Max(a, b); larger > math.Min(a, b)*factor {
+			add("%s: Kafka's tool says %g, ours %g; more than a factor of %g apart", name, a, b, factor)
+		}
+	}
+	return found
+}
+
+// millis are fields in milliseconds, which may be 0.
+var millis = []string{"avg", "max", "p50", "p95", "p99", "p999"}
+
+// where names the streams that contain a message.
+func (s *side) where(message string) string {
+	var found []string
+	for name, text := range map[string]string{"stdout": s.out, "stderr": s.errs} {
+		if strings.Contains(unspaced(text), unspaced(message)) {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return strings.Join(found, " and ")
+}
+
+// ourCommand runs carronade in the tool's place.
+func (g *golden) ourCommand(t *testing.T, ctx context.Context, args []string) *exec.Cmd { //nolint:revive // the test comes first
+	t.Helper()
+	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"as", g.tool}, args)...)
+	if g.linked {
+		link := filepath.Join(t.TempDir(), g.tool+".sh")
+		assert.OK(t, os.Symlink(program, link))
+		cmd = exec.CommandContext(ctx, link, args...)
+	}
+	home := t.TempDir()
+	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_DATA_HOME="+home, "XDG_CACHE_HOME="+home, "NO_COLOR=1")
+	return cmd
+}
+
+// carronadeSide is the name of the side under test.
+const carronadeSide = "ours"
+
+// runSide runs one of the two to its end.
+func (g *golden) runSide(t *testing.T, broker *kafkatest.Cluster, dir, who string, command func(context.Context, []string) *exec.Cmd) side {
+	t.Helper()
+	topic := broker.CreateTopic(t, 1, 1)
+	if g.before != nil {
+		g.before(t, broker, topic, dir)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
+	defer cancel()
+	var args []string
+	for arg := range strings.FieldsSeq(g.args) {
+		args = append(args, strings.NewReplacer("BROKER", broker.Bootstrap(), "TOPIC", topic, "DIR", dir).Replace(arg))
+	}
+	cmd := command(ctx, args)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := testkit.Launch(cmd)
+	if err == nil {
+		err = cmd.Wait()
+	}
+	s := side{who: who, out: out.String(), errs: errs.String()}
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		t.Fatalf("%s: still ran after %v\n%s%s", who, runTimeout, s.out, s.errs)
+	case errors.As(err, &exit):
+		s.code = exit.ExitCode()
+	case err != nil:
+		t.Fatalf("%s: %v", who, err)
+	}
+	// A generator that is too slow on a busy machine has exit code 3.
+	late := who == carronadeSide && s.code == 3 && g.code == 0
+	assert.True(t, s.code == g.code || late, "%s: exit %d, want %d", who, s.code, g.code)
+	for _, words := range g.says {
+		assert.True(t, s.where(words) != "", "%s does not print %q", who, words)
+	}
+	assert.OK(t, s.parse(g.forms), "%s", who)
+	if g.after != nil && !t.Failed() {
+		g.after(t, broker, topic, s)
+	}
+	return s
+}
+
+// unspaced is a text without blanks: Kafka's tools wrap their messages.
+func unspaced(s string) string { return strings.Join(strings.Fields(s), "") }
+
+// parse parses stdout by forms. Without forms stdout is ignored: each side has its
+// own usage text.
+func (s *side) parse(forms []form) error {
+	s.fields = make(map[string][]string)
+	if len(forms) == 0 {
+		return nil
+	}
+	counts := make(map[string]int)
+	for n, text := range strings.SplitAfter(s.out, "\n") {
+		if text == "" {
+			continue
+		}
+		bare, ended := strings.CutSuffix(text, "\n")
+		i := slices.IndexFunc(forms, func(f form) bool { return f.re.MatchString(bare) })
+		if i < 0 || !ended {
+			return fmt.Errorf("line %d of stdout has no known form: %q", n+1, text)
+		}
+		f := forms[i]
+		counts[f.name]++
+		found := f.re.FindStringSubmatch(bare)
+		for k, field := range f.re.SubexpNames() {
+			if field != "" {
+				s.fields[f.name+"."+field] = append(s.fields[f.name+"."+field], found[k])
+			}
+		}
+		if !f.many {
+			s.lines = append(s.lines, f.name)
+		}
+	}
+	for _, f := range forms {
+		if got := counts[f.name]; got < f.least {
+			return fmt.Errorf("%d lines of stdout have the form %q, want at least %d", got, f.name, f.least)
+		}
+	}
+	return nil
+}
+
+// number is the last value of a field.
+func (s *side) number(t *testing.T, name string) float64 {
+	t.Helper()
+	texts := s.fields[name]
+	assert.Must(t, len(texts) > 0, "%s: no line has %s:\n%s", s.who, name, s.out)
+	x := assert.Value(strconv.ParseFloat(texts[len(texts)-1], 64))(t, "%s: %s", s.who, name)
+	return x
+}

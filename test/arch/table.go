@@ -1,0 +1,180 @@
+// Package arch checks the structure of the source tree: which package may import
+// which, how large a file may be, which names and words must not be used. It contains
+// the table below and the checks of a tree of files. It reads source only with
+// go/parser and knows nothing about what the code does.
+//
+// Its invariant: a package without a row in the table is a finding, so the table is
+// always complete.
+package arch
+
+// Module is the import path of the tree's root.
+const Module = "carronade"
+
+// A Package is one row of the import table: a package, or all packages below a
+// directory when the name ends in "/...".
+type Package struct {
+	Name  string              // path below the module; "." is main
+	May   []string            // packages it may import, in the same notation
+	Files map[string][]string // more packages, which only files of these names may import (path.Match)
+	Tests []string            // packages its tests may import besides those of testPackages
+}
+
+// public are the packages that a protocol outside this module may use.
+var public = []string{"app", "load", "measure", "payload", "target", "protocol/protocoltest", "units"}
+
+// protocol are the packages that a kind of target may import.
+var protocol = []string{"load", "measure", "payload", "target", "units"}
+
+// open are rows for protocols that someone adds: they say what these may import, and nothing
+// in the tree need use it. With them a new folder below target needs no row of its own.
+var open = []string{"examples/...", "target/..."}
+
+// testPackages may be imported by the tests of any package.
+var testPackages = []string{"test/testkit/assert", "test/testkit/browser", "test/testkit/kafkatest", "test/testkit", "internal/standin", "internal/apm/standin", "internal/kafka/standin", "internal/riemann/standin", "internal/wire/...", "protocol/protocoltest", "internal/null", "target", "load", "measure", "payload", "units", "internal/workload"}
+
+// Packages is the table of docs/architecture.md. Imports go only downwards, and only
+// app imports internal/cli.
+var Packages = []Package{
+	{Name: ".", May: []string{"app"}},
+	{Name: "app", May: []string{"internal/cli", "target"}},
+	{Name: "examples/...", May: public},
+
+	{Name: "units"},
+	{Name: "measure"},
+	{Name: "payload", May: []string{"internal/place", "units"}},
+	{Name: "load", May: []string{"internal/impair", "measure", "units"}},
+
+	{Name: "target", May: []string{"internal/secret", "load", "measure", "units"}},
+	{Name: "protocol/protocoltest", May: []string{"load", "target"}},
+	{Name: "internal/kafka", May: []string{"internal/conn", "internal/impair", "internal/place", "internal/conn/socket", "internal/kafka/wire", "load", "measure", "payload", "target", "internal/kafka/cluster", "internal/kafka/franz", "units"}, Tests: []string{"internal/run/ledger"}},
+	{Name: "internal/kafka/cluster", May: []string{"internal/conn", "internal/place", "internal/kafka/wire", "load", "measure", "payload", "target", "units"}},
+	{Name: "internal/kafka/franz", May: []string{"internal/conn", "internal/impair", "internal/conn/socket", "internal/kafka/wire", "load", "measure", "payload", "target", "internal/kafka/cluster"}},
+	{Name: "internal/apm", May: []string{"internal/conn", "internal/place", "internal/secret", "internal/conn/socket", "internal/apm/wire", "load", "measure", "payload", "target", "units"}},
+	{Name: "internal/riemann", May: []string{"internal/conn", "internal/conn/socket", "internal/riemann/wire", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/run/ledger"}},
+	{Name: "internal/null", May: []string{"internal/kafka/wire", "load", "measure", "payload", "target"}},
+	{Name: "target/...", May: protocol},
+
+	{Name: "internal/wire/...", May: []string{"internal/place", "internal/crc"}},
+	{Name: "internal/impair"},
+	{Name: "internal/conn/socket", May: []string{"internal/impair"}},
+	{Name: "internal/conn", May: []string{"internal/place", "internal/conn/socket", "load", "target", "units"}},
+	{Name: "internal/standin", May: []string{"internal/conn/socket", "internal/host", "units"}},
+	{Name: "internal/apm/standin", May: []string{"internal/secret", "internal/standin", "internal/apm/wire", "units"}},
+	{Name: "internal/kafka/standin", May: []string{"internal/secret", "internal/standin", "internal/host", "units"}},
+	{Name: "internal/riemann/standin", May: []string{"internal/standin", "internal/riemann/wire", "units"}, Tests: []string{"internal/host"}},
+	{Name: "internal/run/ledger", May: []string{"load", "measure"}},
+	{Name: "internal/verdict/trust", May: []string{"load", "measure", "units"}, Files: map[string][]string{
+		"examination.go": {"internal/layout", "target"},
+		"machine*.go":    {"internal/host", "target"},
+	}},
+	{Name: "internal/host", May: []string{"internal/impair", "measure", "units"}},
+	{Name: "internal/place"},
+	{Name: "internal/door"},
+	{Name: "internal/sandbox"},
+	{Name: "internal/secret", May: []string{"internal/place"}},
+	{Name: "internal/system", May: []string{"internal/conn", "internal/secret", "internal/host", "measure", "target", "units"}},
+	{Name: "internal/verdict/fault", May: []string{"load", "units"}},
+	{Name: "internal/workload", May: []string{"internal/verdict/fault", "internal/place", "internal/secret", "load", "measure", "payload", "target", "units"}},
+	{Name: "internal/layout"},
+	{Name: "internal/verdict/find", May: []string{"internal/layout", "internal/verdict/stats", "internal/host", "measure", "units"}, Tests: []string{"internal/judge"}},
+	{Name: "internal/fleet", May: []string{"internal/report", "internal/run", "internal/host", "internal/workload", "load", "measure", "target"}},
+	{Name: "internal/report", May: []string{"internal/verdict/fault", "internal/verdict/find", "internal/layout", "internal/place", "internal/host", "internal/verdict/trust", "internal/workload", "load", "measure", "units"}},
+	{Name: "internal/store", May: []string{"internal/report", "internal/secret", "internal/host", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/verdict/fault", "internal/verdict/find", "internal/store/sqlite", "test/testkit/reporttest", "target/..."}},
+	{Name: "test/testkit/reporttest", May: []string{"internal/report", "internal/store", "test/testkit/assert", "load", "measure"}},
+	{Name: "internal/store/sqlitefile", May: []string{"internal/host"}},
+	{Name: "internal/serve/jobs", May: []string{"internal/store/sqlitefile", "internal/host", "target", "units"}},
+	{Name: "internal/serve/shell", May: []string{"internal/serve/jobs", "internal/place", "internal/secret", "internal/store/elastic", "internal/system", "internal/host", "target"}},
+	{Name: "internal/serve", May: []string{"internal/conn", "internal/door", "internal/verdict/fault", "internal/serve/jobs", "internal/live", "internal/place", "internal/secret", "internal/host", "internal/workload", "payload", "target"}, Tests: []string{"internal/apm", "internal/kafka", "internal/riemann"}},
+	{Name: "internal/store/sqlite", May: []string{"internal/report", "internal/store/sqlitefile", "internal/store", "internal/host", "target"}, Tests: []string{"test/testkit/reporttest"}},
+	{Name: "internal/store/elastic", May: []string{"internal/conn", "internal/place", "internal/report", "internal/secret", "internal/store", "internal/host", "measure", "target", "units"}, Tests: []string{"test/testkit/reporttest"}},
+	{Name: "internal/verdict/stats"},
+	{Name: "internal/profile", May: []string{"internal/apm/wire", "internal/kafka/wire", "load", "units"}},
+	{Name: "internal/report/explain", May: []string{"internal/report", "measure", "units"}, Files: map[string][]string{
+		"incidents.go": {"internal/verdict/stats"},
+		"input.go":     {"internal/verdict/fault"},
+		"text.go":      {"internal/layout"},
+	}},
+	{Name: "internal/judge", May: []string{"internal/layout", "internal/report", "internal/verdict/stats", "internal/store", "internal/workload", "load", "measure", "target", "units"}},
+	{Name: "internal/report/picture", May: []string{"internal/verdict/fault", "internal/verdict/find", "internal/layout", "internal/report", "load", "measure", "units"}, Tests: []string{"internal/report/export", "internal/live"}},
+	{Name: "internal/report/export", May: []string{"internal/layout", "internal/report/picture", "internal/report", "measure", "units"}, Tests: []string{"internal/verdict/find"}},
+	{Name: "internal/run/trace", May: []string{"internal/place", "internal/host", "load"}, Tests: []string{"test/testkit/parquettest"}},
+	{Name: "internal/live", May: []string{"internal/conn", "internal/door", "internal/layout", "internal/report/picture", "internal/secret", "internal/host", "internal/workload", "load", "measure", "target", "units"}},
+	{Name: "internal/run", May: []string{"internal/verdict/fault", "internal/run/ledger", "internal/place", "internal/report", "internal/secret", "internal/store", "internal/system", "internal/host", "internal/run/trace", "internal/verdict/trust", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite", "test/testkit/parquettest"}},
+	{Name: "internal/fleet/bus", May: []string{"internal/door", "internal/host"}},
+	{Name: "internal/scenario", May: []string{"internal/place", "internal/report", "internal/host", "internal/workload", "measure", "target", "units"}},
+	{Name: "internal/compat", May: []string{"internal/layout", "internal/report/picture", "internal/place", "internal/report", "internal/scenario", "internal/secret", "internal/verdict/stats", "internal/store/elastic", "internal/host", "internal/run/trace", "internal/apm/wire", "internal/workload", "load", "measure", "payload", "internal/kafka/cluster", "units"}},
+	{Name: "internal/compat/mongoose", May: []string{"internal/compat", "internal/layout", "internal/live", "internal/report", "internal/scenario", "internal/secret", "internal/host", "internal/run/trace", "internal/kafka/wire", "internal/workload", "load", "measure", "payload", "units"}, Tests: []string{"internal/kafka"}},
+	{Name: "internal/command", May: []string{"internal/report/export", "internal/judge", "internal/layout", "internal/place", "internal/report", "internal/store", "internal/host", "internal/workload", "load", "measure", "target", "units"}, Files: map[string][]string{
+		"explain.go":  {"internal/report/explain"},
+		"pictures.go": {"internal/report/picture"},
+		"profile*.go": {"internal/profile", "internal/apm/wire", "internal/kafka/wire", "internal/riemann/wire", "payload", "internal/kafka", "internal/riemann"},
+		"query*.go":   {"internal/riemann"},
+		"topics*.go":  {"internal/run", "internal/kafka", "internal/kafka/cluster"},
+		"vary.go":     {"internal/report/picture", "internal/verdict/stats"},
+	}, Tests: []string{"internal/store/sqlite", "test/testkit/reporttest", "internal/apm"}},
+	{Name: "internal/cli", May: []string{
+		"internal/command", "internal/compat", "internal/conn", "internal/verdict/fault", "internal/verdict/find", "internal/fleet",
+		"internal/fleet/bus", "internal/judge", "internal/layout", "internal/live", "internal/place",
+		"internal/report", "internal/run", "internal/sandbox", "internal/scenario", "internal/secret",
+		"internal/serve", "internal/standin", "internal/store", "internal/store/sqlite", "internal/host",
+		"internal/verdict/trust", "internal/workload", "load", "measure", "target", "units",
+	}, Files: map[string][]string{
+		"find_answer.go": {"internal/report/export"},
+		"machine.go":     {"internal/serve/jobs", "internal/serve/shell"},
+		"scenario.go":    {"internal/compat/mongoose"},
+		"serve.go":       {"internal/serve/shell"},
+		"shell.go":       {"internal/serve/shell"},
+		"stores.go":      {"internal/store/elastic"},
+		"subjects*.go":   {"payload"},
+		"system*.go":     {"internal/system"},
+		"targets.go":     {"internal/compat/mongoose", "internal/apm/standin", "internal/kafka/standin", "internal/riemann/standin", "target/..."},
+		"vary*.go":       {"internal/verdict/stats"},
+	}},
+
+	{Name: "test/arch"},
+	{Name: "test/testkit", May: []string{"test/testkit/assert"}},
+	{Name: "test/testkit/assert"},
+	{Name: "test/testkit/browser", May: []string{"test/testkit", "test/testkit/assert"}},
+	{Name: "test/testkit/kafkatest", May: []string{"test/testkit", "test/testkit/assert"}},
+	{Name: "test/testkit/parquettest"},
+	{Name: "test/acceptance", Tests: []string{"internal/host", "test/testkit/parquettest"}},
+	{Name: "test/bench", May: []string{"internal/report", "internal/store/sqlite", "test/testkit", "test/testkit/kafkatest", "test/testkit/reporttest"}},
+	{Name: "tools/...", May: []string{"internal/cli"}},
+}
+
+// The names of protocols must not be used in the packages that serve all protocols,
+// neither in code nor in comments, except in some files.
+var (
+	protocolNames    = []string{"kafka", "riemann", "apm"}
+	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/run/ledger", "internal/verdict/trust", "internal/workload", "internal/report/export", "internal/report/picture", "internal/run/trace", "internal/verdict/stats", "internal/system", "internal/fleet", "internal/fleet/bus"}
+	protocolLister   = "internal/cli/targets.go"
+
+	// protocolFiles are the files of those packages that may name protocols: the list, the
+	// commands that know kinds of target, and examples.
+	protocolFiles = []string{protocolLister, "internal/command/collate.go", "internal/command/doc.go", "internal/command/profile*.go", "internal/command/query*.go", "internal/command/table.go", "internal/command/topics*.go", "internal/fleet/manifest*.go"}
+)
+
+// The bounds of a file, in lines: a larger file should be split.
+const (
+	maxLines     = 600
+	maxTestLines = 900
+)
+
+// badPackages are names that say nothing about the content of a package.
+var badPackages = []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "base", "lib"}
+
+// badWords must not be used in any file of the tree, ignoring case. They are split
+// here so that this file passes.
+var badWords = []struct{ word, why string }{
+	{"TO" + "DO", "finish it or leave it out"},
+	{"FIX" + "ME", "fix it"},
+	{"XX" + "X:", "say what is meant"},
+	{"not yet " + "implemented", "finish it or leave it out"},
+	{"/work/" + "main", "a machine's path"},
+	{"/work/" + "shared", "a machine's path"},
+	{"/tmp/" + "brief", "a machine's path"},
+	{"/root" + "/", "a machine's path"},
+	{"proxy.golang" + ".org", "a registry's host; the user's own settings choose it"},
+	{"repo.maven" + ".apache.org", "a registry's host; the user's own settings choose it"},
+	{"repo1." + "maven.org", "a registry's host; the user's own settings choose it"},
+}
