@@ -28,6 +28,9 @@ type Batch struct {
 	// Bytes is the size of the events before compression, without the protocol's
 	// overhead. The lane sets it in Fire.
 	Bytes int64
+	// Withheld says that the target has no batch of this number of events, such as a part of a recorded
+	// request. The lane sets it in Fire, and does not complete the batch. Its events are unsent.
+	Withheld bool
 	// FirstSent is when an earlier attempt (Attempt > 0) first wrote a byte, -1
 	// when none did; the engine sets it.
 	FirstSent time.Duration
@@ -130,7 +133,7 @@ type Lane interface {
 	Room(stream int32, first uint64) int
 	// Fire accepts batches in order, sets their Bytes, and returns how many it
 	// accepted. If that is fewer than given, the lane is full and calls Sink.Ready when
-	// it has room again. Every accepted batch is completed exactly once.
+	// it has room again. Every accepted batch is completed exactly once, except those withheld.
 	Fire(batches []Batch) (taken int)
 	// Flush writes what Fire accepted. A lane may write earlier.
 	Flush()

@@ -209,6 +209,15 @@ func (t *thread) freeSlots(ls *laneState) slotIterator {
 // recordSent accounts for a batch that the lane accepted.
 func (t *thread) recordSent(batch *Batch, s *stream, ls *laneState, phase int, now time.Duration) {
 	batches := batch.count()
+	if batch.Withheld {
+		s.next += uint64(batch.Events)
+		pg := t.rec.at(now, phase, s.part)
+		pg.Unsent += uint64(batch.Events)
+		if !t.scheduled() {
+			pg.Offered += uint64(batch.Events)
+		}
+		return
+	}
 	if t.run.plan.Concurrency > 0 {
 		t.callerSlots.pop(batches)
 	} else {

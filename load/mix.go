@@ -136,6 +136,19 @@ func (m *Mix) Connected() (n int, known bool) {
 	return n, true
 }
 
+// Pending is what each part waits for, one text per connection, of those parts that know.
+func (m *Mix) Pending() []string {
+	var out []string
+	for _, p := range m.parts {
+		if w, ok := p.Target.(interface{ Pending() []string }); ok {
+			for _, text := range w.Pending() {
+				out = append(out, p.Name+": "+text)
+			}
+		}
+	}
+	return out
+}
+
 // Start implements Target.
 func (m *Mix) Start(sink Sink) {
 	for i, p := range m.parts {

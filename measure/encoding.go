@@ -23,3 +23,23 @@ const (
 func (e *Encoding) Compressed(codec string, measured float64) {
 	e.Codec, e.CodecMeasured = codec, &measured
 }
+
+// Join makes e describe the events of both: what differs is not known, and events are fresh if
+// those of one are.
+func (e *Encoding) Join(of *Encoding) {
+	if e.Events != of.Events {
+		e.Events, e.Distinct, e.Except = Fresh, 0, ""
+	}
+	if e.Distinct != of.Distinct {
+		e.Distinct = 0
+	}
+	if e.Except != of.Except {
+		e.Except = ""
+	}
+	if e.Codec != of.Codec || e.CodecMeasured == nil || of.CodecMeasured == nil || *e.CodecMeasured != *of.CodecMeasured {
+		e.CodecMeasured = nil
+	}
+	if e.Codec != of.Codec {
+		e.Codec = ""
+	}
+}

@@ -53,10 +53,10 @@ type hdrEncoder struct {
 
 var hdrEncoders = sync.Pool{New: func() any { return newHDREncoder(hdrLevel) }}
 
-// hdrLevel is the zlib level. Counters are a few noisy bits each, with few repetitions,
-// so searching for those saves three percent at best and takes two to three times as
-// long (BenchmarkEncodeHDR).
-const hdrLevel = zlib.HuffmanOnly
+// hdrLevel is the zlib level. The events of a batch have the same time, so counters and the gaps between them repeat:
+// searching for that halves the text of usual runs. It takes two to three times as long (BenchmarkEncodeHDR), which a
+// few histograms a second allow.
+const hdrLevel = zlib.BestSpeed
 
 func newHDREncoder(level int) *hdrEncoder {
 	e := &hdrEncoder{}

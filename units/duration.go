@@ -125,6 +125,15 @@ func FormatDuration(d time.Duration) string {
 	return fmt.Sprintf("%dd%02dh", h/day, h%day/time.Hour)
 }
 
+// FormatDurations prints a range of durations, with one unit if both have the same: "5.52 to 11.2 ms".
+func FormatDurations(low, high time.Duration) string {
+	from, to := FormatDuration(low), FormatDuration(high)
+	if number, unit, ok := strings.Cut(from, " "); ok && (low == 0 || strings.HasSuffix(to, " "+unit)) {
+		from = number
+	}
+	return from + " to " + to
+}
+
 // Seconds returns a number of seconds, as in documents, as a duration, rounded to the
 // nearest nanosecond.
 func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }

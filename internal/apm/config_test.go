@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/internal/apm/standin"
+	"carronade/load"
 	"carronade/protocol"
 	"carronade/test/testkit/assert"
 )
@@ -203,4 +205,26 @@ func TestCorpus(t *testing.T) {
 	r, err := cycles[0].prepare(2, 1, 1800000000000000)
 	assert.True(t, err == nil && r.events() == 1 && bytes.Count(r.bytes, []byte("\n")) == 2,
 		"got %q, %v; want one event", r.bytes, err)
+}
+
+// A remainder of a corpus that no recorded request can be cut to is unsent, and a warning says so.
+func TestRemainderOfCorpus(t *testing.T) {
+	t.Parallel()
+	const recorded = `{"m":{"se":{"n":"a","a":{"n":"b","ve":"1"}}}}
+{"x":{"id":"0123456789abcdef","tid":"00000000000000010000000000000002","t":"t","d":1,"yc":{"sd":1},"y":[{"id":"1123456789abcdef","n":"n","t":"t","s":1,"d":1},{"id":"2123456789abcdef","n":"n","t":"t","s":1,"d":1}]}}
+`
+	file := filepath.Join(t.TempDir(), "corpus.ndjson")
+	assert.OK(t, os.WriteFile(file, []byte(recorded), 0o600))
+	s := startStandin(t, standin.Options{})
+	for _, keep := range []string{"true", "false"} { // the two kinds of lanes
+		for _, schedule := range []load.Schedule{nil, load.Constant(1000)} {
+			sess := open(t, "apm+http://"+s.Addr(), map[string]string{"intake": "rum-v3", "corpus": file, "clients": "1", "keep-alive": keep})
+			p := plan(10)
+			p.Schedule = schedule
+			r := fire(t, sess, p)
+			m := r.Measurement
+			assert.True(t, m.Offered == 10 && m.Sent == 9 && m.Acked == 9 && m.Unsent == 1 && m.Counts.Failed == 0, "scheduled %v: %+v, %v", schedule != nil, m.Counts, r.Failures)
+			assert.Has(t, strings.Join(sess.Warnings(), "\n"), "1 events were not sent")
+		}
+	}
 }

@@ -151,6 +151,9 @@ func (l *httpLane) Fire(batches []load.Batch) (taken int) {
 		s := &batches[i]
 		r, err := l.cycles[s.Stream].prepare(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
 		taken++
+		if s.Withheld = l.s.withholds(s, err); s.Withheld {
+			continue
+		}
 		if err != nil {
 			l.s.sink.Complete([]load.Outcome{{
 				Batch: *s, Lane: int32(l.id), Sent: -1, Done: now, Failed: s.Events, Class: load.Rejected, Text: l.s.cfg.redactor.line(err.Error()), Place: -1,

@@ -64,7 +64,7 @@ func TestLabelsArrive(t *testing.T) {
 func TestLabelsAreValid(t *testing.T) {
 	t.Parallel()
 	for _, intake := range []string{"v2", "rum-v2", "rum-v3", "v1"} {
-		s := startStandin(t, standin.Options{})
+		s := startStandin(t, standin.Options{V1: intake == "v1"})
 		r := fire(t, open(t, "apm+http://"+s.Addr(), map[string]string{"intake": intake, optEventLabel: "order=${rnd.nextLong()}"}), plan(400))
 		assert.Equal(t, r.Measurement.Acked, 400, "%s: events acked: %v", intake, r.Failures)
 		m, err := newBodyPool(spec(t, "apm+http://h", map[string]string{"intake": intake, optEventLabel: "order=o-${rnd.nextLong()}"}).Options, 1, true)

@@ -83,6 +83,9 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 			continue
 		}
 		r, err := l.cycles[s.Stream].prepare(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
+		if s.Withheld = l.s.withholds(s, err); s.Withheld {
+			continue
+		}
 		if err != nil {
 			l.complete(request{batch: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Rejected, text: l.s.cfg.redactor.line(err.Error())}, 0)
 			continue

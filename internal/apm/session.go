@@ -47,6 +47,7 @@ type session struct {
 	wall      time.Time // when the run started
 	written   atomic.Uint64
 	read      atomic.Uint64
+	withheld  atomic.Uint64 // events of a corpus that were not sent
 }
 
 // openTimeout bounds each of the two checks of Open, that of the APM servers and
@@ -148,7 +149,7 @@ func (s *session) Source() load.Source { return nil }
 
 // Warnings implements protocol.Session.
 func (s *session) Warnings() []string {
-	return slices.Concat(s.cfg.warnings, s.logWarnings(), s.absent.Warnings())
+	return slices.Concat(s.cfg.warnings, s.logWarnings(), s.corpusWarnings(), s.absent.Warnings())
 }
 
 // Close implements protocol.Session.

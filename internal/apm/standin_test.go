@@ -57,7 +57,7 @@ func TestStandinAcceptsAll(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s %d", intake, i), func(t *testing.T) {
 				t.Parallel()
-				s := startStandin(t, standin.Options{})
+				s := startStandin(t, standin.Options{V1: intake == "v1"})
 				all := map[string]string{"intake": intake, "clients": "2", "pool": "256KiB"} // 503 events do not use up more
 				maps.Copy(all, options)
 				sess := open(t, "apm+http://"+s.Addr(), all)

@@ -163,7 +163,7 @@ func (s *session) openAgent(ctx context.Context, cfg bus.AgentConfig, info fleet
 			return &conn.NotAllowedError{Err: fmt.Errorf("agent %s may not connect to %s", b.Name(), addr), Hint: "start the agent with --allow-target for this address too"}
 		})
 	}
-	a := fleet.AgentConfig{Bus: b, Spool: spool, Info: thisProcess(info), Kinds: s.Kinds, Host: host.Describe(), Logf: s.logLine}
+	a := fleet.AgentConfig{Bus: b, Spool: spool, Info: thisProcess(info), Kinds: s.Kinds, Host: host.Describe(), Others: s.Others, Logf: s.logLine}
 	a.Allow = func(settings []workload.Entry) error {
 		err := rules.Document(s.Kinds, settings)
 		if r, ok := errors.AsType[*serve.Refusal](err); ok { // the operator prints the text alone

@@ -25,6 +25,7 @@ const calibrateLong = `Measures what this machine can generate: without a target
 discarding stand-in that runs beside it in its own process. The result is kept
 for this host and cited in its reports, so that a reader can see how far a run
 was from the generator's own limit. It does not affect verdicts or exit codes.
+It is for a machine that measures maximum rates: run it once, when it is quiet.
 
 --target, --size and --clients measure another workload than the default one.
 Each is stored separately, and a report cites the one closest to its run.

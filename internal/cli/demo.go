@@ -16,6 +16,7 @@ import (
 	"carronade/internal/compat"
 	"carronade/internal/conn"
 	"carronade/internal/host"
+	"carronade/internal/report"
 	"carronade/internal/standin"
 	"carronade/internal/workload"
 )
@@ -108,6 +109,7 @@ func (s *session) demo(ctx context.Context, demo *demo, t *command.Settings) err
 		d.Add(row[0], "the demo's "+row[0], row[1])
 	}
 	d.Add("target", "the demo's target", demo.target(child.Addr()))
+	d.Add("label", "the demo's label", report.DemoLabel+"="+demo.args[0])
 	if demo.watched && runtime.GOOS == "linux" { // elsewhere processes are not watched
 		d.Add("system-pid", "the demo's server", strconv.Itoa(child.Pid()))
 	}

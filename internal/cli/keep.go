@@ -29,7 +29,7 @@ type keeping struct {
 
 // keeping opens the store that flags and configuration name. If that fails, the run still goes
 // on: the report goes to the user's own store, and if that fails too, only to stdout. An
-// address with an unknown scheme is an error.
+// address with an unknown scheme is an error, and so is a server that cannot store reports.
 func (s *session) keeping(ctx context.Context, t *command.Settings, quiet bool) (*keeping, error) {
 	k := &keeping{quiet: quiet}
 	conf, err := s.configuration()
@@ -56,7 +56,7 @@ func (s *session) keeping(ctx context.Context, t *command.Settings, quiet bool) 
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if errors.Is(err, store.ErrAbsent) { // its name may be mistyped
+	if errors.Is(err, store.ErrAbsent) || errors.Is(err, store.ErrTooOld) { // its name may be mistyped; reports never get there
 		return nil, err
 	}
 	if local, lerr := s.ownStore(ctx, k.place); lerr == nil && local != nil {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"carronade/internal/command"
 	"carronade/internal/host"
 	"carronade/internal/live"
@@ -206,15 +208,20 @@ func (m *machine) run(ctx context.Context, user string, args []string, stdout, s
 func (m *machine) api(s *session) *serve.API {
 	return &serve.API{
 		Jobs: m.queue, Kinds: s.Kinds, Rules: m.rules, Folder: m.files, Version: version(),
-		Run: m.run, Loads: s.loads,
+		Run: m.run, Loads: s.loads, Check: s.checkLine,
 	}
+}
+
+// takes reports whether jobs may run a command, or one below it.
+func (m *machine) takes(c *cobra.Command) bool {
+	return m.rules.Command(pathOf(c), nil) == nil || slices.ContainsFunc(c.Commands(), m.takes)
 }
 
 // session runs sessions of the shell.
 func (m *machine) session(s *session, o shell.Options) func(ctx context.Context, conn io.ReadWriter, user string) error {
 	var names []string
 	for _, c := range s.root().Commands() {
-		if !c.Hidden {
+		if !c.Hidden && m.takes(c) {
 			names = append(names, c.Name())
 		}
 	}

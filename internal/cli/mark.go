@@ -32,7 +32,11 @@ with a limit such as --slo 'outage<30s', which turns it on. It must be yours,
 and on this machine.
 
 The mark is at the middle of the time between the start of this command and its
-arrival at the run, and half of that time is its bound.`
+arrival at the run, and half of that time is its bound.
+
+It is for whoever breaks a system by hand, or by another tool, and wants to know
+what that cost. A fault is compared with the ten seconds of the measurement
+before it, so let the run measure for 10 s first.`
 
 // markCommand puts marks on runs in progress.
 func (s *session) markCommand() *cobra.Command {

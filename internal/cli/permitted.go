@@ -81,6 +81,59 @@ func (s *session) loads(args []string) bool {
 	return generates(cmd, pathOf(cmd), cmd.Flags().Args())
 }
 
+// checkLine returns what is wrong with a command line, as far as that shows before it runs: its command, its flags and
+// their values. It is safe for concurrent use.
+func (s *session) checkLine(args []string) (what, way string) {
+	parser := &session{Program: &Program{Kinds: s.Kinds}}
+	tree := parser.root()
+	tree.SetOut(io.Discard)
+	tree.SetErr(io.Discard)
+	cmd, rest, err := tree.Find(args)
+	switch {
+	case err != nil || cmd.DisableFlagParsing:
+	case cmd.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-"): // whose flags are not known
+		err = cmd.ValidateArgs(rest[:1])
+	default:
+		cmd.InitDefaultHelpFlag()
+		if err = cmd.ParseFlags(rest); err != nil {
+			err = flagFault(cmd, err)
+		} else if err = checkOnce(tree, args); err == nil {
+			if rest = cmd.Flags().Args(); !isGiven(cmd, "help") && !isGiven(cmd, helpAllFlag) {
+				err = errors.Join(cmd.ValidateArgs(rest), s.checkValues(cmd, rest))
+			}
+		}
+	}
+	if err == nil {
+		return "", ""
+	}
+	err = splitErrors(err)[0]
+	return oneLine(err.Error()), hintOf(err)
+}
+
+// checkValues checks the settings of a command whose first argument is a target. Those of a file are known only when
+// it runs.
+func (s *session) checkValues(cmd *cobra.Command, args []string) error {
+	if path := pathOf(cmd); path != "run" && path != "find" || len(args) != 1 {
+		return nil
+	}
+	var t command.Settings
+	doc := &t.Doc
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if d := command.DocumentOf(f); d != nil {
+			doc.Entries = slices.Clone(d.Entries)
+		}
+	})
+	if slices.ContainsFunc(doc.Entries, func(e workload.Entry) bool { return e.Name == "target" }) || isGiven(cmd, "file") {
+		return nil
+	}
+	doc.Add("target", "target", args[0])
+	conf, err := s.withConfiguration(&t, nil)
+	if err == nil {
+		_, err = workload.Resolve(s.Kinds, doc, conf)
+	}
+	return err
+}
+
 // pathOf is the path of a command without the program's name, such as "report show".
 func pathOf(cmd *cobra.Command) string {
 	return strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()), " ")

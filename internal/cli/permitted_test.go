@@ -32,6 +32,27 @@ func TestLoads(t *testing.T) {
 	assert.Equal(t, s.pprof.cpu, "own", "the session's own flags")
 }
 
+// TestCheckLine: what is wrong with a command line shows before it runs, in its own words.
+func TestCheckLine(t *testing.T) {
+	s := &session{Program: &Program{Kinds: Kinds()}}
+	for line, want := range map[string]string{
+		"rnu null:// --rate 5":                       "unknown command \"rnu\"",
+		"run null:// --rat 5":                        "unknown flag --rat",
+		"run null:// --rate abc":                     "--rate: ",
+		"run null:// --count 1 --count 2":            "--count is given twice: 1 and 2",
+		"run null:// --label a=b --label c=d":        "",
+		"run kafka://h/t --create-topic partitons=3": "read the topic's settings",
+		"run nul://":                                 "target: ",
+		"find null://x --vary size=1,2 --bogus":      "unknown flag --bogus",
+		"topics frobnicate kafka://h":                "unknown",
+		"run null:// --for 1s":                       "",
+		"scenario x.js":                              "", "as sangrenel -x": "", "run --help": "", "run -f x.yaml --rate 5": "",
+	} {
+		what, way := s.checkLine(strings.Fields(line))
+		assert.True(t, want == "" && what == "" || want != "" && strings.HasPrefix(what, want), "%q: %q (%s), want %q", line, what, way, want)
+	}
+}
+
 // harmless are the words in help for values that are neither a file, an address, a command nor a
 // secret. A new word must be added here, or to the rules.
 const harmless = ",ARG,DURATION,DELAY,FORMAT,K=TEXT,K=V,KEYS,KIND,KIND=N,...,LIMIT,NAME,NAME,...,NUMBER,N,N|N-N,P,P,PORTS,PREFIX,RATE,REGEXP,REMOTE,REV,RING,SHAPE,SHARE,SIZE,SPEC,TEXT,TEXT,...,TIME,TIME|N,WHEN,WHERE,WORD=N,...,OP,ID,"

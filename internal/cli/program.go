@@ -78,7 +78,10 @@ func (p *Program) Main() int {
 	root.SetOut(out)
 	root.SetErr(p.Err)
 	root.SetIn(p.In)
-	_, err := root.ExecuteContextC(ctx)
+	err := checkOnce(root, p.Args)
+	if err == nil {
+		_, err = root.ExecuteContextC(ctx)
+	}
 	s.closeFrames()
 	if err == nil {
 		err = s.helpError

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -134,6 +135,57 @@ func allHelp(cmd *cobra.Command) string {
 	return cmd.CommandPath() + " --help"
 }
 
+// otherTools are flags of Kafka's tools that stand for no flag here, and what to do instead.
+var otherTools = map[string]string{
+	"topic":             inTarget,
+	"bootstrap-server":  inTarget,
+	"bootstrap-servers": inTarget,
+	"broker-list":       inTarget,
+	"brokers":           inTarget,
+	"partitions":        "a topic has its partitions when it is created: --create-topic partitions=12",
+	"producer.config":   "did you mean --client-config?",
+	"producer-props":    "did you mean --client-property?",
+	"command-property":  "did you mean --client-property?",
+}
+
+const inTarget = "brokers and topic are the target: carronade run kafka://HOST:9092/TOPIC"
+
+// checkOnce returns an error for a flag that takes one value and is given twice: one of them would be ignored.
+func checkOnce(root *cobra.Command, args []string) error {
+	cmd, rest, err := root.Find(args)
+	if err != nil || cmd.DisableFlagParsing {
+		return nil //nolint:nilerr // the run of the command reports it
+	}
+	cmd.InheritedFlags() // joins them
+	given := map[string]string{}
+	var twice error
+	_ = cmd.Flags().ParseAll(rest, func(f *pflag.Flag, text string) error { // an error here is one of the run, too
+		if many(f) {
+			return nil
+		}
+		if first, ok := given[f.Name]; ok && twice == nil {
+			twice = &words{Err: fmt.Errorf("--%s is given twice: %s and %s", f.Name, first, text), Hint: "leave out one of them"}
+			if s, ok := command.SettingOf(f); ok && s.Secret {
+				twice = &words{Err: fmt.Errorf("--%s is given twice", f.Name), Hint: "leave out one of them"}
+			}
+		}
+		given[f.Name] = text
+		return nil
+	})
+	return twice
+}
+
+// many reports whether a flag may be given several times: it makes a list, or it takes no value.
+func many(f *pflag.Flag) bool {
+	if s, ok := command.SettingOf(f); ok {
+		return s.Type == protocol.List || s.Type == protocol.Bool
+	}
+	if _, ok := f.Value.(pflag.SliceValue); ok {
+		return true
+	}
+	return slices.Contains([]string{"bool", "count", "func", "boolfunc"}, f.Value.Type()) || strings.Contains(f.Usage, "(repeatable)")
+}
+
 // flagFault rewords an error of the flag parser.
 func flagFault(cmd *cobra.Command, err error) error {
 	var (
@@ -156,7 +208,9 @@ func flagFault(cmd *cobra.Command, err error) error {
 			}
 		})
 		fault := &words{Err: fmt.Errorf("unknown flag %s%s", dashes, name), Hint: allHelp(cmd) + " lists them all"}
-		if near := workload.NearestSetting(name, names); near != "" {
+		if hint := otherTools[name]; hint != "" && slices.Contains(names, "acks") {
+			fault.Hint = hint
+		} else if near := workload.NearestSetting(name, names); near != "" {
 			fault.Hint = "did you mean --" + near + "?"
 		}
 		return fault

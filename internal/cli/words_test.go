@@ -2,6 +2,9 @@ package cli
 
 import (
 	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -74,4 +77,22 @@ func TestKeptFiles(t *testing.T) {
 		info, err := os.Stat(path)
 		assert.True(t, err == nil && info.Mode().Perm() == want, "%s: %v, %v, want %v", path, info, err, want)
 	}
+}
+
+// A store that cannot take reports is refused before a run begins, and nothing is stored elsewhere.
+func TestTooOldStore(t *testing.T) {
+	data := t.TempDir()
+	t.Setenv("XDG_DATA_HOME", data)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"version":{"number":"6.8.23"},"tagline":"You Know, for Search"}`)
+	}))
+	t.Cleanup(server.Close)
+	var out, errs bytes.Buffer
+	p := &Program{Kinds: Kinds(), Args: []string{"run", "null://", "--count", "1", "--store", "elasticsearch://" + strings.TrimPrefix(server.URL, "http://")}, In: strings.NewReader(""), Out: &out, Err: &errs}
+	assert.Equal(t, p.Main(), 2, "%s%s", out.String(), errs.String())
+	for _, want := range []string{"Elasticsearch 6.8.23", "7.0 or later"} {
+		assert.Has(t, strings.Join(strings.Fields(errs.String()), " "), want)
+	}
+	kept, _ := filepath.Glob(filepath.Join(data, "carronade", "reports.db*"))
+	assert.Equal(t, len(kept), 0, "files of the own store")
 }

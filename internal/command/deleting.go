@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,19 +19,36 @@ import (
 
 const deleteExample = `
   carronade report delete 3kab12cd last~1
-  carronade report delete 'started<90d' --yes`
+  carronade report delete --older-than 90d --yes
+  carronade report delete label.find~. --older-than 7d`
 
 func (c *commands) deleting() *cobra.Command {
-	var yes bool
+	var (
+		yes   bool
+		older string
+	)
 	cmd := &cobra.Command{
 		Use: "delete REPORT... | FILTER...", Short: "delete reports",
 		Long: `Deletes reports permanently. Reports given by name are deleted at once; those
-that filters choose only after confirmation, or with --yes.`,
+that filters or --older-than choose only after confirmation, or with --yes.`,
 		Example: deleteExample,
-		Args:    Args(1, -1, "reports, or filters that choose them"),
+		Args:    Args(0, -1, "reports, or filters that choose them"),
 	}
+	cmd.Flags().StringVar(&older, "older-than", "", "only those that began longer ago than this `AGE`, such as 90d")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "delete what the filters choose without confirmation")
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
+		if older != "" {
+			if len(args) > 0 && store.IsReference(args[0]) {
+				return &Words{Err: errors.New("--older-than goes with filters, not with reports by name"), Hint: "leave out one of them"}
+			}
+			if _, err := store.ParseFilters([]string{"started<" + older}, time.Now()); err != nil {
+				return &Words{Err: fmt.Errorf("--older-than: %q is not an age", older), Hint: "such as 90d, or 12h"}
+			}
+			args = append(args, "started<"+older)
+		}
+		if len(args) == 0 {
+			return &Words{Err: errors.New("no report was named"), Hint: "name reports, give filters, or --older-than 90d"}
+		}
 		ids, err := chosen(ctx, s, args)
 		if err != nil {
 			return err

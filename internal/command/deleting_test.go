@@ -23,6 +23,23 @@ func TestDeletedNames(t *testing.T) {
 			t.Errorf("%s: got %d, %q, %q, want %q", tt.args, code, words, s.notes.String(), tt.want)
 		}
 	}
+	for _, tt := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"", host.ExitFailed, "no report was named"},
+		{"--older-than x", host.ExitFailed, "is not an age"},
+		{"last --older-than 1d", host.ExitFailed, "goes with filters"},
+		{"--older-than 4d --yes", host.ExitFailed, "no report matches"},
+	} {
+		code, words := s.run(append([]string{"delete"}, strings.Fields(tt.args)...)...)
+		assert.True(t, code == tt.code && strings.Contains(words, tt.says), "%s: got %d, %q, want %d, %q", tt.args, code, words, tt.code, tt.says)
+	}
+	s.repeat(2, "main", "bbbb", 9*day, 50e3)
+	s.repeat(1, "main", "cccc", 1*day, 50e3)
+	code, words := s.run("delete", "--older-than", "4d", "--yes")
+	assert.True(t, code == host.ExitOK && strings.Contains(s.notes.String(), "deleted 2 reports: "), "got %d, %q, %q", code, words, s.notes.String())
 	for n, want := range map[int]string{5: strings.Join(ids[:5], " "), 7: strings.Join(ids[:4], " ") + " and 3 others"} {
 		assert.Equal(t, few(ids[:n]), want, "%d", n)
 	}

@@ -10,7 +10,8 @@ import (
 	"carronade/internal/store"
 )
 
-const explainLong = `Says what coincided with the stalls, the spikes of p99 and the steps in
+const explainLong = `For whoever sees a stall or a spike in a report and asks where it came from.
+Says what coincided with the stalls, the spikes of p99 and the steps in
 throughput of a stored report (default: the newest): pauses of a JVM's
 collector, page-outs, steal, throttling, pressure, disk queues, changes of
 leaders, rebalances, retries, lost connections, freezes of this program, and the

@@ -17,11 +17,13 @@ import (
 	"carronade/internal/store"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/units"
 )
 
 const listLong = `Lists reports, newest first. Filters choose among them, and --columns selects
-other fields. Times are UTC; a p99 in brackets is of service times, for runs
-without response times.`
+other fields. It is for finding the report of a run, and for scripts (--json).
+Times are UTC. "service" after a p99: the run has no schedule, so no response
+times.`
 
 const listExample = `
   carronade report list
@@ -166,6 +168,7 @@ func ofAge(l *listing) string {
 // usualFields are the fields of usualTable.
 var usualFields = []string{
 	"target", "kind", "op", "rate", "shape", "concurrency", "mode", "slo", "ceiling", "throughput", "response_p99", "service_p99", "end_to_end_p99",
+	"response_lower_p99", "service_lower_p99", "end_to_end_lower_p99",
 	"exit", "partial", "stopped", "died", "trusted", "trust_level", "label.", "note",
 }
 
@@ -174,7 +177,7 @@ const leastTarget = 12
 
 // Columns of the default list that a narrow terminal can drop.
 const (
-	listStarted, listLoad, listThroughput, listAbout = 1, 3, 4, 7
+	listStarted, listLoad, listThroughput, listAbout = 1, 3, 4, 8
 )
 
 // usualTable prints the default list. On a narrow terminal it drops columns: first what users
@@ -193,17 +196,18 @@ func (c *commands) usualTable(rows []store.Row, now time.Time) error {
 }
 
 func usual(rows []store.Row, now time.Time, without []int) *layout.Table {
-	t := &layout.Table{Headings: 1, Left: []int{1, 2, 3, 6, 7}, Elastic: []int{7, 2}, Keep: []int{4, leastTarget}, Sparse: true}
+	t := &layout.Table{Headings: 1, Left: []int{1, 2, 3, 6, 7, 8}, Elastic: []int{8, 2}, Keep: []int{4, leastTarget}, Sparse: true}
 	add := func(cells ...string) {
 		for _, k := range without {
 			cells[k] = "" // columns that are empty in all rows are left out
 		}
 		t.Row(cells...)
 	}
-	add("id", "started", "target", "load", "throughput", "p99", "", "")
+	add("id", "started", "target", "load", "throughput", "p99", "", "", "")
 	for i := range rows {
 		r := &rows[i]
-		add(r.ID, started(r.At, now), shortTarget(r), pace(r), cmp.Or(r.Text("throughput"), r.Text("ceiling")), p99(r), outcome(r), about(r))
+		text, of := p99(r)
+		add(r.ID, started(r.At, now), shortTarget(r), pace(r), cmp.Or(r.Text("throughput"), r.Text("ceiling")), text, of, outcome(r), about(r))
 	}
 	return t
 }
@@ -306,14 +310,21 @@ func pace(r *store.Row) string {
 	return "full speed"
 }
 
-func p99(r *store.Row) string {
-	if v := r.Text("response_p99"); v != "" {
-		return v
+// p99 is the p99 of a row, as a range if its generator may have lengthened it, and which time it is of unless that is
+// response time.
+func p99(r *store.Row) (text, of string) {
+	for _, t := range []struct{ name, of string }{{"response", ""}, {"service", "service"}, {"end_to_end", "end to end"}} {
+		if text = r.Text(t.name + "_p99"); text == "" {
+			continue
+		}
+		lower, known := r.Num(t.name + "_lower_p99")
+		upper, _ := r.Num(t.name + "_p99")
+		if low, high := units.Seconds(lower), units.Seconds(upper); known && text[0] != '>' && measure.LevelOf(low, high) != measure.Trusted {
+			text = units.FormatDurations(low, high)
+		}
+		return text, t.of
 	}
-	if v := r.Text("service_p99"); v != "" {
-		return "(" + v + ")"
-	}
-	return r.Text("end_to_end_p99")
+	return "", ""
 }
 
 // outcome is a word for how a run ended, "" if normally.

@@ -36,7 +36,9 @@ type riemannTraffic struct {
 	ttls       profile.Sizes // milliseconds
 	kinds      [4]uint64     // of metrics
 	low, high  float64
-	micros     uint64
+
+	lowest, highest int64 // of the whole ones, which a float64 may not represent
+	micros          uint64
 }
 
 // knownStates are kept as they are; other states are data.
@@ -46,7 +48,7 @@ var knownStates = [...]string{"ok", "warning", "critical", "error", "unknown", "
 const mostAttributes = 32
 
 func newRiemann(src source, to string) *riemannTraffic {
-	return &riemannTraffic{src: src, to: to, services: profile.NewKeys(), hosts: profile.NewKeys(), attributes: map[string]*profile.Sizes{}, low: math.Inf(1), high: math.Inf(-1)}
+	return &riemannTraffic{src: src, to: to, services: profile.NewKeys(), hosts: profile.NewKeys(), attributes: map[string]*profile.Sizes{}, low: math.Inf(1), high: math.Inf(-1), lowest: math.MaxInt64, highest: math.MinInt64}
 }
 
 func (r *riemannTraffic) event(e *wire.Event) {
@@ -84,6 +86,9 @@ func (r *riemannTraffic) event(e *wire.Event) {
 	r.kinds[e.Metric.Kind&3]++
 	if v := e.Metric.Value(); e.Metric.Kind != wire.NoMetric && !math.IsNaN(v) && !math.IsInf(v, 0) {
 		r.low, r.high = min(r.low, v), max(r.high, v)
+	}
+	if e.Metric.Kind == wire.Sint64 {
+		r.lowest, r.highest = min(r.lowest, e.Metric.Int), max(r.highest, e.Metric.Int)
 	}
 	if e.HasTimeMicros {
 		r.micros++
@@ -200,7 +205,12 @@ func (r *riemannTraffic) texts(p *plan) {
 		}
 	}
 	p.set("metric-type", kind.String())
-	if kind != wire.NoMetric && r.high >= r.low {
+	switch {
+	case kind == wire.Sint64 && r.lowest == r.highest:
+		p.set("metric", strconv.FormatInt(r.lowest, 10), "Metrics: all are this one.")
+	case kind == wire.Sint64:
+		p.set("metric", fmt.Sprintf("uniform(%d,%d)", r.lowest, r.highest), "Metrics: their range.")
+	case kind != wire.NoMetric && r.high >= r.low:
 		p.set("metric", fmt.Sprintf("uniform(%.6g,%.6g)", math.Floor(r.low), math.Ceil(r.high)+1), "Metrics: their range.")
 	}
 	p.note(fmt.Sprintf("Bytes an event: %d-%d, mean %.4g.", r.bytes.Min(), r.bytes.Max(), r.bytes.Mean()))

@@ -58,7 +58,7 @@ func (s *samples) add(value []byte) {
 	}
 }
 
-// write writes the values, with a delimiter that none of them contains.
+// write writes the values, each followed by a delimiter that none of them contains: so the last may be empty.
 func (s *samples) write() error {
 	if s == nil || len(s.values) == 0 {
 		return nil
@@ -77,13 +77,11 @@ func (s *samples) write() error {
 		}
 	}
 	err := WriteFile(s.path, func(w io.Writer) error {
-		for i, v := range s.values {
-			if i > 0 {
-				if _, err := io.WriteString(w, s.delim); err != nil {
-					return err
-				}
-			}
+		for _, v := range s.values {
 			if _, err := w.Write(v); err != nil {
+				return err
+			}
+			if _, err := io.WriteString(w, s.delim); err != nil {
 				return err
 			}
 		}

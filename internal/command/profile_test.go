@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 	standinriemann "carronade/internal/riemann/standin"
 	riemannwire "carronade/internal/riemann/wire"
 	"carronade/internal/workload"
+	"carronade/payload"
 	"carronade/protocol"
 	"carronade/test/testkit/assert"
 )
@@ -131,6 +133,33 @@ func TestRequestsAreKept(t *testing.T) {
 	assert.Must(t, err == nil && strings.Contains(out, "corpus: "+kept+"\n"), "got %v and\n%s", err, out)
 	if got, err := os.ReadFile(kept); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("got %d bytes and %v, want the %d of the requests", len(got), err, len(data))
+	}
+}
+
+// Values that are kept are those of the source, empty ones and a last one too.
+func TestValuesAreKept(t *testing.T) {
+	for _, values := range [][]string{{"a", "", "b", ""}, {""}, {"", ""}, {"a\nb", "", "\x00", ""}} {
+		t.Chdir(t.TempDir())
+		path, kept := "file", "kept" // short, so that the payload is on one line
+		var lines []byte
+		for _, v := range values {
+			text := assert.Value(json.Marshal(map[string]string{"value": v}))(t)
+			lines = append(append(lines, text...), '\n')
+		}
+		assert.OK(t, os.WriteFile(path, append(lines, `{"value":null}`...), 0o600))
+		out, _, err := fitted(t, path, "--keep-samples", kept)
+		assert.OK(t, err)
+		_, spec, _ := strings.Cut(out, "payload: ")
+		spec, _, _ = strings.Cut(spec, "\n")
+		if plain, err := strconv.Unquote(spec); err == nil {
+			spec = plain
+		}
+		gen := assert.Value(payload.New(payload.Spec{Size: "1", Payload: strings.Replace(spec, ",random", "", 1)}))(t)
+		var got []string
+		for i := range values {
+			got = append(got, string(gen.AppendValue(nil, uint64(i))))
+		}
+		assert.Same(t, got, values, "%s", spec)
 	}
 }
 

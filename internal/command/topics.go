@@ -301,7 +301,7 @@ func (t *topics) done(ctx context.Context, r *cluster.TopicResult, asJSON bool, 
 	if asJSON {
 		err = WriteJSON(t.Out, d)
 	} else {
-		d.text(t.Out)
+		d.text(t.Out, t.Style)
 		where(t.Out, more)
 	}
 	switch {

@@ -88,26 +88,15 @@ var pastTense = map[string]string{
 	cluster.OpDeleteTopics: "deleted", cluster.OpDeleteRecords: "emptied", cluster.OpReadTopics: "read",
 }
 
-func (d *topicsReport) text(w io.Writer) {
-	d.table(w)
-	what := "topics"
-	if d.Op == cluster.OpListTopics {
-		what = "times"
+func (d *topicsReport) text(w io.Writer, style layout.Style) {
+	word, code := report.Done, layout.Green
+	switch {
+	case d.Interrupted:
+		word, code = report.CutShort, layout.Yellow
+	case d.Failed+d.Unknown > 0:
+		word, code = report.Failed, layout.Red
 	}
-	fmt.Fprintf(w, "%s %s of %s %s in %s", pastTense[d.Op], units.FormatCount(d.Done), units.FormatCount(d.Operations+d.Unsent), what, took(d.ElapsedS))
-	if d.Done > 1 {
-		fmt.Fprintf(w, ", %s", units.FormatRate(d.PerS))
-	}
-	fmt.Fprintln(w)
-	if d.Op == cluster.OpReadTopics {
-		fmt.Fprintf(w, "  events    %s, %s%s, %s\n", units.FormatCount(d.Events), units.FormatSize(int64(d.Bytes)),
-			map[bool]string{true: " on the wire"}[d.BytesWire], units.FormatRate(measure.PerSecond(d.Events, units.Seconds(d.ElapsedS))))
-	}
-	if d.Requests > 1 {
-		fmt.Fprintf(w, "  requests  %s, %d topics each, %.3g in flight on average\n", units.FormatCount(d.Requests), d.PerRequest, d.InFlightMean)
-	}
-	times(w, "service", d.Service)
-	times(w, "response", d.Response)
+	fmt.Fprintf(w, "%s  %s\n", style.Paint(code, word), d.headline())
 	if d.Failed > 0 {
 		fmt.Fprintf(w, "  failed    %s\n", units.FormatCount(d.Failed))
 	}
@@ -120,6 +109,33 @@ func (d *topicsReport) text(w io.Writer) {
 	if d.Unsent > 0 {
 		fmt.Fprintf(w, "  unsent    %s\n", units.FormatCount(d.Unsent))
 	}
+	if d.Op == cluster.OpReadTopics {
+		fmt.Fprintf(w, "  events    %s, %s%s, %s\n", units.FormatCount(d.Events), units.FormatSize(int64(d.Bytes)),
+			map[bool]string{true: " on the wire"}[d.BytesWire], units.FormatRate(measure.PerSecond(d.Events, units.Seconds(d.ElapsedS))))
+	}
+	if d.Requests > 1 {
+		fmt.Fprintf(w, "  requests  %s, %d topics each, %.3g in flight on average\n", units.FormatCount(d.Requests), d.PerRequest, d.InFlightMean)
+	}
+	times(w, "service", d.Service)
+	times(w, "response", d.Response)
+	d.table(w)
+}
+
+// headline says what was done, how often and how fast.
+func (d *topicsReport) headline() string {
+	what, n := "topics", units.FormatCount(d.Done)+" of "+units.FormatCount(d.Operations+d.Unsent)
+	switch {
+	case d.Op != cluster.OpListTopics:
+	case d.Done == 1 && d.Operations == 1:
+		n = units.FormatCount(uint64(len(d.Topics)))
+	default:
+		what = "times"
+	}
+	text := fmt.Sprintf("%s %s %s in %s", pastTense[d.Op], n, what, took(d.ElapsedS))
+	if d.Done > 1 {
+		text += ", " + units.FormatRate(d.PerS)
+	}
+	return text
 }
 
 // whereColumn is where the values begin, as at the end of a run.
@@ -155,6 +171,7 @@ func (d *topicsReport) table(w io.Writer) {
 	if len(d.Topics) == 0 {
 		return
 	}
+	fmt.Fprintln(w)
 	width := len("topic")
 	for _, t := range d.Topics {
 		width = max(width, len(t.Name))
@@ -186,7 +203,6 @@ func (d *topicsReport) table(w io.Writer) {
 			}
 		}
 	}
-	fmt.Fprintln(w)
 }
 
 func took(seconds float64) string {

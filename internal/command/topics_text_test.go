@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/kafka/cluster"
+	"carronade/internal/layout"
 	"carronade/measure"
 	"carronade/test/testkit/assert"
 )
@@ -22,8 +23,8 @@ func TestTextHasUnknown(t *testing.T) {
 		Failures: []measure.Failure{{Class: "timeout", Text: "late", Events: 2, Batches: 2}, {Class: "rejected", Text: "there", Events: 1, Batches: 1}},
 	})
 	var text strings.Builder
-	d.text(&text)
-	assert.Has(t, text.String(), "made 2 of 5 topics", "  response  p50 1 ms, p99 >= ", "\n  failed    1\n", "\n  unknown   2, without a certain answer\n", "     2  timeout: late\n", "     1  rejected: there\n")
+	d.text(&text, layout.Style{})
+	assert.Has(t, text.String(), "FAIL  made 2 of 5 topics in 1 s", "  response  p50 1 ms, p99 >= ", "\n  failed    1\n", "\n  unknown   2, without a certain answer\n", "     2  timeout: late\n", "     1  rejected: there\n")
 	data, err := json.Marshal(d)
 	if err != nil || !strings.Contains(string(data), `"failed":1,"unknown":2,`) || !strings.Contains(string(data), `"failed_service":{`) {
 		t.Errorf("%v: %s", err, data)

@@ -15,11 +15,13 @@ import (
 
 	"carronade/internal/host"
 	"carronade/internal/judge"
+	"carronade/internal/report"
 	"carronade/internal/report/export"
 	"carronade/internal/store"
 )
 
-const verifyLong = `The gate: is the newest revision worse than the ones before it? Reports are
+const verifyLong = `The gate: is the newest revision worse than the ones before it? Without a filter
+it judges all workloads that people ran, and lists the worst. Reports are
 grouped by workload and branch, and their repetitions by revision (of
 --system-git, --system-checkout or --revision; without one, by time). The newest
 revision is compared with those since the last step. A step is a lasting change
@@ -64,6 +66,7 @@ type verifying struct {
 	form      form
 	draw      drawing
 	same      bool
+	own       bool // without a filter: only workloads that a person ran
 	tools     ReportTools
 }
 
@@ -110,6 +113,11 @@ func (c *verifying) run(ctx context.Context, s store.Store, args []string) error
 		return err
 	}
 	q.Fields = judge.VerifyFields(q.Filters)
+	if c.own = len(args) == 0 && c.against == ""; c.own {
+		for _, name := range notByPeople {
+			q.Fields = append(q.Fields, "label."+name)
+		}
+	}
 	o := judge.VerifyOptions{Asked: strings.Join(args, " "), Since: q.Since, Effects: e, Untrusted: c.untrusted, SameSystem: c.same}
 	if c.against != "" {
 		base, err := rows(ctx, s, c.against, nil, q.Fields)
@@ -170,11 +178,20 @@ func (c *verifying) verify(ctx context.Context, s store.Store, q store.Query, o 
 	if err != nil {
 		return nil, err
 	}
+	all := len(rows)
+	if c.own {
+		rows = slices.DeleteFunc(rows, func(r store.Row) bool {
+			return slices.ContainsFunc(notByPeople, func(name string) bool { return r.Text("label."+name) != "" })
+		})
+	}
 	if len(rows) == 0 {
 		what := "no report"
-		if o.Asked != "" {
+		switch {
+		case o.Asked != "":
 			what += " matches " + o.Asked
-		} else {
+		case all > 0:
+			what = "every report is of a demo, a search or --vary, which only a filter chooses"
+		default:
 			what += " is there"
 		}
 		return nil, &Words{
@@ -198,6 +215,10 @@ func (c *verifying) verify(ctx context.Context, s store.Store, q store.Query, o 
 	}
 	return found, nil
 }
+
+// notByPeople are the labels of reports that nobody ran as workloads of their own: trials of searches, cells of --vary,
+// demos.
+var notByPeople = []string{report.SearchLabel, judge.SeriesLabel, report.DemoLabel}
 
 // oldest is the start of the first judged report.
 func oldest(v *judge.Verification) time.Time {

@@ -30,7 +30,7 @@ var consumerOptions = []consumerOption{
 	{joptOption{name: "broker-list", word: "host", help: "REQUIRED: The brokers to connect to; old name of --bootstrap-server."}, until41},
 	{joptOption{name: "zookeeper", word: "urls", help: "Used as the brokers' addresses: Kafka has no ZooKeeper any more."}, only2018},
 	{joptOption{name: "topic", word: "topic", help: "The topic to consume from."}, since2018},
-	{joptOption{name: "include", word: "Java regex (String)", help: "A regular expression (RE2) for the names of the topics to consume from."}, since43},
+	{joptOption{name: "include", word: "Java regex (String)", help: "A regular expression for the names of the topics to consume from."}, since43},
 	{joptOption{name: "messages", kind: longValue, word: "count", help: "How many messages to consume; --num-records since 4.2."}, since2018},
 	{joptOption{name: "num-records", kind: longValue, word: "count", help: "REQUIRED: How many records to consume."}, since43},
 	{joptOption{name: "group", word: "gid", help: "The group to consume in (default: perf-consumer- and a number)."}, since2018},
@@ -199,8 +199,6 @@ func (s *consumerSettings) check() error {
 		return errors.New("Topic pattern to subscribe to cannot be empty")
 	case s.byName && CheckKafkaTopic(s.topic) != nil:
 		return CheckKafkaTopic(s.topic)
-	case checkExpression("--include", s.include) != nil:
-		return checkExpression("--include", s.include)
 	case s.interval <= 0:
 		return errors.New("Reporting interval must be greater than 0.") //nolint:revive // the tool's message
 	case s.threads < 1:
@@ -210,6 +208,11 @@ func (s *consumerSettings) check() error {
 	case s.timeout < 0:
 		return fmt.Errorf("--timeout %d: must not be negative", s.timeout)
 	}
+	include, err := javaRegexp(s.include, true)
+	if err != nil {
+		return fmt.Errorf("--include: %w", err)
+	}
+	s.include = include
 	return nil
 }
 

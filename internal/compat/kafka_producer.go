@@ -76,9 +76,11 @@ func (o *producerOptions) begin(p *Program) error {
 		return err
 	}
 	if o.fromFile {
-		if err := checkExpression("--payload-delimiter", o.delimiter); err != nil {
-			return err
+		delimiter, err := javaRegexp(o.delimiter, false)
+		if err != nil {
+			return fmt.Errorf("--payload-delimiter: %w", err)
 		}
+		o.delimiter = delimiter
 		fmt.Fprintf(p.Out, "Reading payloads from: %s\n", absolutePath(o.file))
 		if info, err := os.Stat(o.file); err != nil || info.Size() == 0 {
 			return &exception{class: "java.lang.IllegalArgumentException", text: "File does not exist or empty file provided."}

@@ -14,7 +14,8 @@ import (
 // to be answered as the buffer holds. Records are answered evenly between the ends of intervals.
 type sendBuffer struct {
 	ends  []bufferEnd // of intervals, the newest last
-	bytes uint64      // of all records answered
+	bytes uint64      // of all records sent
+	sent  uint64      // records
 	holds float64     // records
 }
 
@@ -30,6 +31,7 @@ func (b *sendBuffer) add(c *measure.Counts) {
 	}
 	b.ends[len(b.ends)-1].answered += float64(c.Acked + c.Failed + c.Unknown)
 	b.bytes += c.Bytes
+	b.sent += c.Sent
 }
 
 // close ends the current interval, which has the given length.
@@ -40,8 +42,8 @@ func (b *sendBuffer) close(length time.Duration, o *producerOptions) {
 	}
 	last := &b.ends[n-1]
 	last.at = b.ends[n-2].at + length
-	if last.answered > 0 {
-		b.holds = bufferRecords(o, float64(b.bytes)/last.answered)
+	if b.sent > 0 {
+		b.holds = bufferRecords(o, float64(b.bytes)/float64(b.sent))
 	}
 	b.ends = append(b.ends, *last)
 	for len(b.ends) > 3 && b.ends[1].answered <= last.answered-b.holds {

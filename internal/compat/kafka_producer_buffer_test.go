@@ -23,7 +23,8 @@ func TestProducerLatencyOfSendCall(t *testing.T) {
 		r.RecordN(time.Duration(1+3*i)*time.Second, 1_250_000)
 		iv := measure.Interval{Start: time.Duration(i) * 5 * time.Second, End: time.Duration(i+1) * 5 * time.Second, Phase: measure.Measurement}
 		iv.Response, iv.Service = r, measure.NewHistogram()
-		iv.Counts = measure.Counts{Sent: 1_250_000, Acked: 1_250_000, Bytes: 125_000_000, AckedBytes: 125_000_000}
+		sent := uint64(1_500_000 - 250_000*i) // more than was answered
+		iv.Counts = measure.Counts{Sent: sent, Acked: 1_250_000, Bytes: 100 * sent, AckedBytes: 125_000_000}
 		l.interval(load.Snapshot{Interval: iv})
 	}
 	lines := strings.Split(out.String(), "\n")

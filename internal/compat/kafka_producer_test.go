@@ -168,7 +168,7 @@ func TestProducerFlags(t *testing.T) {
 		{"--throughput", producerArgs + servers + "--throughput 0", nil, "--throughput 0 would wait", true},
 		{"--payload-file", "--topic t --num-records 5 " + servers + rate + "--payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=\n)`, "size": ""}, "Number of records read: 2\n", false},
 		{"--payload-file", "--topic t --num-records 5 --producer-props bootstrap.servers=a:1 " + rate + "--payload-file " + records, map[string]string{"profile": "java"}, "Number of messages read: 2\n", false},
-		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter (?<=b) --payload-file " + records, nil, "--payload-delimiter: error parsing regexp: invalid named capture: `(?<=b)` (expressions are RE2's here: no look-around such as (?<=x), no back references, no possessive x++)\n", true},
+		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter (?<=b) --payload-file " + records, nil, "--payload-delimiter: look-around ((?<=...)) cannot be used here\n", true},
 		{"--payload-file", "--topic t --num-records 5 " + servers + rate + "--payload-file " + none, nil, "File does not exist or empty file provided.", true},
 		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter -+ --payload-file " + records, nil, "argument --payload-delimiter: expected one argument", true},
 		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter=[-,]+ --payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=[-,]+)`}, "Number of records read: 3\n", false},

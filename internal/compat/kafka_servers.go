@@ -3,8 +3,6 @@ package compat
 import (
 	"errors"
 	"fmt"
-	"regexp"
-	"regexp/syntax"
 	"strings"
 )
 
@@ -42,21 +40,4 @@ func readServers(list string) (string, error) {
 func unknownOption(arg string) string {
 	name, _, _ := strings.Cut(arg, "=")
 	return fmt.Sprintf("warning: unknown option %s is ignored\n", name)
-}
-
-// checkExpression is the error about a flag's regular expression. The tools
-// take Java's syntax. What Go's syntax lacks of it can take a time that grows with
-// each byte.
-func checkExpression(flag, text string) error {
-	_, err := regexp.Compile(text)
-	if wrong, ok := errors.AsType[*syntax.Error](err); ok {
-		switch wrong.Code {
-		case syntax.ErrInvalidPerlOp, syntax.ErrInvalidNamedCapture, syntax.ErrInvalidRepeatOp, syntax.ErrInvalidEscape:
-			return fmt.Errorf("%s: %w (expressions are RE2's here: no look-around such as (?<=x), no back references, no possessive x++)", flag, err)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", flag, err)
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/run"
+	"carronade/internal/verdict/trust"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/protocol"
@@ -34,6 +35,8 @@ type AgentConfig struct {
 	// addresses; nil: it allows all.
 	Allow func(settings []workload.Entry) error
 	Host  any // this machine, described as in a report
+	// Others is what else uses this machine; nil: each run measures it.
+	Others *trust.Others
 	// Traces is the folder for a trace of each run, RUN.parquet; "": none are written.
 	Traces string
 	// Claim is called when a run begins. It returns what is called at its end, or why this agent
@@ -217,7 +220,10 @@ func (a *agent) measure(ctx context.Context, j *job, planned, own []byte) (m *ru
 		traced = filepath.Join(a.Traces, j.name+".parquet")
 	}
 	m, err = run.Measure(ctx, run.Job{
-		Workload: w, Version: a.Info.Version, RunID: p.RunID, Host: a.Host, Abort: j.abort, Trace: traced,
+		Workload: w, Version: a.Info.Version, RunID: p.RunID, Host: a.Host, Others: a.Others, Abort: j.abort, Trace: traced,
+		Disturbed: func(o *trust.Others) {
+			a.Logf("run %s: warning: %s: results may not be trusted (carronade doctor)", j.name, o.Text())
+		},
 		Logf: func(format string, args ...any) { a.Logf("run "+j.name+": "+format, args...) },
 		Share: &run.Share{
 			Portion: load.Portion{From: s.From, To: s.To}, Of: p.Clients, Lease: &j.lease, Records: records, Reads: s.Reads,

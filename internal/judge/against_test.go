@@ -68,7 +68,7 @@ func TestAgainst(t *testing.T) {
 				"got %d groups and %q, want 1 and %q", len(v.Groups), v.Verdict, tt.verdict)
 			var b bytes.Buffer
 			assert.OK(t, v.Text(&b, layout.Style{}))
-			if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, strings.Join(strings.Fields(tt.says), " ")) || !strings.HasPrefix(text, "verify against them ") {
+			if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, strings.Join(strings.Fields(tt.says), " ")) || !strings.HasPrefix(text, gateWords[tt.verdict]+" ") || !strings.Contains(text, " verify against them ") {
 				t.Errorf("got\n%s\nwant %q in it", b.String(), tt.says)
 			}
 			checkPage(t, v.Text)

@@ -19,10 +19,10 @@ import (
 // each other, which all begin with VAR.
 func (c *Collation) Text(w io.Writer, style layout.Style, columns int) error {
 	p := &layout.Page{Style: style, MaxColumns: columns}
+	p.Answer(layout.Bold, "DONE", c.answer())
+	leftOut(p, c.LeftOut)
 	for i := range c.Groups {
-		if i > 0 {
-			p.Line("")
-		}
+		p.Line("")
 		c.head(p, i)
 		c.sheet(&c.Groups[i], style).write(p, columns)
 	}
@@ -32,9 +32,41 @@ func (c *Collation) Text(w io.Writer, style layout.Style, columns int) error {
 	for _, n := range c.Notes {
 		p.Note(n)
 	}
-	leftOut(p, c.LeftOut)
 	return p.To(w)
 }
+
+// answer says which rows are the best of their groups.
+func (c *Collation) answer() string {
+	rows := 0
+	var best []string
+	for i := range c.Groups {
+		rows += len(c.Groups[i].Rows)
+		for k := range c.Groups[i].Rows {
+			l := &c.Groups[i].Rows[k]
+			for _, q := range c.columns {
+				if l.Cells[q.field].Best {
+					best = append(best, q.column+" is the best with "+l.Text)
+				}
+			}
+		}
+	}
+	text := fmt.Sprintf("%s of %s", units.Plural(rows, "row"), shownField(c.Variable))
+	if len(c.Groups) > 1 {
+		text += fmt.Sprintf(" in %d groups", len(c.Groups))
+	}
+	switch {
+	case len(best) > mostNamedBest:
+		return text + ": " + strings.Join(best[:mostNamedBest], ", ") + fmt.Sprintf(" and %d more", len(best)-mostNamedBest)
+	case len(best) > 0:
+		return text + ": " + strings.Join(best, ", ")
+	case rows > 1:
+		return text + ": no row is known to be the best"
+	}
+	return text
+}
+
+// mostNamedBest is how many best values the first line names.
+const mostNamedBest = 3
 
 // A sheet is a group's table before layout.
 type sheet struct {

@@ -18,6 +18,7 @@ import (
 // verdict, the row that decides, the others and the distributions.
 func (c *Comparison) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
+	p.Answer(verdictColor(stats.Verdict(c.Verdict)), strings.ToUpper(c.Verdict), c.why())
 	machineLine(p, c.Machine)
 	p.Title("compare " + c.Base.Name + " with " + c.Candidate.Name)
 	p.Line("")
@@ -33,6 +34,20 @@ func (c *Comparison) Text(w io.Writer, style layout.Style) error {
 		p.Pair(layout.Yellow, "not compared", u.Words())
 	}
 	return p.To(w)
+}
+
+// why is what decided the verdict: that of the one workload, or how many have it.
+func (c *Comparison) why() string {
+	if len(c.Pairs) == 1 {
+		return c.Pairs[0].Reason
+	}
+	n := 0
+	for i := range c.Pairs {
+		if c.Pairs[i].Verdict == c.Verdict {
+			n++
+		}
+	}
+	return fmt.Sprintf("%d of %d workloads", n, len(c.Pairs))
 }
 
 // leftOut lists the reports that were not judged, by reason.
@@ -148,7 +163,9 @@ func (pr *Pair) text(p *layout.Page, several bool) {
 	if len(pr.Findings) > 0 && pr.Findings[0].Severe {
 		p.Pair(layout.Red, "", "these may be the only reason for a difference")
 	}
-	p.Pair(verdictColor(stats.Verdict(pr.Verdict)), "verdict", pr.Verdict+": "+pr.Reason)
+	if several {
+		p.Pair(verdictColor(stats.Verdict(pr.Verdict)), "verdict", pr.Verdict+": "+pr.Reason)
+	}
 	p.Line("")
 	judgements(p, pr.Rows)
 	pr.partsText(p)
@@ -202,6 +219,9 @@ func judgements(p *layout.Page, rows []Judgement) {
 		p.Note(strings.Join(widened, ", ") + ": " + widenedWords)
 	}
 	for _, why := range whys {
+		if len(of[why]) == 1 && of[why][0] == rows[0].Title && rows[0].Primary {
+			continue // the verdict says it
+		}
 		titles := strings.Join(of[why], ", ")
 		if len(of[why]) == len(rows) {
 			titles = "all rows"

@@ -69,7 +69,7 @@ func TestVary(t *testing.T) {
 		"  compression none → zstd  no effect found, within ±",
 		"service p99, less is better",
 		"system CPU, less is better",
-		"best cell", "acks=1 compression=", " may be as")
+		"DONE  throughput, acks 1 → all: -31% ±", "best: acks=1 compression=", " may be as")
 	for line := range strings.Lines(text.String()) {
 		assert.True(t, layout.Width(strings.TrimRight(line, "\n")) <= layout.Columns,
 			"wider than %d columns: %s", layout.Columns, line)

@@ -136,8 +136,14 @@ func (n *VariedNumber) shown() (shown, rest []*VariedEffect) {
 func (v *Variation) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
 	s := signsOf(style.ASCII)
+	p.Answer(layout.Bold, "DONE", v.answer(s))
 	machineLine(p, v.Machine)
-	p.Title("what the settings change: " + v.summary())
+	if v.Best != nil {
+		for _, l := range layout.Wrap("best: "+v.bestWords(), layout.Columns) {
+			p.Line(l)
+		}
+	}
+	p.Title(v.summary())
 	leftOut(p, v.LeftOut)
 	for i := range v.Numbers {
 		n := &v.Numbers[i]
@@ -164,16 +170,37 @@ func (v *Variation) Text(w io.Writer, style layout.Style) error {
 		}
 	}
 	p.Line("")
-	if v.Best != nil {
-		p.Pair(layout.Bold, "best cell", v.bestWords())
-		p.Line("")
-	}
 	p.Table(v.table())
 	p.Line("")
 	for _, n := range v.Notes {
 		p.Note(s.note(n))
 	}
 	return p.To(w)
+}
+
+// answer is what the settings change of the number that decides.
+func (v *Variation) answer(s varySigns) string {
+	var found []string
+	title := ""
+	for i := range v.Numbers {
+		n := &v.Numbers[i]
+		if !n.Decides || len(n.Effects) == 0 {
+			continue
+		}
+		title = n.Title
+		for k := range n.Effects {
+			if e := &n.Effects[k]; e.Verdict != stats.NoEffect {
+				found = append(found, v.name(e, s)+": "+e.words(s))
+			}
+		}
+	}
+	switch {
+	case title == "":
+		return "no effect can be told from these runs"
+	case len(found) == 0:
+		return "no effect on " + title + " was found"
+	}
+	return title + ", " + strings.Join(found, "; ")
 }
 
 // note replaces the sign of an interaction in a note.

@@ -206,10 +206,12 @@ func (v *Verification) worst() string {
 	return out
 }
 
+// gateOrder is the order of verdicts, the worst last.
+var gateOrder = []string{NotWorse, CannotTell, Worse}
+
 // worse is the worse of two verdicts.
 func worse(a, b string) string {
-	order := []string{NotWorse, CannotTell, Worse}
-	if slices.Index(order, b) > slices.Index(order, a) {
+	if slices.Index(gateOrder, b) > slices.Index(gateOrder, a) {
 		return b
 	}
 	return a

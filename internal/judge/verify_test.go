@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/layout"
 	"carronade/internal/store"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
@@ -288,6 +289,32 @@ func TestVerificationText(t *testing.T) {
 	v, err := Verify(history(1, 40, 1, 0.02, fallAt(30, 0.9)), VerifyOptions{Asked: "branch=main", Since: start.Add(-time.Hour)})
 	assert.OK(t, err)
 	golden(t, "verify.txt", v.Text)
+}
+
+// TestVerifyOverview: without a filter, each of several workloads has a line, the worst first, and at most 20 have one.
+func TestVerifyOverview(t *testing.T) {
+	var rows []store.Row
+	for i := range 23 {
+		shape := level
+		if i == 21 {
+			shape = fallAt(30, 0.9)
+		}
+		rows = append(rows, history(uint64(i), 40, 1, 0.02, shape, fields{"rate": fmt.Sprintf("%dk/s", i+1)})...)
+	}
+	for _, asked := range []string{"", "op=produce"} {
+		v, err := Verify(rows, VerifyOptions{Asked: asked})
+		assert.OK(t, err)
+		var b strings.Builder
+		assert.OK(t, v.Text(&b, layout.Style{}))
+		lines := strings.Split(b.String(), "\n")
+		assert.True(t, strings.HasPrefix(lines[0], "FAIL  worse: "), "the first line is %q", lines[0])
+		if asked == "" {
+			assert.True(t, strings.HasPrefix(lines[3], "  FAIL") && strings.Contains(b.String(), "kafka t, rate 22k/s, ") && len(lines) <= 29, "the overview is\n%s", b.String())
+			assert.Has(t, b.String(), "\n  and 3 more\n")
+			continue
+		}
+		assert.Equal(t, strings.Count(b.String(), "\n  newest "), 23, "workloads with their numbers")
+	}
 }
 
 func BenchmarkVerify(b *testing.B) {

@@ -1,9 +1,11 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"carronade/internal/layout"
@@ -13,7 +15,8 @@ import (
 )
 
 // Text writes the verification for people: the verdict, then each workload with
-// what its newest revision was compared with, and the steps in its history.
+// what its newest revision was compared with, and the steps in its history. If nothing was
+// asked for, several workloads have a line each.
 func (v *Verification) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
 	title := "verify"
@@ -26,10 +29,16 @@ func (v *Verification) Text(w io.Writer, style layout.Style) error {
 	if !v.Since.IsZero() {
 		title += ", reports since " + v.Since.UTC().Format("2006-01-02 15:04")
 	}
+	p.Answer(gateColor(v.Verdict), gateWords[v.Verdict], v.why())
 	p.Title(title)
-	p.Line("")
-	p.Line("  " + p.Paint(gateColor(v.Verdict), v.Verdict) + v.count())
+	if len(v.LeftOut) > 0 {
+		p.Line("")
+	}
 	leftOut(p, v.LeftOut)
+	if v.Asked == "" && v.Against == "" && len(v.Groups) > 1 {
+		v.overview(p)
+		return p.To(w)
+	}
 	for i := range v.Groups {
 		p.Line("")
 		v.Groups[i].text(p)
@@ -41,11 +50,14 @@ func (v *Verification) Text(w io.Writer, style layout.Style) error {
 	return p.To(w)
 }
 
-// count says how many workloads have the verdict.
-func (v *Verification) count() string {
+// gateWords are the answers of a gate by its verdict.
+var gateWords = map[string]string{NotWorse: "PASS", CannotTell: "CANNOT TELL", Worse: "FAIL"}
+
+// why says what decided the verdict: the numbers of the one workload, or how many have it.
+func (v *Verification) why() string {
 	all := len(v.Groups) + len(v.Missing)
-	if all == 1 {
-		return ""
+	if len(v.Groups) == 1 && all == 1 {
+		return v.Groups[0].why()
 	}
 	n := 0
 	if v.Verdict == CannotTell {
@@ -56,7 +68,106 @@ func (v *Verification) count() string {
 			n++
 		}
 	}
-	return fmt.Sprintf(": %d of %d workloads", n, all)
+	return fmt.Sprintf("%s: %d of %d workloads", v.Verdict, n, all)
+}
+
+// why says what decided the verdict of a workload: its rows, or the reason of those that have it.
+func (g *Gate) why() string {
+	var out []string
+	if g.Survival.Gate == g.Verdict && g.Survival.Reason != "" {
+		out = append(out, g.Survival.Reason)
+	}
+	of := map[string][]string{} // titles by reason
+	var whys []string
+	for i := range g.Rows {
+		r := &g.Rows[i]
+		if r.Gate != g.Verdict {
+			continue
+		}
+		why := r.Reason
+		if why == "" {
+			difference, interval := r.change()
+			why = fmt.Sprintf("%s (%s interval %s), %s", difference, percent(r.Confidence), interval, r.verdictWords())
+		}
+		if of[why] == nil {
+			whys = append(whys, why)
+		}
+		of[why] = append(of[why], r.Title)
+	}
+	for _, why := range whys {
+		out = append(out, strings.Join(of[why], ", ")+": "+why)
+	}
+	return strings.Join(out, "; ")
+}
+
+// mostGates is how many workloads the overview lists.
+const mostGates = 20
+
+// overview has a line for each workload, the worst first.
+func (v *Verification) overview(p *layout.Page) {
+	order := make([]*Gate, len(v.Groups))
+	for i := range v.Groups {
+		order[i] = &v.Groups[i]
+	}
+	slices.SortStableFunc(order, func(a, b *Gate) int {
+		return cmp.Or(slices.Index(gateOrder, b.Verdict)-slices.Index(gateOrder, a.Verdict), cmp.Compare(b.worstChange(), a.worstChange()))
+	})
+	p.Line("")
+	t := &layout.Table{Left: []int{0, 1, 2}, Elastic: []int{2}, Keep: []int{20}}
+	for _, g := range order[:min(len(order), mostGates)] {
+		t.Row(gateWords[g.Verdict], g.brief(), strings.TrimPrefix(g.Op+" ", "produce ")+g.shortTarget()+", "+workloadWords(g.Workload))
+	}
+	p.Table(t)
+	if n := len(order) - mostGates; n > 0 {
+		p.Note(fmt.Sprintf("and %d more", n))
+	}
+	p.Line("")
+	p.Note("a filter, such as rate=5k/s, shows workloads with their numbers")
+}
+
+// shortTarget is a target without what most of a store have in common: its scheme's slashes, and a host if it has a path.
+func (g *Gate) shortTarget() string {
+	kind, rest, ok := strings.Cut(g.Target, "://")
+	if !ok {
+		return g.Target
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	return kind + " " + cmp.Or(path, host)
+}
+
+// worstChange is by how much the worst row changed for the worse, as a share.
+func (g *Gate) worstChange() float64 {
+	worst := 0.0
+	for i := range g.Rows {
+		if r := &g.Rows[i]; r.Gate == Worse && r.Difference != nil && r.Difference.Relative {
+			worst = max(worst, math.Abs(r.Difference.Center))
+		}
+	}
+	return worst
+}
+
+// brief is what decided a workload's verdict, in few words.
+func (g *Gate) brief() string {
+	if g.Survival.Gate == g.Verdict && g.Verdict != NotWorse {
+		return "the system died"
+	}
+	var out []string
+	for i := range g.Rows {
+		r := &g.Rows[i]
+		if r.Gate != g.Verdict {
+			continue
+		}
+		if g.Verdict == CannotTell {
+			why, _, _ := strings.Cut(r.Reason, ":")
+			return why
+		}
+		difference, _ := r.change()
+		out = append(out, r.Title+" "+difference)
+		if g.Verdict == Worse {
+			break
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 func gateColor(verdict string) string {

@@ -29,6 +29,19 @@ func (p *Page) Line(s string) {
 	p.WriteByte('\n')
 }
 
+// Answer prints the first line: a word, and what decided it, which may take more lines.
+func (p *Page) Answer(code, word, text string) {
+	rest := ""
+	if text != "" {
+		rest = strings.TrimPrefix(Hang(word+"  ", Clean(text), p.Columns()), word)
+	}
+	lines := strings.Split(rest, "\n")
+	p.Line(p.Paint(code, word) + lines[0])
+	for _, l := range lines[1:] {
+		p.Line(l)
+	}
+}
+
 // Section begins a part of the page.
 func (p *Page) Section(name string) {
 	p.WriteByte('\n')

@@ -16,6 +16,7 @@ type Table struct {
 	Elastic   []int // columns that may be cut, in this order
 	Keep      []int // minimum width of each elastic column; default 4
 	Middle    bool  // cut cells in their middle, not at their end
+	Wrapped   []int // elastic columns that are wrapped and not cut
 	Sparse    bool  // leave out columns that are empty except for headings
 	Gap       int   // blanks between columns; 0: two, or one if necessary
 	MinWidth  int   // minimum width of columns that are aligned right
@@ -83,9 +84,36 @@ func (t *Table) Lines(columns int, style Style) []string {
 			t.squeeze(widths, total(widths, gap)-columns)
 		}
 	}
-	out := make([]string, len(rows))
+	out := make([]string, 0, len(rows))
 	for k, r := range rows {
-		out[k] = t.line(k, r, widths, left, gap, style)
+		more := t.wrap(r, widths)
+		if len(more) > 0 {
+			r = more[0]
+		}
+		out = append(out, t.line(k, r, widths, left, gap, style))
+		for _, r := range more[min(1, len(more)):] {
+			out = append(out, t.line(k, r, widths, left, gap, style))
+		}
+	}
+	return out
+}
+
+// wrap are the lines of a row with a wrapped cell that is too wide; none for other rows.
+func (t *Table) wrap(r []string, widths []int) [][]string {
+	var out [][]string
+	for _, i := range t.Wrapped {
+		if i >= len(r) || Width(r[i]) <= widths[i] {
+			continue
+		}
+		for k, text := range Wrap(r[i], widths[i]) {
+			switch {
+			case len(out) == 0:
+				out = append(out, slices.Clone(r))
+			case k == len(out):
+				out = append(out, make([]string, len(r)))
+			}
+			out[k][i] = text
+		}
 	}
 	return out
 }

@@ -81,6 +81,8 @@ func statusOf(s *load.Snapshot, rates []float64) status {
 	switch {
 	case name == "consumed" && s.Interval.LagEvents >= 0:
 		st.state = []string{units.FormatCount(uint64(s.Interval.LagEvents)) + " behind"}
+	case name == "acked" && n == 0 && s.Interval.InFlight > 0: // an outage
+		st.state = []string{"nothing is answered: " + units.Plural(waiting(s), "event") + " " + map[bool]string{true: "waits", false: "wait"}[waiting(s) == 1]}
 	case name == "acked": // without acknowledgement nothing is in flight
 		st.state = []string{units.FormatCount(s.Interval.InFlight) + " in flight"}
 	}
@@ -100,6 +102,12 @@ func statusOf(s *load.Snapshot, rates []float64) status {
 		}
 	}
 	return st
+}
+
+// waiting is how many events are due and have no answer yet: those in flight, and those that could not be sent.
+func waiting(s *load.Snapshot) uint64 {
+	t := &s.Total
+	return max(s.Interval.InFlight, t.Offered-min(t.Acked+t.Failed+t.Unknown+t.Dropped+t.Unsent, t.Offered))
 }
 
 // roundLeft rounds the time left for display.

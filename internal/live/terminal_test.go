@@ -237,6 +237,9 @@ func TestPlainLines(t *testing.T) {
 	dropping.Total.Dropped, dropping.Total.Retries = 1234, 5
 	drain := snapshot(20)
 	drain.Phase = "drain"
+	outage := snapshot(3)
+	outage.Interval = measure.Interval{Start: outage.Interval.Start, End: outage.Interval.End, InFlight: 42}
+	outage.Total = measure.Counts{Offered: 112_042, Acked: 100_000}
 	for _, tt := range []struct {
 		name string
 		s    load.Snapshot
@@ -250,6 +253,7 @@ func TestPlainLines(t *testing.T) {
 		{"nothing is acknowledged", unacknowledged, "measurement  4 s  16 s left  50 k/s sent  4.77 MiB/s"},
 		{"round trip", roundTrip, "measurement  5 s  15 s left  50 k/s acked  4.77 MiB/s  end to end p50 7 ms  p99 7 ms  max 21 ms  42 in flight"},
 		{"dropping", dropping, "measurement  6 s  14 s left  50 k/s acked  4.77 MiB/s  response p50 3 ms  p99 3 ms  max 9 ms  42 in flight  1,234 dropped  5 retried"},
+		{"outage", outage, "measurement  3 s  17 s left  0/s acked  0 B/s  nothing is answered: 12,042 events wait"},
 		{"drain", drain, "drain  20 s  50 k/s acked  4.77 MiB/s  response p50 3 ms  p99 3 ms  max 9 ms  42 in flight"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,13 +12,17 @@ import (
 	"time"
 )
 
-// IsJSON reports whether a file with this beginning may have an object of JSON in each line.
-func IsJSON(head []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) }
+// IsJSON reports whether a file with this beginning may have JSON in each line. A file of texts or numbers
+// may be something else.
+func IsJSON(head []byte) bool {
+	head = bytes.TrimSpace(head)
+	return len(head) > 0 && (head[0] == '{' || head[0] == '[')
+}
 
 // A jsonRecord has the names by which programs write the fields of a record, among them kcat
 // with -J. Names are found in any case.
 type jsonRecord struct {
-	Partition *int32          `json:"partition"`
+	Partition json.RawMessage `json:"partition"`
 	TS        json.RawMessage `json:"ts"`
 	Timestamp json.RawMessage `json:"timestamp"`
 	Time      json.RawMessage `json:"time"`
@@ -27,12 +31,13 @@ type jsonRecord struct {
 	Value     json.RawMessage `json:"value"`
 	Payload   json.RawMessage `json:"payload"`
 	Headers   json.RawMessage `json:"headers"`
-	Size      *int            `json:"size"`
+	Size      json.RawMessage `json:"size"`
 }
 
 // NDJSON reads records as JSON, an object a line. An object has the fields key, value or
 // payload, timestamp, ts, time or @timestamp, partition, headers and size (of a value that is
-// left out). One without value, payload and size is itself the value.
+// left out). One without value, payload and size is itself the value, and so is other JSON, and an object
+// in which partition, headers or size are of another type.
 func NDJSON(in *bufio.Reader, to Sink) error {
 	l := lines{in: in}
 	var r Record
@@ -45,15 +50,15 @@ func NDJSON(in *bufio.Reader, to Sink) error {
 			return err
 		}
 		var j jsonRecord
-		if line[0] != '{' {
-			return l.wrong(errors.New("it is not an object of JSON"))
+		if line[0] == '{' {
+			err = json.Unmarshal(line, &j)
+		} else if !json.Valid(line) {
+			err = errors.New("the line is cut, or of another format")
 		}
-		if err := json.Unmarshal(line, &j); err != nil {
-			return l.wrong(fmt.Errorf("it is not a record as JSON: %w", err))
+		if err != nil {
+			return l.wrong(fmt.Errorf("it is not JSON: %w", err))
 		}
-		if err := j.record(line, &r); err != nil {
-			return l.wrong(err)
-		}
+		j.record(line, &r)
 		to.Record(&r)
 		if full(to) {
 			return ErrEnough
@@ -61,18 +66,24 @@ func NDJSON(in *bufio.Reader, to Sink) error {
 	}
 }
 
+// maxSize limits the size of a value that is left out.
+const maxSize = 1 << 30
+
 // record fills in r.
-func (j *jsonRecord) record(line []byte, r *Record) error {
+func (j *jsonRecord) record(line []byte, r *Record) {
 	*r = Record{Log: -1, Headers: r.Headers[:0]}
-	if j.Partition != nil && *j.Partition >= 0 {
-		r.Log = *j.Partition
-	}
 	for _, at := range []json.RawMessage{j.TS, j.Timestamp, j.At, j.Time} {
 		if t, ok := jsonTime(at); ok {
 			r.Time = t
 			break
 		}
 	}
+	partition, size := int32(-1), -1
+	if !decode(j.Partition, &partition) || !decode(j.Size, &size) || j.Size != nil && !isNull(j.Size) && (size < 0 || size > maxSize) || !j.headers(r) {
+		r.Headers, r.Value = r.Headers[:0], line
+		return
+	}
+	r.Log = max(partition, -1)
 	if j.Key != nil && !isNull(j.Key) {
 		r.Keyed, r.Key = true, jsonBytes(j.Key)
 	}
@@ -85,43 +96,41 @@ func (j *jsonRecord) record(line []byte, r *Record) error {
 		r.Null = true
 	case value != nil:
 		r.Value = jsonBytes(value)
-	case j.Size != nil:
-		if *j.Size < 0 || *j.Size > 1<<30 {
-			return fmt.Errorf("a size of %d is not between 0 and 1 GiB", *j.Size)
-		}
-		r.Size = *j.Size
+	case size >= 0:
+		r.Size = size
 	default:
 		r.Value = line
 	}
-	if j.Headers != nil && !isNull(j.Headers) {
-		return j.headers(r)
-	}
-	return nil
 }
 
+// decode decodes a field, if there is one, and reports whether it has the type of to.
+func decode(raw json.RawMessage, to any) bool { return raw == nil || json.Unmarshal(raw, to) == nil }
+
 // headers reads headers as an object, as a list of names and values (kcat), or as a list of
-// objects with key and value.
-func (j *jsonRecord) headers(r *Record) error {
-	wrong := errors.New("headers are neither an object nor a list")
+// objects with key and value. It reports whether they are one of these.
+func (j *jsonRecord) headers(r *Record) bool {
+	if j.Headers == nil || isNull(j.Headers) {
+		return true
+	}
 	if j.Headers[0] == '{' {
 		d := json.NewDecoder(bytes.NewReader(j.Headers))
 		if _, err := d.Token(); err != nil {
-			return wrong
+			return false
 		}
 		for d.More() {
 			name, err := d.Token()
 			text, ok := name.(string)
 			var value json.RawMessage
 			if err != nil || !ok || d.Decode(&value) != nil {
-				return wrong
+				return false
 			}
 			r.Headers = append(r.Headers, Header{Name: []byte(text), Value: jsonBytes(value)})
 		}
-		return nil
+		return true
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(j.Headers, &list) != nil {
-		return wrong
+		return false
 	}
 	for i := 0; i < len(list); i++ {
 		if list[i][0] == '{' {
@@ -131,19 +140,19 @@ func (j *jsonRecord) headers(r *Record) error {
 				Value json.RawMessage `json:"value"`
 			}
 			if json.Unmarshal(list[i], &h) != nil {
-				return wrong
+				return false
 			}
 			h.Key = cmp.Or(h.Key, h.Name)
 			r.Headers = append(r.Headers, Header{Name: []byte(h.Key), Value: jsonBytes(h.Value)})
 			continue
 		}
 		if i+1 == len(list) {
-			return errors.New("headers have a name without a value")
+			return false
 		}
 		r.Headers = append(r.Headers, Header{Name: jsonBytes(list[i]), Value: jsonBytes(list[i+1])})
 		i++
 	}
-	return nil
+	return true
 }
 
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }

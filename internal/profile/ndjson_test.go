@@ -47,6 +47,18 @@ func TestNDJSONReadsRecords(t *testing.T) {
 		{"a line of a log", `{"@timestamp":"2026-01-02 03:04:05","level":"info"}`, Record{Log: -1, Time: 1767323045e9, Value: []byte(`{"@timestamp":"2026-01-02 03:04:05","level":"info"}`)}},
 		{"a long line", `{"value":"` + long + `"}`, Record{Log: -1, Value: []byte(long)}},
 		{"microseconds", `{"size":0,"ts":1767323045123456}`, Record{Log: -1, Time: 1767323045123456e3}},
+		{"an array", `[1,{"value":2}]`, Record{Log: -1, Value: []byte(`[1,{"value":2}]`)}},
+		{"a text", `"a"`, Record{Log: -1, Value: []byte(`"a"`)}},
+		{"a number", `-1.5e3`, Record{Log: -1, Value: []byte(`-1.5e3`)}},
+		{"null alone", `null`, Record{Log: -1, Value: []byte(`null`)}},
+		{"no partition", `{"partition":null,"size":null,"headers":null,"value":1}`, Record{Log: -1, Value: []byte(`1`)}},
+		{"a partition of another type", `{"partition":"eu","key":"k","ts":1767323045}`, Record{Log: -1, Time: 1767323045e9, Value: []byte(`{"partition":"eu","key":"k","ts":1767323045}`)}},
+		{"headers of another type", `{"value":1,"headers":7}`, Record{Log: -1, Value: []byte(`{"value":1,"headers":7}`)}},
+		{"half a header", `{"value":1,"headers":["a","b","c"]}`, Record{Log: -1, Value: []byte(`{"value":1,"headers":["a","b","c"]}`)}},
+		{"a size as text", `{"size":"12 KB"}`, Record{Log: -1, Value: []byte(`{"size":"12 KB"}`)}},
+		{"a size below 0", `{"size":-1}`, Record{Log: -1, Value: []byte(`{"size":-1}`)}},
+		{"a size that is too large", `{"size":1e9}`, Record{Log: -1, Value: []byte(`{"size":1e9}`)}},
+		{"a time of another type", `{"time":{"s":1},"timestamp":false}`, Record{Log: -1, Value: []byte(`{"time":{"s":1},"timestamp":false}`)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got found
@@ -64,12 +76,9 @@ func TestNDJSONReadsRecords(t *testing.T) {
 
 func TestNDJSONRefuses(t *testing.T) {
 	for _, test := range []struct{ name, data, want string }{
-		{"not an object", "{\"value\":1}\n[1]", "line 2: it is not an object"},
-		{"cut", "{\"value\":1}\n{\"val", "line 2: it is not a record as JSON"},
-		{"a partition of another type", `{"partition":"x"}`, "line 1: it is not a record as JSON"},
-		{"headers of another type", `{"value":1,"headers":7}`, "line 1: headers are neither"},
-		{"half a header", `{"value":1,"headers":["a"]}`, "a name without a value"},
-		{"a size below 0", `{"size":-1}`, "a size of -1"},
+		{"not JSON", "{\"value\":1}\n[1", "line 2: it is not JSON"},
+		{"cut", "{\"value\":1}\n{\"val", "line 2: it is not JSON"},
+		{"text", "{\"value\":1}\nhello\n", "line 2: it is not JSON"},
 		{"too long", `{"value":"` + strings.Repeat("x", maxLine) + `"}`, "longer than"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"carronade/internal/host"
 	"carronade/internal/layout"
+	"carronade/internal/verdict/trust"
 	"carronade/measure"
 )
 
@@ -70,41 +71,34 @@ func named(limits []Check, so func(*Check) bool) string {
 // answerText prints the answer: the first line, or the first lines if it is long.
 func (d *Document) answerText(p *layout.Page) {
 	a := d.Answer()
-	if a.Text == "" {
-		p.Line(p.Paint(answerColor(a.Mark), a.Word))
-		return
-	}
-	lines := strings.Split(layout.Hang(a.Word+"  ", layout.Clean(a.Text), p.Columns()), "\n")
-	lines[0] = p.Paint(answerColor(a.Mark), a.Word) + strings.TrimPrefix(lines[0], a.Word)
-	for _, l := range lines {
-		p.Line(l)
-	}
+	p.Answer(answerColor(a.Mark), a.Word, a.Text)
 }
 
 func answerColor(m Mark) string { return cmp.Or(markColors[m], layout.Bold) }
 
-// distrust are the reasons or doubts of the generator's verdict in short sentences: what happened, how much of the
-// number it is, what to do. The document has the rest. Times that the same event moved stand in one sentence.
+// distrust are the reasons of the generator's verdict in short sentences: what happened, how much of the number it
+// is, what to do. The document has the rest. Times that the same event lengthened stand in one sentence.
 func (d *Document) distrust(texts []string) []string {
 	var out []string
-	cause := d.MachineCause()
+	cause, late := d.MachineCause(), false
 	for _, text := range texts {
 		fact, rest, _ := strings.Cut(text, "; ")
-		moved := strings.Contains(fact, movedBy)
-		if moved && slices.ContainsFunc(out, func(s string) bool { return strings.Contains(s, movedBy) }) {
+		lengthened := strings.Contains(fact, trust.Late)
+		if lengthened && late {
 			continue
 		}
+		late = late || lengthened
 		var why string
 		if fact, why, _ = strings.Cut(fact, ": its "); why != "" && cause == "" {
-			fact += ": it stood still"
+			fact = strings.Replace(fact, trust.Late, "", 1) + ": the generator stood still"
 			if i := strings.Index(why, "("); i >= 0 {
 				by, _, _ := strings.Cut(strings.TrimRight(why[i+1:], ")"), ":")
 				fact += " (" + by + ")"
 			}
 		}
 		switch quieter := "use a faster or quieter machine"; {
-		case cause != "" && (moved || why != ""):
-			fact += ": " + cause + "; " + cmp.Or(d.stopOthers(), quieter)
+		case cause != "" && (lengthened || why != ""):
+			fact = strings.Replace(fact, trust.Late, "", 1) + ": " + cause + "; " + cmp.Or(d.stopOthers(), quieter)
 		case why != "" && rest != "":
 			fact += "; " + quieter
 		case rest != "":
@@ -115,8 +109,10 @@ func (d *Document) distrust(texts []string) []string {
 	return out
 }
 
-// movedBy is in each sentence about a time that the generator moved.
-const movedBy = " of it from the generator"
+// doubts are what makes a run noisy, without the times that are printed as ranges.
+func (d *Document) doubts() []string {
+	return slices.DeleteFunc(slices.Clone(d.Trust.Doubts), func(s string) bool { return len(d.Steps) == 0 && strings.HasSuffix(s, trust.Late) })
+}
 
 // othersWaited begins the cause of a freeze in which other programs had the processors.
 const othersWaited = "other processes used the processors"
@@ -165,6 +161,10 @@ func (d *Document) firstPage() (first, last []Verdict) {
 			continue // the outage says it
 		}
 		switch {
+		case v.On == OnTrust && v.Mark == Caution:
+			if v.Texts = d.doubts(); len(v.Texts) == 0 {
+				continue
+			}
 		case v.On == OnTrust:
 			v.Texts = d.distrust(v.Texts)
 		case v.Label == "partial" && a.Word == Distrust: // which says why

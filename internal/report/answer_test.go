@@ -16,8 +16,8 @@ func late(others *trust.Others) Input {
 	in := openLoop()
 	in.Others = others
 	in.Trust = measure.Trust{Level: measure.NotTrusted, Reasons: []string{
-		"response p99 54 ms, up to 48.7 ms of it from the generator: its process did not run for 109 ms at 1.28 s (other processes used the processors: a thread waited 109 ms for one); lower the rate, add --clients, or use a faster or quieter machine",
-		"end to end p99 72.8 ms, up to 67.5 ms of it from the generator",
+		"response p99 5.3 to 54 ms, since the generator was late: its process did not run for 109 ms at 1.28 s (other processes used the processors: a thread waited 109 ms for one); lower the rate, add --clients, or use a faster or quieter machine",
+		"end to end p99 5.3 to 72.8 ms, since the generator was late",
 	}}
 	in.Result.Freezes = measure.Freezes{Count: 1, Longest: []measure.Freeze{{Who: "process", Cause: "other processes used the processors: a thread waited 109 ms for one"}}}
 	return in
@@ -68,15 +68,15 @@ func TestAnswerBlamesTheMachine(t *testing.T) {
 		others *trust.Others
 		want   string
 	}{
-		{"seen before the run", busy, "NOT TRUSTED response p99 54 ms, up to 48.7 ms of it from the generator: other programs used 97% of the processors; stop them, or use a quieter machine"},
-		{"seen in it", nil, "NOT TRUSTED response p99 54 ms, up to 48.7 ms of it from the generator: other programs used the processors; use a faster or quieter machine"},
+		{"seen before the run", busy, "NOT TRUSTED response p99 5.3 to 54 ms: other programs used 97% of the processors; stop them, or use a quieter machine"},
+		{"seen in it", nil, "NOT TRUSTED response p99 5.3 to 54 ms: other programs used the processors; use a faster or quieter machine"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			text := briefly(t, build(late(tt.others)))
 			first := flat(strings.Join(strings.SplitN(text, "\n", 4)[:3], "\n"))
 			assert.True(t, strings.HasPrefix(first, tt.want), "the first three lines are\n%s\nwant\n%s", first, tt.want)
-			assert.Equal(t, strings.Count(text, "from the generator"), 1, "mentions of the generator's part in\n%s", text)
+			assert.Equal(t, strings.Count(text, "5.3 to 54 ms"), 1, "mentions of the range in\n%s", text)
 			assert.Equal(t, strings.Count(text, "used"), 1, "mentions of the cause in\n%s", text)
 		})
 	}
@@ -107,6 +107,18 @@ func TestLastLine(t *testing.T) {
 	in := openLoop()
 	c := &in.Result.Measurement.Counts
 	c.Acked, c.Failed = c.Sent/4, c.Sent-c.Sent/4
-	lines := strings.Split(strings.TrimSuffix(briefly(t, build(in)), "\n"), "\n")
-	assert.Equal(t, lines[len(lines)-1], "  exit code 0: no limit was set; --slo 'failure-rate<1%' makes it 1")
+	for _, tt := range []struct {
+		limit, want string
+	}{
+		{"", "exit code 0: no limit was set; --slo 'failure-rate<1%' makes it 1"},
+		{"p99 < 20 ms", "exit code 0: no limit is on failures; --slo 'failure-rate<1%' makes it 1"},
+		{"failure-rate < 90%", "pictures      carronade report open k3v9x2ab"},
+	} {
+		d := build(in)
+		if tt.limit != "" {
+			d.Checks = []Check{{Name: tt.limit, OK: true, Text: "it holds"}}
+		}
+		lines := strings.Split(strings.TrimSuffix(briefly(t, d), "\n"), "\n")
+		assert.Equal(t, strings.TrimSpace(lines[len(lines)-1]), tt.want, "with the limit %q", tt.limit)
+	}
 }

@@ -38,11 +38,11 @@ func (d *Document) FaultRows(all bool) [][]string {
 	if f == nil || len(f.Scores) == 0 {
 		return nil
 	}
-	first, row := "first ack", numberRow
+	none, back, row := "no acks", "acks", numberRow
 	if f.reading() {
-		first, row = "first event", readRow
+		none, back, row = "no events", "events", readRow
 	}
-	rows := [][]string{{"", "noticed", "blackout", first, "in limit", "drained", "lost"}, {"", "after", "", "after", "after", "after", "time, s"}}
+	rows := [][]string{{"", "noticed", none, back, "in limit", "caught", "lost"}, {"", "after", "for", "back after", "after", "up after", "time, s"}}
 	for i := range f.Scores {
 		s := &f.Scores[i]
 		numbers := func(name string, lane int, n *fault.Numbers) []string {
@@ -57,7 +57,7 @@ func (d *Document) FaultRows(all bool) [][]string {
 			if all || l == s.Worst {
 				name := "  " + s.Lanes[l].Name
 				if l == s.Worst && len(s.Lanes) > 1 {
-					name += ", the worst"
+					name += ", worst"
 				}
 				rows = append(rows, numbers(name, l, &s.Lanes[l]))
 			}
@@ -97,7 +97,11 @@ func (d *Document) FaultTable() [][]string {
 	if rows == nil {
 		return nil
 	}
-	return append([][]string{{"", "noticed after", "blackout", rows[0][3] + " after", "in limit after", "drained after", "lost time, s"}}, rows[2:]...)
+	head := slices.Clone(rows[0])
+	for i := range head[1:] {
+		head[i+1] += " " + rows[1][i+1]
+	}
+	return append([][]string{head}, rows[2:]...)
 }
 
 // FaultTexts are the sentences below the table.
@@ -239,7 +243,7 @@ func deliveryText(l *fault.Delivery) string {
 // the lost time, or what a blackout of a run is that only reads.
 func (f *Faults) terms() []string {
 	if f.reading() {
-		return []string{"blackout: no event, although there were some or the system did not say that there are none"}
+		return []string{"no events for (a blackout): no event, although there were some or the system did not say that there are none"}
 	}
 	out := []string{fmt.Sprintf("in limit: at most %s for %s of the events", seconds(f.LimitS), units.FormatPercent(1-f.Budget))}
 	if slices.ContainsFunc(f.Scores, func(s fault.Score) bool { return s.Whole.LostEventS != nil }) {

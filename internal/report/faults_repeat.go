@@ -46,8 +46,8 @@ func FaultSummary(w io.Writer, style layout.Style, runs []*Document) error {
 	p := &layout.Page{Style: style}
 	p.Section(fmt.Sprintf("Faults of %d runs", with))
 	t := layout.Table{Headings: 2, Elastic: []int{0}, Keep: []int{16}}
-	t.Row("", "blackout", "worst lane", "in limit", "drained")
-	t.Row("", "", "", "after", "after")
+	t.Row("", "no acks", "worst", "in limit", "caught up")
+	t.Row("", "for", "lane", "after", "after")
 	few := false
 	for i := range groups {
 		g := &groups[i]

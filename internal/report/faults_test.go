@@ -66,9 +66,9 @@ func TestFaultsText(t *testing.T) {
 	}
 	brief := text(true)
 	for _, want := range []string{
-		"fault kill broker 2 at 1m00s", "partition 3, the worst", "6.1 s", "9.5 s", "10 k", "predicted",
+		"fault kill broker 2 at 1m00s", "partition 3, worst", "6.1 s", "9.5 s", "10 k", "predicted",
 		"headroom 1.25", "predicted to catch up in 8 s, seen 8.3 s", "refused 40, timeout 12", "timeout cut 12 events short", "at most 100 ms for 99%", "note the night shift",
-		"drained lost after after after after time, s", "lost time: how much longer all events together waited than before: ten events that waited 1 s longer each are 10 s",
+		"in limit caught lost after for back after after up after time, s", "lost time: how much longer all events together waited than before: ten events that waited 1 s longer each are 10 s",
 		"delivery of what was due from 5 s before it on: 1,234 lost, 2 duplicated, 0 reordered", "due at another time, or not known when: 0 lost, 0 duplicated, 77 reordered",
 	} {
 		assert.True(t, strings.Contains(strings.Join(strings.Fields(brief), " "), strings.Join(strings.Fields(want), " ")),
@@ -128,11 +128,11 @@ func TestReadingFaults(t *testing.T) {
 	var b bytes.Buffer
 	assert.OK(t, p.To(&b))
 	text := strings.Join(strings.Fields(b.String()), " ")
-	assert.Has(t, text, "first event in limit", "whole run - 2 s 2 s - - -", "partition 3, the worst - 6.1 s 2 s - - -", "blackout: no event, although there were some")
+	assert.Has(t, text, "no events events in limit caught", "whole run - 2 s 2 s - - -", "partition 3, worst - 6.1 s 2 s - - -", "no events for (a blackout): no event, although there were some")
 	assert.True(t, !strings.Contains(text, "at most") && !strings.Contains(text, "lost time:"),
 		"the report has a limit:\n%s", b.String())
 	head := d.FaultTable()[0]
-	assert.True(t, head[3] == "first event after", "the headings are %q", head)
+	assert.True(t, head[3] == "events back after", "the headings are %q", head)
 	// A blackout is compared with nothing, so it is known without a baseline.
 	w := d.WorstOutage()
 	assert.True(t, w.Known() != nil && w.Known().S == 6.1, "the worst outage is %+v", w)

@@ -87,10 +87,10 @@ func (d *Document) FleetTable() (head []string, rows [][]string, remarks []strin
 	if f == nil {
 		return nil, nil, nil
 	}
-	head = []string{"", "clients", "sent", "acked", "events/s", "send delay p99", "cpu", "trust"}
+	head = []string{"generator", "clients", "sent", "acked", "events/s", "send delay p99", "CPU", "trust"}
 	reads := d.Mode == load.Consuming
 	if reads {
-		head = []string{"", "clients", "consumed", "events/s", "cpu", "trust"}
+		head = []string{"generator", "clients", "consumed", "events/s", "CPU", "trust"}
 	}
 	bound := 0.0
 	for i := range f.Agents {
@@ -103,10 +103,7 @@ func (d *Document) FleetTable() (head []string, rows [][]string, remarks []strin
 		if a.State != "complete" {
 			level = a.State
 		}
-		clients := strconv.Itoa(a.From)
-		if a.To-a.From > 1 {
-			clients += "-" + strconv.Itoa(a.To-1)
-		}
+		clients := strconv.Itoa(a.To - a.From)
 		if a.Reads {
 			clients = "reads"
 		}

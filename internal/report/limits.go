@@ -219,14 +219,10 @@ func (d *Document) checkTime(l *workload.Limit, times *Times) finding {
 	}
 	if lower := times.lowerOf(name); !lower.IsEmpty() {
 		if v, ok := statistic(l, lower); ok && v.D < u.D {
-			by := ", up to " + units.FormatDuration(u.D-v.D) + " of it from the generator"
 			f.open = l.Op.Holds(v.D.Seconds(), l.Value)
 			f.own = f.open
-			switch {
-			case f.open:
-				f.text += by + "; without that it holds"
-			case measure.LevelOf(v.D, u.D) != measure.Trusted:
-				f.text += by
+			if f.open || measure.LevelOf(v.D, u.D) != measure.Trusted {
+				f.text = strings.Replace(f.text, units.FormatDuration(u.D), units.FormatDurations(v.D, u.D), 1) + " (" + d.lengthenedBy() + ")"
 			}
 		}
 	}

@@ -82,7 +82,7 @@ func (d *Document) staged() bool { return d.Op == workload.Pipeline }
 
 // stageRows is PartRows of a pipeline.
 func (d *Document) stageRows() [][]string {
-	rows := [][]string{{"stage", "begun", "done", "not done", "volume", "late p99", "response p50", "p99", "service p99"}}
+	rows := [][]string{{"stage", "begun", "done", "not done", "volume", "late p99", "response p50", "response p99", "service p99"}}
 	for i := range d.Parts {
 		p := &d.Parts[i]
 		t := &p.Totals
@@ -102,7 +102,7 @@ func (d *Document) PartRows() [][]string {
 	if d.staged() {
 		return d.stageRows()
 	}
-	rows := [][]string{{"part", "share", "of", "sent", d.Totals.RateOf, "not acked", "volume", "response p99", "service p50", "p99"}}
+	rows := [][]string{{"part", "share", "share due", "events sent", d.Totals.RateOf, "not acked", "volume", "response p99", "service p50", "service p99"}}
 	for i := range d.Parts {
 		p := &d.Parts[i]
 		t := &p.Totals
@@ -124,11 +124,11 @@ func (d *Document) parts(p *layout.Page) {
 	p.Section(d.PartsTitle())
 	t := layout.Table{Headings: 2, Elastic: []int{0}}
 	if d.staged() {
-		t.Row("", "begun", "done", "not", "volume", "late", "response", "", "service")
+		t.Row("stage", "begun", "done", "not", "volume", "late", "response", "response", "service")
 		t.Row("", "", "", "done", "", "p99", "p50", "p99", "p99")
 	} else {
-		t.Row("", "share", "of", "sent", d.Totals.RateOf, "not", "volume", "response", "service", "")
-		t.Row("", "", "", "", "", "acked", "", "p99", "p50", "p99")
+		t.Row("part", "share", "share", "events", d.Totals.RateOf, "not", "volume", "response", "service", "service")
+		t.Row("", "had", "due", "sent", "", "acked", "", "p99", "p50", "p99")
 	}
 	for _, r := range rows[1:] {
 		t.Row(r...)
@@ -161,7 +161,7 @@ func (d *Document) partSections(p *layout.Page) {
 		cols := slices.DeleteFunc(part.Measured(), func(c Time) bool { return c.Name == failedService || c.Sum.Count == 0 })
 		if len(cols) > 0 {
 			p.Line("")
-			p.Table(timeTable(cols))
+			p.Table(timeTable(cols, func(string, float64) bool { return false }))
 		}
 	}
 }

@@ -353,12 +353,18 @@ const briefScenario = 30
 
 // scenarioText prints a scenario: the result, the verdicts and the steps, at most some of them.
 func (d *Document) scenarioText(p *layout.Page, most int) {
+	for _, l := range layout.Wrap(d.Headline(), layout.Columns) {
+		p.Line(l)
+	}
 	p.Title("scenario " + layout.Clean(strings.Join(append([]string{d.Scenario.Script}, d.Scenario.Args...), " ")))
-	d.head(p)
+	if v := d.Verdicts(); len(v) > 0 {
+		p.Line("")
+		verdicts(p, v)
+	}
 	rows := d.Scenario.Rows()
 	if len(rows) > 1 {
 		p.Section("Steps")
-		t := &layout.Table{Headings: 1, Left: []int{0, 1, 4, 5}, Elastic: []int{0, 5}, Keep: []int{12, 20}}
+		t := &layout.Table{Headings: 1, Left: []int{0, 1, 4, 5}, Elastic: []int{0, 5}, Keep: []int{12, 20}, Wrapped: []int{5}}
 		for _, row := range rows[:min(len(rows), most+1)] {
 			t.Row(row...)
 		}

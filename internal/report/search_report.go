@@ -16,6 +16,7 @@ import (
 // The labels of the reports of a search: which one, and what the report is to it.
 const (
 	SearchLabel = "find"
+	DemoLabel   = "demo" // of demos: nobody compares them
 	RoleLabel   = "find-role"
 	// AnswerRole is the role of the report of the search itself.
 	AnswerRole = "answer"

@@ -142,7 +142,7 @@ func (d *Document) steps(p *layout.Page, most int) {
 	}
 	p.Section("Steps")
 	t := layout.Table{Headings: 2, Elastic: []int{0}, Middle: true}
-	t.Row("", "target", d.Totals.RateOf, "response", "", "service", "delay", "in", "not")
+	t.Row("step", "target", d.Totals.RateOf, "response", "response", "service", "delay", "in", "not")
 	t.Row("", "", "", "p50", "p99", "p99", "p99", "flight", "acked")
 	for _, r := range rows[1:min(len(rows), most+1)] {
 		t.Row(r...)

@@ -86,7 +86,7 @@ func (d *Document) briefTimes(p *layout.Page) {
 		return
 	}
 	p.Line("")
-	p.Table(timeTable(cols))
+	p.Table(timeTable(cols, d.upper))
 	for _, n := range d.timeNotes(cols, true) {
 		p.Note(n)
 	}

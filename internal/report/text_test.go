@@ -144,7 +144,7 @@ func overloaded() Input {
 	}
 	r.Classes = map[string]uint64{"timeout": 12_000, "refused": 8_000, "canceled": 6}
 	in.Trust = measure.Trust{
-		Reasons: []string{"response p99 12 ms, up to 4.1 ms of it from the generator; lower the rate, add --threads, or use a faster or quieter machine"},
+		Reasons: []string{"response p99 7.9 to 12 ms, since the generator was late; lower the rate, add --threads, or use a faster or quieter machine"},
 		Notes:   []string{"the generator used 97.5% of 2 processors"},
 	}
 	in.Checks = []Check{{Name: "dropped = 0", Text: "4,000"}, {Name: "failures", OK: true, Text: "at most 20,000 failed, and 12,345 did"}}
@@ -315,7 +315,7 @@ func noisy() Input {
 		{At: 9 * time.Second, Length: 16 * time.Millisecond, Who: "sending thread"},
 	}}
 	in.Trust = measure.Trust{
-		OK: true, Level: measure.Noisy, Doubts: []string{"response p99 7 ms, up to 1.4 ms of it from the generator", "service p99 2.2 ms, up to 400 us of it is due to the generator"},
+		OK: true, Level: measure.Noisy, Doubts: []string{"response p99 5.6 to 7 ms, since the generator was late", "service p99 1.8 to 2.2 ms, since the generator was late"},
 		Bounds: []measure.Bound{
 			{Time: "response", P: 99, Upper: 7000, Lower: 5600, Level: measure.Noisy},
 			{Time: "response", P: 99.9, Upper: 9150, Lower: 5600, Level: measure.NotTrusted},
@@ -398,7 +398,7 @@ func untrusted() Input {
 	in := noisy()
 	in.Trust = measure.Trust{
 		Level: measure.NotTrusted, Bounds: in.Trust.Bounds,
-		Reasons: []string{"response p99 250 ms, up to 245 ms of it from the generator: its process did not run for 504 ms at 2.92 s (stopped and continued); lower the rate, or use a faster or quieter machine"},
+		Reasons: []string{"response p99 5.6 to 7 ms, since the generator was late: its process did not run for 504 ms at 2.92 s (stopped and continued); lower the rate, or use a faster or quieter machine"},
 		Notes:   []string{"the generator used 97.5% of 2 processors (at most 95%): lower the rate, or use a machine with more processors"},
 	}
 	return in

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"carronade/internal/layout"
 	"carronade/load"
@@ -175,7 +176,19 @@ const (
 
 // timeTable is the brief table: a row for each time, a column for each percentile. It leaves
 // out the meanings if it would be wider than the screen, as with many lower bounds.
-func timeTable(cols []Time) *layout.Table {
+func timeTable(cols []Time, upper func(time string, p float64) bool) *layout.Table {
+	ps := briefOf(cols)
+	if len(ps) <= explainPercentiles {
+		t := timeTableOf(cols, ps, upper, true)
+		if !slices.ContainsFunc(t.Lines(layout.Columns-2, layout.Style{}), func(line string) bool { return layout.Width(line) > layout.Columns-2 }) {
+			return t
+		}
+	}
+	return timeTableOf(cols, ps, upper, false)
+}
+
+// briefOf are the percentiles of the brief table.
+func briefOf(cols []Time) []float64 {
 	var ps []float64
 	standard := measure.StandardPercentiles()
 	for _, v := range cols[0].Sum.Percentiles {
@@ -183,18 +196,12 @@ func timeTable(cols []Time) *layout.Table {
 			ps = append(ps, v.P)
 		}
 	}
-	ps = ps[max(0, len(ps)-mostPercentiles):]
-	if len(ps) <= explainPercentiles {
-		t := timeTableOf(cols, ps, true)
-		if !slices.ContainsFunc(t.Lines(layout.Columns-2, layout.Style{}), func(line string) bool { return layout.Width(line) > layout.Columns-2 }) {
-			return t
-		}
-	}
-	return timeTableOf(cols, ps, false)
+	return ps[max(0, len(ps)-mostPercentiles):]
 }
 
-// timeTableOf is the brief table with these percentiles, and with the meanings of the times or not.
-func timeTableOf(cols []Time, ps []float64, explain bool) *layout.Table {
+// timeTableOf is the brief table with these percentiles, and with the meanings of the times or not. upper says which
+// percentiles are only upper bounds.
+func timeTableOf(cols []Time, ps []float64, upper func(time string, p float64) bool, explain bool) *layout.Table {
 	t := &layout.Table{Headings: 1, Left: []int{0, len(ps) + 2}}
 	head := []string{"Times"}
 	for _, p := range ps {
@@ -204,7 +211,11 @@ func timeTableOf(cols []Time, ps []float64, explain bool) *layout.Table {
 	for _, c := range cols {
 		row := []string{c.Title}
 		for _, p := range ps {
-			row = append(row, percentile(c.Sum, p))
+			cell := percentile(c.Sum, p)
+			if upper(c.Name, p) && !strings.HasPrefix(cell, ">") {
+				cell = "<= " + cell
+			}
+			row = append(row, cell)
 		}
 		row = append(row, exact(c.Sum.Largest()), "")
 		if explain {
@@ -236,8 +247,12 @@ func (d *Document) timeNotes(cols []Time, brief bool) []string {
 				units.Plural(n.Censored, "event"), l.without, count, c.Title, l.counted)
 		}
 	}
-	if text := d.generatorParts(); text != "" {
-		notes = append(notes, text)
+	if parts := d.ranges(cols, brief); parts != nil {
+		what := "ranges"
+		if brief {
+			what = "<= is an upper bound"
+		}
+		note("%s, as %s: %s", what, d.lengthenedBy(), strings.Join(parts, ", "))
 	}
 	for _, c := range cols {
 		if c.Sum.Above > 0 {

@@ -1,7 +1,7 @@
 package report
 
 import (
-	"strings"
+	"slices"
 
 	"carronade/load"
 	"carronade/measure"
@@ -80,24 +80,52 @@ func (d *Document) Bound(time string, p float64) *measure.Bound {
 	return nil
 }
 
-// generatorParts describes how far the generator may have affected further
-// percentiles; "" if negligibly.
-func (d *Document) generatorParts() string {
-	var out []string
-	last := ""
+// boundText is a percentile as what is known of it: "5.52 to 11.2 ms".
+func boundText(b *measure.Bound) string { return units.FormatDurations(micro(b.Lower), micro(b.Upper)) }
+
+// rangeOf prints a percentile of a time of the measurement or of a step: as a range if the generator may have
+// lengthened it, with the reason if nothing else in the report says it.
+func (d *Document) rangeOf(t *Time, step string, p float64) (string, bool) {
+	v, ok := t.Sum.At(p)
+	if !ok {
+		return "", false
+	}
+	text := t.Title + " " + measure.PercentileName(p) + " "
 	for i := range d.Trust.Bounds {
-		b := &d.Trust.Bounds[i]
-		if b.P <= 99 || b.Step != "" {
-			continue
+		if b := &d.Trust.Bounds[i]; b.Time == t.Name && b.P == p && b.Step == step && !v.AtLeast {
+			if text += boundText(b); d.TrustLevel() == measure.Noisy {
+				text += " (" + d.lengthenedBy() + ")"
+			}
+			return text, true
 		}
-		text := measure.PercentileName(b.P) + " up to " + Clock(b.Upper-b.Lower)
-		if b.Time != last {
-			last, text = b.Time, strings.ReplaceAll(b.Time, "_", " ")+" "+text
+	}
+	return text + Percentile(v), true
+}
+
+// lengthenedBy says why times may be longer than those of the system.
+func (d *Document) lengthenedBy() string {
+	if d.MachineCause() != "" {
+		return "this machine was busy"
+	}
+	return "the generator was late"
+}
+
+// upper reports whether a percentile of the measurement is only an upper bound: the generator may have lengthened it.
+func (d *Document) upper(time string, p float64) bool { return d.Bound(time, p) != nil }
+
+// ranges are the percentiles of these times that the generator may have lengthened. The brief ones are those of its
+// table, without the one that is in the line of numbers.
+func (d *Document) ranges(cols []Time, brief bool) []string {
+	var out []string
+	ps, main := briefOf(cols), d.MainTime().Name
+	for _, c := range cols {
+		before := c.Title + " "
+		for _, v := range c.Sum.Percentiles {
+			if b := d.Bound(c.Name, v.P); b != nil && !(brief && (!slices.Contains(ps, v.P) || v.P == 99 && c.Name == main)) {
+				out = append(out, before+measure.PercentileName(v.P)+" "+boundText(b))
+				before = ""
+			}
 		}
-		out = append(out, text)
 	}
-	if len(out) == 0 {
-		return ""
-	}
-	return "of this the generator's own: " + strings.Join(out, ", ")
+	return out
 }

@@ -293,8 +293,8 @@ func (d *Document) results() []string {
 		}
 		parts = append(parts, rate, units.FormatSize(int64(t.BytesPerS))+"/s")
 		main := d.MainTime()
-		if v, ok := main.Sum.At(99); ok {
-			parts = append(parts, main.Title+" p99 "+Percentile(v))
+		if text, ok := d.rangeOf(&main, "", 99); ok {
+			parts = append(parts, text)
 		}
 	}
 	var bad []string
@@ -384,8 +384,8 @@ func (d *Document) stepsHeadline() []string {
 	}
 	parts = append(parts, at)
 	main := s.MainTime()
-	if v, ok := main.Sum.At(99); ok {
-		parts = append(parts, main.Title+" p99 "+Percentile(v)+" there")
+	if text, ok := d.rangeOf(&main, s.Name, 99); ok {
+		parts = append(parts, text+" there")
 	}
 	return parts
 }

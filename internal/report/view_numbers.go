@@ -226,7 +226,7 @@ func (d *Document) StepRows() [][]string {
 	if len(d.Steps) == 0 {
 		return nil
 	}
-	rows := [][]string{{"step", "target", d.Totals.RateOf, "response p50", "p99", "service p99", "send delay p99", "in flight", "not acked"}}
+	rows := [][]string{{"step", "target", d.Totals.RateOf, "response p50", "response p99", "service p99", "send delay p99", "in flight", "not acked"}}
 	for i := range d.Steps {
 		s := &d.Steps[i]
 		c := &s.Totals

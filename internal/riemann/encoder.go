@@ -100,7 +100,8 @@ func (p *encoder) template(dst []byte, k, seq uint64) []byte {
 func (s *shape) metricWidth() int {
 	switch s.kind {
 	case wire.Sint64:
-		longest := max(zigzag(int64(math.Round(s.metric.least))), zigzag(int64(math.Round(s.metric.most))))
+		least, most := s.metric.intBounds()
+		longest := max(zigzag(least), zigzag(most))
 		n := 1
 		for longest >>= 7; longest > 0; longest >>= 7 {
 			n++
@@ -255,9 +256,10 @@ func (p *encoder) patch(b []byte, ends []uint32, from uint32, k int, first uint6
 			binary.LittleEndian.PutUint32(b[end-from-4:], math.Float32bits(float32(numbers[i%encoderBlock])))
 		}
 	case wire.Sint64:
-		p.shape.metric.fill(numbers[:len(ends)], p.stream, first)
+		var whole [encoderBlock]int64
+		p.shape.metric.fillInts(whole[:len(ends)], p.stream, first)
 		for i, end := range ends {
-			putPadded(b[int(end-from)-p.width:int(end-from)], zigzag(int64(math.Round(numbers[i%encoderBlock]))))
+			putPadded(b[int(end-from)-p.width:int(end-from)], zigzag(whole[i%encoderBlock]))
 		}
 	}
 	if p.shape.time == timeMicros {

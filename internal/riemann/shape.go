@@ -113,8 +113,8 @@ func orElse(s, otherwise string) string {
 func (s *shape) checkMetric() error {
 	most := max(math.Abs(s.metric.least), math.Abs(s.metric.most))
 	switch {
-	case s.kind == wire.Sint64 && most > maxNumbers:
-		return errors.New("above 2^53, not every whole number can be generated")
+	case s.kind == wire.Sint64 && most > maxNumbers && s.metric.ints == nil:
+		return errors.New("above 2^53, not every whole number can be generated") // by a walk
 	case s.kind == wire.Float && most > math.MaxFloat32:
 		return errors.New("out of the range of a float")
 	}
@@ -247,10 +247,13 @@ func (s *shape) metricAt(stream int32, index uint64) wire.Metric {
 	if s.kind == wire.NoMetric {
 		return wire.Metric{}
 	}
+	if s.kind == wire.Sint64 {
+		var one [1]int64
+		s.metric.fillInts(one[:], stream, index)
+		return wire.Metric{Kind: s.kind, Int: one[0]}
+	}
 	v := s.metric.at(stream, index)
 	switch s.kind {
-	case wire.Sint64:
-		return wire.Metric{Kind: s.kind, Int: int64(math.Round(v))}
 	case wire.Float:
 		return wire.Metric{Kind: s.kind, Real: float64(float32(v))}
 	}

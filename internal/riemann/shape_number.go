@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 
@@ -48,6 +49,9 @@ type fieldNumber struct {
 	paths [2][]float64 // of walk
 
 	least, most float64 // bounds of all values
+
+	// ints are the items as whole numbers, if a float64 does not represent one of them; nil otherwise.
+	ints []int64
 }
 
 // A walk is the sum of two closed paths of these lengths. They are coprime, so
@@ -119,6 +123,59 @@ func (n *fieldNumber) fill(dst []float64, stream int32, first uint64) {
 	}
 }
 
+// fillInts is fill for whole numbers.
+func (n *fieldNumber) fillInts(dst []int64, stream int32, first uint64) {
+	if n.ints == nil {
+		var numbers [encoderBlock]float64
+		n.fill(numbers[:len(dst)], stream, first)
+		for i := range dst {
+			dst[i] = int64(math.Round(numbers[i]))
+		}
+		return
+	}
+	draw := uint64(stream)<<40 + first
+	for i := range dst {
+		switch n.kind {
+		case numberPick:
+			dst[i] = n.ints[n.gen.KeyNumber(draw+uint64(i))]
+		case numberUniform:
+			at := mix(n.seed, draw+uint64(i))
+			if span := uint64(n.ints[1]) - uint64(n.ints[0]) + 1; span != 0 { // 0: all numbers
+				at, _ = bits.Mul64(at, span)
+			}
+			dst[i] = int64(uint64(n.ints[0]) + at)
+		default:
+			dst[i] = n.ints[(first+uint64(i))%uint64(len(n.ints))]
+		}
+	}
+}
+
+// intBounds are the bounds of whole numbers.
+func (n *fieldNumber) intBounds() (least, most int64) {
+	if n.ints == nil {
+		return int64(math.Round(n.least)), int64(math.Round(n.most))
+	}
+	return slices.Min(n.ints), slices.Max(n.ints)
+}
+
+// wholeItems sets ints, if the items need them.
+func (n *fieldNumber) wholeItems(args []string) error {
+	if !slices.ContainsFunc(n.items, func(v float64) bool { return math.Abs(v) >= maxNumbers }) {
+		return nil
+	}
+	for i, a := range args {
+		v, err := strconv.ParseInt(a, 10, 64)
+		if err != nil {
+			if f := n.items[i]; f < math.MinInt64 || f >= math.MaxInt64 || errors.Is(err, strconv.ErrRange) {
+				return fmt.Errorf("%s does not fit into 64 bits", a)
+			}
+			v = int64(n.items[i]) // of an exponent
+		}
+		n.ints = append(n.ints, v)
+	}
+	return nil
+}
+
 // parseNumber reads a number. Its values are durations for a ttl. whole allows
 // only whole numbers.
 func parseNumber(typed string, seed uint64, whole, isTTL bool) (*fieldNumber, error) {
@@ -139,7 +196,10 @@ func parseNumber(typed string, seed uint64, whole, isTTL bool) (*fieldNumber, er
 	}
 	switch name {
 	case "", "cycle", "pick", "uniform", "walk":
-		if n.items, err = numbersOf(args, value, whole && name != "walk"); err != nil {
+		if n.items, err = numbersOf(args, value, whole && name != "walk"); err == nil && whole && name != "walk" {
+			err = n.wholeItems(args)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -181,7 +241,7 @@ func parseNumber(typed string, seed uint64, whole, isTTL bool) (*fieldNumber, er
 }
 
 func (n *fieldNumber) parseUniform() error {
-	if len(n.items) != 2 || !(n.items[0] < n.items[1]) {
+	if len(n.items) != 2 || n.ints == nil && !(n.items[0] < n.items[1]) || n.ints != nil && n.ints[0] >= n.ints[1] {
 		return errors.New("uniform takes a minimum and a maximum, such as uniform(0,100)")
 	}
 	n.kind, n.from, n.span = numberUniform, n.items[0], n.items[1]-n.items[0]

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -291,7 +292,9 @@ func TestShapeErrors(t *testing.T) {
 	}
 	kinds := []struct{ metric, kind, want string }{
 		{"1.5", "sint64", "not a whole number"},
-		{"1e300", "sint64", "2^53"},
+		{"1e300", "sint64", "does not fit into 64 bits"},
+		{"cycle(0,9223372036854775808)", "sint64", "does not fit into 64 bits"},
+		{"walk(1e17,5)", "sint64", "2^53"},
 		{"1e300", "float", "out of the range of a float"},
 	}
 	for _, test := range kinds {
@@ -420,4 +423,26 @@ func TestShapeFacts(t *testing.T) {
 	// The pool's cycles end at its end.
 	s = shapeOf(t, map[string]string{optState: "{cycle(a,b,c)}", optHost: "{cycle(a,b,c,d,e)}", optTTL: "cycle(1s,2s)"})
 	assert.Equal(t, s.period%30, 0, "rest of %d distinct events by 30", s.period)
+}
+
+// Whole numbers of 64 bits are sent as they were given, in messages and in texts.
+func TestWholeNumbers(t *testing.T) {
+	t.Parallel()
+	for typed, want := range map[string][]int64{
+		"9007199254740993": {9007199254740993}, "-9223372036854775808": {math.MinInt64}, "1e18": {1e18},
+		"cycle(9223372036854775807,-1)": {math.MaxInt64, -1}, "uniform(9007199254740993,9007199254740994)": {9007199254740993, 9007199254740994},
+		"uniform(-9223372036854775808,9223372036854775807)": nil, "pick(9223372036854775807)": {math.MaxInt64},
+	} {
+		s := shapeOf(t, map[string]string{optMetric: typed, optMetricType: "sint64"})
+		seen := map[int64]bool{}
+		message, _ := newEncoder(s, 0, 8).append(nil, 0, 8, time.Now())
+		m := assert.Value(wire.DecodeMsg(message[wire.FrameHead:]))(t)
+		for i := range uint64(8) {
+			v := s.metricAt(0, i)
+			assert.Equal(t, v, m.Events[i].Metric, "%s: event %d", typed, i)
+			seen[v.Int] = true
+			assert.True(t, want == nil || slices.Contains(want, v.Int), "%s: got %d", typed, v.Int)
+		}
+		assert.True(t, len(want) < 2 || len(seen) == len(want), "%s: %v", typed, seen)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/report"
+	"carronade/internal/verdict/trust"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -95,6 +96,7 @@ type Measured struct {
 
 	Processors int // that the generator may use
 	Host       any // described as in a report
+	Others     *trust.Others
 
 	// Of a run that a generator reads while others send: the records that were not taken
 	// before, and what the one that reads knows of the logs.
@@ -110,6 +112,7 @@ func Measure(ctx context.Context, job Job) (*Measured, error) {
 		return nil, err
 	}
 	defer e.room.keep(0)
+	e.lookAround(ctx)
 	out, err := e.measure(ctx)
 	if out.result == nil {
 		return nil, err
@@ -124,7 +127,7 @@ func Measure(ctx context.Context, job Job) (*Measured, error) {
 		Result: out.result, Gauges: out.gauges, Warnings: out.warnings, Problems: out.problems, Words: out.words, Facts: out.facts,
 		Notice: out.notice, Clients: out.clients, Encoding: out.encoding, Clock: out.clock, Remarks: out.remarks, NoWaits: out.noWaits,
 		Moments:    e.moments.reported(out.result),
-		Processors: load.Processors(), Host: job.Host,
+		Processors: load.Processors(), Host: job.Host, Others: e.Others,
 		Records: e.Share.restOfRecords(), Reading: out.reading,
 	}, nil
 }
@@ -416,6 +419,11 @@ func (e *execution) judgeFleet(in *report.Input, f *combined) {
 		row.Measured(r, a.Processors)
 		if in.Host == nil {
 			in.Host = a.Host
+		}
+		if a.Others.Worse(in.Others) {
+			others := *a.Others
+			others.Machine = row.Name
+			in.Others = &others
 		}
 	}
 	in.Agents, in.Skew = f.Rows, f.Skew

@@ -355,6 +355,9 @@ func (b *readback) join(t load.Target, closedLoop bool) load.Target {
 		return t
 	}
 	b.returner = &returner{Target: t, b: b, waiting: map[batchKey]waitingOutcome{}, lanes: map[load.Lane]*returnerLane{}}
+	if s, ok := t.(load.SelfBatcher); ok {
+		return selfBatchingReturner{b.returner, s}
+	}
 	return b.returner
 }
 

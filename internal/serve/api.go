@@ -48,6 +48,9 @@ type API struct {
 	Kinds []protocol.Kind
 	// Run runs a command that generates no load, under the rules of jobs.
 	Run func(ctx context.Context, user string, args []string, stdout, stderr io.Writer) int
+	// Check returns what is wrong with a command line, and the way out, in the words of the command line; "": nothing
+	// that shows before it runs. nil: nothing is checked.
+	Check func(args []string) (what, way string)
 	// Loads reports whether a command line generates load, so that it must be a job.
 	Loads func(args []string) bool
 	// Rules are what jobs may do, for the list of jobs.
@@ -297,6 +300,11 @@ func (a *API) submit(w http.ResponseWriter, r *http.Request) error {
 	args, err := readArgs(w, r)
 	if err != nil {
 		return err
+	}
+	if a.Check != nil {
+		if what, way := a.Check(args); what != "" {
+			return &problem{http.StatusBadRequest, what, way}
+		}
 	}
 	if !a.Loads(args) {
 		return &problem{http.StatusBadRequest, "this command generates no load, so it is not a job", "POST /api/v1/commands runs it at once"}

@@ -90,6 +90,12 @@ func openTestSite(t *testing.T, o jobs.Options, wrap func(net.Listener) net.List
 	assert.OK(t, err)
 	api := &API{
 		Jobs: q, Kinds: kinds, Loads: func(args []string) bool { return args[0] == "run" }, Folder: s.folder, Version: "1",
+		Check: func(args []string) (what, way string) {
+			if slices.Contains(args, "--rat") {
+				return "unknown flag --rat", "did you mean --rate?"
+			}
+			return "", ""
+		},
 		Run: func(_ context.Context, user string, args []string, stdout, stderr io.Writer) int {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -232,6 +238,7 @@ func TestRefusedRequests(t *testing.T) {
 		{"unknown name", "POST", "/api/v1/jobs", `{"args":["run"],"dir":"/"}`, header("x", ""), http.StatusBadRequest},
 		{"JSON behind JSON", "POST", "/api/v1/jobs", `{"args":["run"]}{}`, header("x", ""), http.StatusBadRequest},
 		{"text behind JSON", "POST", "/api/v1/jobs", `{"args":["run"]} x`, header("x", ""), http.StatusBadRequest},
+		{"what the command line refuses", "POST", "/api/v1/jobs", `{"args":["run","null://","--rat","5"]}`, header("x", ""), http.StatusBadRequest},
 		{"no arguments", "POST", "/api/v1/jobs", `{"args":[]}`, header("x", ""), http.StatusBadRequest},
 		{"zero byte", "POST", "/api/v1/jobs", `{"args":["run","a\u0000b"]}`, header("x", ""), http.StatusBadRequest},
 		{"very long", "POST", "/api/v1/jobs", `{"args":["` + strings.Repeat("x", 2*longestBody) + `"]}`, header("x", ""), http.StatusBadRequest},

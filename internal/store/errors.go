@@ -15,6 +15,7 @@ var (
 	ErrDamaged  = errors.New("the store is damaged")
 	ErrForeign  = errors.New("it is not a store of reports")
 	ErrNewer    = errors.New("a newer carronade wrote the store")
+	ErrTooOld   = errors.New("the server is too old for reports")
 )
 
 // A reason is one of the errors above in a sentence that names what is missing.

@@ -168,3 +168,36 @@ func (s *mixSession) Figures(ctx context.Context) ([]measure.Figure, error) {
 	}
 	return out, errors.Join(errs...)
 }
+
+// Leader implements protocol.Leading: the first part that has leaders knows them, since faults name
+// no part.
+func (s *mixSession) Leader(ctx context.Context, partition int) (addr string, err error) {
+	for _, of := range s.of {
+		if l, ok := of.(protocol.Leading); ok {
+			return l.Leader(ctx, partition)
+		}
+	}
+	return "", errors.New("no part of the mix has leaders")
+}
+
+// Encoding implements protocol.Encoded: what all parts have in common. Events are encoded as they
+// are sent if those of a part are.
+func (s *mixSession) Encoding() *measure.Encoding {
+	var all *measure.Encoding
+	for _, of := range s.of {
+		e, ok := of.(protocol.Encoded)
+		if !ok {
+			return nil
+		}
+		own := e.Encoding()
+		switch {
+		case own == nil: // it sends nothing
+		case all == nil:
+			copied := *own
+			all = &copied
+		default:
+			all.Join(own)
+		}
+	}
+	return all
+}

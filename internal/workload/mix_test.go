@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"carronade/load"
+	"carronade/measure"
 	"carronade/protocol"
 	"carronade/test/testkit/assert"
 )
@@ -168,6 +169,13 @@ func (s *opened) Facts() map[string]any { return map[string]any{"host": s.host, 
 func (s *opened) Warnings() []string    { return []string{"careful"} }
 func (s *opened) Close() error          { *s.closed++; return nil }
 
+func (s *opened) Leader(context.Context, int) (string, error) { return s.host + ":1", nil }
+func (s *opened) Encoding() *measure.Encoding {
+	return &measure.Encoding{Events: measure.Pooled, Distinct: uint64(len(s.host)), Codec: "gzip"}
+}
+
+func (twelve) Pending() []string { return []string{"an answer"} }
+
 // twelve is a target with twelve events.
 type twelve struct{ load.Target }
 
@@ -188,6 +196,9 @@ func TestOpenParts(t *testing.T) {
 	want := map[string]any{"parts": map[string]any{"a": map[string]any{"host": "a", "count": uint64(25)}, "b": map[string]any{"host": "b", "count": uint64(75)}}}
 	assert.Same(t, s.Facts(), want, "facts")
 	assert.Same(t, s.Warnings(), []string{"a: careful", "b: careful"})
+	assert.Equal(t, assert.Value(s.(protocol.Leading).Leader(t.Context(), -1))(t), "a:1", "the leader is that of the first part")
+	assert.Same(t, s.(protocol.Encoded).Encoding(), &measure.Encoding{Events: measure.Pooled, Distinct: 1, Codec: "gzip"})
+	assert.Same(t, s.Target().(protocol.Pending).Pending(), []string{"a: an answer", "b: an answer"})
 	err = s.Close()
 	assert.True(t, err == nil && closed == 2, "%d sessions were closed, want 2: %v", closed, err)
 	closed = 0

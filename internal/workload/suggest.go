@@ -36,7 +36,9 @@ var otherWords = map[string]string{
 	"requests": "count", "messages": "count", "records": "count",
 	"qps": "rate", "rps": "rate", "throughput": "rate",
 	"connections": "clients", "threads": "clients",
-	"vus": "concurrency",
+	"vus": "concurrency", "workers": "concurrency", "users": "concurrency", "in-flight": "concurrency",
+	"num-records": "count", "num-messages": "count", "n": "count", "repetitions": "repeat", "runs": "repeat",
+	"record-size": "size", "message-size": "size", "z": "for", "time": "for", "timeout": "request-timeout",
 }
 
 // NearestSetting returns the setting that other tools call so, or the most similar name; ""

@@ -26,7 +26,7 @@ func TestAsHeyAPM(t *testing.T) {
 	home := t.TempDir()
 	file := filepath.Join(home, "token")
 	assert.OK(t, os.WriteFile(file, []byte(token), 0o600))
-	server := startStandin(t, "apm", "--listen", "127.0.0.1:0", "--secret-token", "file:"+file, "--error", "queue-full@30%", "--delay", "40ms")
+	server := startStandin(t, "apm", "--listen", "127.0.0.1:0", "--v1", "--secret-token", "file:"+file, "--error", "queue-full@30%", "--delay", "40ms")
 	reported := func(t *testing.T, args ...string) (e ended, ds []document) {
 		t.Helper()
 		dir := t.TempDir()
@@ -174,8 +174,8 @@ func (d *document) accepted() (n uint64) {
 // is not a failure, and the exit code is 2 without a server.
 func TestAsHeyAPMExits(t *testing.T) {
 	t.Parallel()
-	full := "http://" + startStandin(t, "apm", "--listen", "127.0.0.1:0", "--error", "queue-full@100%").addr
-	good := "http://" + startStandin(t, "apm", "--listen", "127.0.0.1:0").addr
+	full := "http://" + startStandin(t, "apm", "--listen", "127.0.0.1:0", "--v1", "--error", "queue-full@100%").addr
+	good := "http://" + startStandin(t, "apm", "--listen", "127.0.0.1:0", "--v1").addr
 	const unreachable = "http://127.0.0.1:1"
 	for _, tt := range []struct {
 		name           string

@@ -24,11 +24,11 @@ type edit struct{ old, text string }
 // of the command line name them.
 var newTargetEdits = map[string][]edit{
 	"internal/cli/targets.go": {
-		{"\t\"carronade/internal/kafka\"\n", "\t\"carronade/internal/kafka\"\n\t\"carronade/target/lines\"\n"},
+		{"\t\"carronade/internal/kafka\"\n", "\t\"carronade/internal/kafka\"\n\t\"carronade/internal/lines\"\n"},
 		{"apm.Kind{}, null.Kind{}}", "apm.Kind{}, lines.Kind{}, null.Kind{}}"},
 	},
 	"internal/store/fields_independent_test.go": {
-		{"\t\"carronade/internal/kafka\"\n", "\t\"carronade/internal/kafka\"\n\t\"carronade/target/lines\"\n"},
+		{"\t\"carronade/internal/kafka\"\n", "\t\"carronade/internal/kafka\"\n\t\"carronade/internal/lines\"\n"},
 		{"apm.Kind{}, null.Kind{}}", "apm.Kind{}, lines.Kind{}, null.Kind{}}"},
 		{"\t\"null\": {\n", "\t\"lines\": {\n\t\t\"most-lines=100\",\n\t\t\"size=100\",\n\t},\n\t\"null\": {\n"},
 	},
@@ -45,7 +45,7 @@ func TestNewTarget(t *testing.T) {
 	assert.True(t, n <= 2, "a new kind of target needs edits of %d files outside of its folder, want at most 2", n)
 	tree := copyOfTree(t)
 	for _, name := range []string{"kind.go", "lines_test.go"} {
-		file := filepath.Join(tree, "target", "lines", name)
+		file := filepath.Join(tree, "internal", "lines", name)
 		assert.OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		assert.OK(t, os.Rename(filepath.Join(tree, "examples", "lines", name), file))
 		replace(t, file, edit{"package main\n", "package lines\n"})
@@ -58,7 +58,7 @@ func TestNewTarget(t *testing.T) {
 	exe := filepath.Join(t.TempDir(), "carronade")
 	for _, args := range [][]string{
 		{"build", "-o", exe, "."},
-		{"test", "-vet=off", "-run", "^(TestKind|TestTree|TestIndependentSettings)$", "./target/lines", "./test/arch", "./internal/store"},
+		{"test", "-vet=off", "-run", "^(TestKind|TestTree|TestIndependentSettings)$", "./internal/lines", "./test/arch", "./internal/store"},
 	} {
 		cmd := exec.Command("go", args...)
 		cmd.Dir = tree
@@ -77,7 +77,7 @@ func TestNewTarget(t *testing.T) {
 func copyOfTree(t *testing.T) string {
 	t.Helper()
 	tree := t.TempDir()
-	for _, name := range []string{"app", "examples", "internal", "load", "measure", "payload", "target", "units"} {
+	for _, name := range []string{"app", "examples", "internal", "load", "measure", "payload", "protocol", "test", "units"} {
 		assert.OK(t, os.CopyFS(filepath.Join(tree, name), os.DirFS(filepath.Join("../..", name))))
 	}
 	for _, name := range []string{"go.mod", "go.sum", "main.go"} {

@@ -255,7 +255,8 @@ func covers(pattern, dir string) bool {
 	if top, ok := strings.CutSuffix(pattern, "/..."); ok {
 		return dir == top || strings.HasPrefix(dir, top+"/")
 	}
-	return pattern == dir
+	ok, _ := path.Match(pattern, dir)
+	return ok
 }
 
 // mayImport reports whether row r allows a file an import. Packages of one row may import each

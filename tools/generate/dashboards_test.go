@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const folder = "../../../packaging/grafana"
+const folder = "../../packaging/grafana"
 
 // The dashboards in the folder are those of this program, and there are no others.
 func TestDashboardsAreCurrent(t *testing.T) {

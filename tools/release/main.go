@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string, say io.Writer) error {
 		return fmt.Errorf("unknown command %q: want image, archives or notices", args[0])
 	}
 	fs := flag.NewFlagSet(args[0], flag.ContinueOnError)
-	root := fs.String("root", "../../..", "folder of the program's module")
+	root := fs.String("root", "../..", "folder of the program's module")
 	out := fs.String("out", "", "where to write (default "+c.out+" in the program's module)")
 	list := fs.String("platforms", c.platforms, "platforms, separated by spaces")
 	url := fs.String("url", "", "where the archives can be downloaded; writes a formula for Homebrew")

@@ -81,7 +81,7 @@ func TestServerAnswersWhenServed(t *testing.T) {
 		}
 	})
 	t.Run("v1", func(t *testing.T) {
-		s := start(t, Options{Capacity: limited(10, 10)})
+		s := start(t, Options{V1: true, Capacity: limited(10, 10)})
 		begin := time.Now()
 		status, text := post(t, "http://"+s.Addr()+"/v1/errors", v1Errors(t, 3))
 		if got := time.Since(begin); status != 202 || got < 300*time.Millisecond {
@@ -94,7 +94,7 @@ func TestServerAnswersWhenServed(t *testing.T) {
 // which ends the connection: not before the answers to what was accepted left.
 func TestServerRefuses(t *testing.T) {
 	t.Parallel()
-	s := start(t, Options{Capacity: limited(2, 3)})
+	s := start(t, Options{V1: true, Capacity: limited(2, 3)})
 	begin := time.Now()
 	in := pipeline(t, s, requestOf(2), requestOf(100))
 	if status, a := receive(t, in); status != 202 || a.Accepted != 2 {

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"strings"
 	"time"
+
+	"carronade/internal/apm/wire"
 )
 
 // A document is what is written for one event: its stack and the fields that
@@ -58,7 +60,7 @@ func readMetadata(p []byte) *metadata {
 		Service service
 		System  struct{ Hostname string }
 	}
-	_ = json.Unmarshal(p, &in)
+	_ = json.Unmarshal(escapeControls(p), &in)
 	s := in.Metadata.Service
 	switch {
 	case s.Name != "":
@@ -138,10 +140,8 @@ type source struct {
 	Cl  string          `json:"cl"`
 	Ex  json.RawMessage `json:"ex"`
 	Y   []source        `json:"y"`
-	Me  []source        `json:"me"`
-	Sa  map[string]struct {
-		V *float64 `json:"v"`
-	} `json:"sa"`
+	Me  []breakdown     `json:"me"`
+	Sa  map[string]rumSample
 }
 
 // expandNames sets the fields with long names from those with short names.
@@ -180,7 +180,7 @@ func (s *source) at(now time.Time) time.Time {
 		return time.UnixMicro(us)
 	}
 	if json.Unmarshal(s.Timestamp, &text) == nil {
-		if t, ok := parseTime(text); ok {
+		if t, ok := wire.ParseTime(text); ok {
 			return t
 		}
 	}
@@ -190,6 +190,7 @@ func (s *source) at(now time.Time) time.Time {
 // documents makes the documents of a line, or of a document of v1.
 func documents(meta *metadata, kind string, p []byte, now time.Time) (docs []document) {
 	m := &maker{meta: meta, now: now}
+	p = escapeControls(p)
 	if kind == "v1" {
 		m.v1 = true
 		var in struct{ Transactions, Errors []source }
@@ -222,7 +223,9 @@ func documents(meta *metadata, kind string, p []byte, now time.Time) (docs []doc
 	case "error", "e":
 		m.errorEvent(&s)
 	case "metricset":
-		m.metricset(&s)
+		if keptMetricsets(kind, p) > 0 {
+			m.metricset(&s)
+		}
 	}
 	return m.docs
 }
@@ -293,9 +296,9 @@ func (m *maker) transaction(s *source) {
 		}
 	}
 	for i := range s.Me {
-		c := &s.Me[i]
-		c.expandNames()
-		m.metricset(c)
+		if c := &s.Me[i]; c.kept() {
+			m.metricset(&source{TraceID: s.TraceID, Timestamp: s.Timestamp, Sa: c.Sa})
+		}
 	}
 }
 

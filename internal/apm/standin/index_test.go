@@ -107,7 +107,7 @@ func at(doc map[string]any, path string) any {
 func TestIndexesDespiteTextAfterObjects(t *testing.T) {
 	t.Parallel()
 	f := &fakeIndex{}
-	s, _ := indexAt(t, f, Options{})
+	s, _ := indexAt(t, f, Options{V1: true})
 	v1 := bodyOf(t, wire.Makeup{Protocol: wire.V1, Events: wire.Range{Min: 1, Max: 1}, Spans: wire.Range{Min: 1, Max: 1}}, 0)
 	for path, body := range map[string]string{
 		"/intake/v2/events": strings.ReplaceAll(meta+goodSpan, "\n", "`\n"),
@@ -132,7 +132,7 @@ func TestIndexes(t *testing.T) {
 	for _, p := range []wire.Protocol{wire.IntakeV2, wire.RUMV2, wire.RUMV3, wire.V1} {
 		t.Run(p.String(), func(t *testing.T) {
 			f := &fakeIndex{}
-			s, _ := indexAt(t, f, Options{IndexAuth: "elastic:canary"})
+			s, _ := indexAt(t, f, Options{V1: p == wire.V1, IndexAuth: "elastic:canary"})
 			m := wire.Makeup{Protocol: p, Events: wire.Range{Min: 30, Max: 30}, Spans: wire.Range{Min: 2, Max: 2}, Frames: wire.Range{Min: 1, Max: 1}}
 			switch p {
 			case wire.IntakeV2, wire.RUMV2:

@@ -66,6 +66,9 @@ func (s *Server) handler() http.Handler {
 	lines := func(rum bool) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			defer s.enter()()
+			if rum && allowOrigin(w, r) {
+				return
+			}
 			if s.admit(w, r, rum) {
 				s.lines(w, r)
 			}
@@ -82,15 +85,14 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("/intake/v2/events", lines(false))
 	mux.HandleFunc("/intake/v2/rum/events", lines(true))
 	mux.HandleFunc("/intake/v3/rum/events", lines(true))
-	mux.HandleFunc("/v1/transactions", document(allRules().transactions))
-	mux.HandleFunc("/v1/errors", document(allRules().errors))
+	if s.opts.V1 {
+		mux.HandleFunc("/v1/transactions", document(allRules().transactions))
+		mux.HandleFunc("/v1/errors", document(allRules().errors))
+	}
 	mux.HandleFunc("GET /{$}", s.about)
 	mux.HandleFunc("GET /debug/vars", s.vars)
-	// Agents ask for their central configuration from time to time: it is empty.
-	mux.HandleFunc("/config/v1/agents", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Cache-Control", "max-age=30, must-revalidate")
-		answerJSON(w, http.StatusOK, struct{}{})
-	})
+	mux.HandleFunc("/config/v1/agents", s.agentConfig(false))
+	mux.HandleFunc("/config/v1/rum/agents", s.agentConfig(true))
 	return mux
 }
 
@@ -168,6 +170,10 @@ func (s *Server) open(r *http.Request) (*body, error) {
 	b := &body{}
 	encoding := r.Header.Get("Content-Encoding")
 	if encoding != "gzip" && encoding != "deflate" {
+		if 0 < r.ContentLength && r.ContentLength <= 2 {
+			// The real server reads two bytes, is at the end of the body, and forgets them.
+			_, _ = io.Copy(io.Discard, in)
+		}
 		peek := bufio.NewReaderSize(in, 16)
 		in = peek
 		switch begin, _ := peek.Peek(2); {
@@ -233,9 +239,17 @@ func (s *Server) lines(w http.ResponseWriter, r *http.Request) {
 	defer readers.Put(in)
 	t := &lineRequest{s: s, a: &a}
 	for {
-		line, tooLong, err := readLine(in, t.lineBuf[:0], int(s.opts.MaxEvent))
+		line, tooLong, err := readLine(in, t.lineBuf[:0], int(s.opts.MaxEvent)-1) // the end of a line counts
 		t.lineBuf = line
 		ends := errors.Is(err, io.EOF)
+		if err != nil && !ends { // a compressed body that is cut off, for example
+			if t.metadataRead {
+				a.fail(http.StatusInternalServerError, "cannot handle stream: "+err.Error(), nil)
+			} else {
+				a.fail(http.StatusBadRequest, err.Error(), line)
+			}
+			return
+		}
 		line = bytes.TrimSuffix(line, []byte("\n"))
 		switch {
 		case len(line) == 0 && (t.metadataRead || ends):
@@ -248,10 +262,6 @@ func (s *Server) lines(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		if ends {
-			return
-		}
-		if err != nil {
-			a.fail(http.StatusBadRequest, "reading the body: "+err.Error(), nil)
 			return
 		}
 	}
@@ -317,9 +327,6 @@ func (t *lineRequest) line(p []byte, tooLong bool) (more bool) {
 		return true
 	}
 	counts := t.validator.counts
-	if k, ok := wire.KindOfLine(p); ok {
-		counts[k]++
-	}
 	served, err := t.s.accept(counts, t.meta, kind, p[:t.validator.end])
 	if err != nil {
 		t.s.tally.full.Add(1)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"carronade/internal/apm/wire"
@@ -17,7 +16,7 @@ import (
 // in place.
 type validator struct {
 	tokens wire.Tokens
-	counts wire.Counts // of events in the text
+	counts wire.Counts // of events in the text that the server keeps
 	end    int         // of the object that a valid text begins with
 }
 
@@ -68,6 +67,7 @@ var errUnrecognized = errors.New("did not recognize object type")
 func (j *validator) line(p []byte) (kind string, err error) {
 	j.counts = wire.Counts{}
 	j.tokens.Reset(p)
+	j.tokens.LooseText = true
 	if tok, err := j.tokens.Next(); err != nil || tok != wire.BeginObject {
 		return "", notObject(err)
 	}
@@ -83,7 +83,16 @@ func (j *validator) line(p []byte) (kind string, err error) {
 	if err := j.nextValue(n); err != nil {
 		return kind, withPath(kind, err)
 	}
-	return kind, j.finish()
+	if err := j.finish(); err != nil {
+		return kind, err
+	}
+	if k, ok := wire.KindOfLine(p); ok {
+		j.counts[k]++
+	}
+	if j.counts[wire.Metricset] > 0 {
+		j.counts[wire.Metricset] = keptMetricsets(kind, p[:j.end])
+	}
+	return kind, nil
 }
 
 func notObject(err error) error {
@@ -286,7 +295,7 @@ func (j *validator) array(n *node) (set bool, err error) {
 
 func (n *node) text(raw []byte) error {
 	if n.isTime {
-		if _, ok := parseTime(wire.Unquote(raw)); !ok {
+		if _, ok := wire.ParseTime(wire.Unquote(raw)); !ok {
 			return invalidf("%.60q: want a time such as 2026-11-21T13:00:00Z", raw)
 		}
 		return nil
@@ -309,16 +318,6 @@ func (n *node) text(raw []byte) error {
 		return invalidf("%.60q: want one of %s", s, strings.Join(n.enum, ", "))
 	}
 	return nil
-}
-
-// parseTime parses a time with its offset, which may be without colon or minutes.
-func parseTime(s string) (time.Time, bool) {
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07"} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t, true
-		}
-	}
-	return time.Time{}, false
 }
 
 func (n *node) number(raw []byte) error {

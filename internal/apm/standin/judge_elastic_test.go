@@ -306,13 +306,31 @@ func TestJudgeAgreesOnOddLines(t *testing.T) {
 		{"a log with an escaped time", `{"log":{"@timestamp":"2026-11-21T13:00:00\u005a"}}`},
 		{"an open string", `{"span":{` + span + `,"subtype":"`},
 		{"a byte-order mark", "\ufeff" + `{"span":{` + span + `}}`},
+		{"a control character", `{"span":{` + span + ",\"subtype\":\"\x01\"}}"},
+		{"a control character before an escape", `{"span":{` + span + ",\"subtype\":\"\x01\\n\"}}"},
+		{"a control character after an escape", `{"span":{` + span + ",\"subtype\":\"\\n\x01\t\"}}"},
+		{"a control character after an escape of an unknown member", `{"span":{` + span + ",\"other\":[\"\\n\x01\t\"]}}"},
+		{"a control character after an escape in a label's name", `{"span":{` + span + ",\"context\":{\"tags\":{\"\\n\x01\":1}}}}"},
+		{"a control character in a label's name", `{"span":{` + span + ",\"context\":{\"tags\":{\"\x01\":1}}}}"},
+		{"a control character in a name", `{"span":{` + span + ",\"\x01\":1}}"},
+		{stricter + "a control character in the name of a small object", `{"span":{` + span + ",\"composite\":{\"count\":2,\"sum\":1,\"compression_strategy\":\"a\",\"\x01\":1}}}"},
+		{"a metricset", `{"metricset":{"samples":{"a":{"value":1}}}}`},
+		{"a metricset with a span", `{"metricset":{"span":{"type":"a"},"samples":{"a":{"value":1}}}}`},
+		{"a metricset with a transaction", `{"metricset":{"transaction":{"type":"a"},"samples":{"span.self_time.count":{"value":1}}}}`},
+		{"a metricset with both", `{"metricset":{"transaction":{"type":"a"},"span":{"type":"b"},"samples":{"span.self_time.sum.us":{"value":1}}}}`},
+		{"a metricset with both and another sample", `{"metricset":{"transaction":{"type":"a"},"span":{"type":"b"},"samples":{"a":{"value":1}}}}`},
+		{"a metricset with a transaction of nothing", `{"metricset":{"transaction":{"type":null},"samples":{"a":{"value":1}}}}`},
+		{"metricsets of RUM v3", `{"x":{"id":"1","tid":"2","t":"t","d":1,"yc":{"sd":0},"me":[{"sa":{"ysc":{"v":1}}},{"y":{"t":"a"},"sa":{"ysc":{"v":1}}},{"y":{"su":"a"},"sa":{"yss":{"v":1}}}]}}`},
 	}
 	meta := samples(t)["v2 metadata"][1]
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, want := decode(meta, []byte(tt.line))
+			accepted, want := decode(meta, []byte(tt.line))
 			var j validator
 			_, got := j.line(bytes.TrimSpace([]byte(tt.line)))
+			if got == nil && want == nil {
+				assert.Equal(t, j.counts.Events(), accepted, "events")
+			}
 			if strings.HasPrefix(tt.name, stricter) {
 				assert.True(t, got != nil && want == nil,
 					"the validator says %v, the decoder %v: want only the validator to refuse it", got, want)
@@ -333,7 +351,7 @@ func FuzzJudge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var j validator
 		if kind, err := j.line(in); err == nil {
-			assert.True(t, json.Valid(in[:j.end]), "%q is accepted", in)
+			assert.True(t, json.Valid(escapeControls(in[:j.end])), "%q is accepted", in)
 			lines := [][]byte{all["v2 metadata"][1], in}
 			if kind == "metadata" || kind == "m" {
 				lines = lines[1:]

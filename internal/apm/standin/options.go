@@ -28,8 +28,9 @@ type Options struct {
 	SecretToken Secret   // required from agents when set
 	APIKeys     []Secret // "ID:KEY"; one of them is required when set
 	NoRUM       bool     // refuse browsers, which otherwise need no token
+	V1          bool     // accept documents of v1 too, as servers before 7 do
 
-	MaxEvent int64 // bytes of one event; default the real server's 307,200
+	MaxEvent int64 // bytes of one line with its end; default the real server's 307,200
 	MaxBody  int64 // bytes of one document of v1; default the real server's 30 MiB
 
 	Queue uint64  // most events accepted and not yet indexed; 0: no bound
@@ -194,7 +195,8 @@ func (o *Options) Bind(fs *pflag.FlagSet) {
 	fs.Var(secret(&o.SecretToken), "secret-token", "require this token from agents; env:NAME or file:PATH, a `REFERENCE`")
 	fs.Var(&standin.List[Secret]{To: &o.APIKeys, Parse: ParseSecret, Format: Secret.String, Kind: "secret"}, "api-key", "accept this API key, ID:KEY; env:NAME or file:PATH, a `REFERENCE` (repeatable)")
 	fs.BoolVar(&o.NoRUM, "no-rum", o.NoRUM, "refuse browsers, which otherwise need no token")
-	fs.Var(standin.SizeValue(&o.MaxEvent), "max-event", "largest event accepted, a `SIZE`")
+	fs.BoolVar(&o.V1, "v1", o.V1, "accept the documents of v1, which servers before 7 do, too")
+	fs.Var(standin.SizeValue(&o.MaxEvent), "max-event", "largest line accepted, with its end, a `SIZE`")
 	fs.Var(standin.SizeValue(&o.MaxBody), "max-body", "largest document of v1 accepted, a `SIZE`")
 	fs.Var(&standin.Value[uint64]{To: &o.Queue, Parse: units.ParseCount, Format: units.FormatCount, Kind: "count"}, "queue", "maximum of events accepted and not yet indexed; beyond it, the answer is 503 (default: no limit)")
 	fs.Var(&standin.Value[float64]{To: &o.Drain, Parse: units.ParseRate, Format: units.FlagRate, Kind: "rate"}, "drain", "take events from the queue only at this `RATE`, like a slow output")

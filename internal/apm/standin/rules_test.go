@@ -346,9 +346,7 @@ func TestMadeEventsAreAccepted(t *testing.T) {
 					}
 					_, err = j.line(line)
 					assert.True(t, err == nil, "%v", err)
-					if k, ok := wire.KindOfLine(line); ok {
-						j.counts[k]++
-					} else if i > 0 {
+					if _, ok := wire.KindOfLine(line); !ok && i > 0 {
 						t.Errorf("line %d is not an event", i)
 					}
 					for k, v := range j.counts {

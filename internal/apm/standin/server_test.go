@@ -60,7 +60,7 @@ func TestTakesEveryProtocol(t *testing.T) {
 	for _, p := range []wire.Protocol{wire.IntakeV2, wire.RUMV2, wire.RUMV3, wire.V1} {
 		for _, spans := range []int{0, 3} {
 			t.Run(p.String(), func(t *testing.T) {
-				s := start(t, Options{})
+				s := start(t, Options{V1: p == wire.V1})
 				m := wire.Makeup{Protocol: p, Events: wire.Range{Min: 5, Max: 5}, Spans: wire.Range{Min: spans, Max: spans}, Frames: wire.Range{Min: 2, Max: 2}}
 				b := bodyOf(t, m, 0)
 				z := assert.Value(b.Gzip(6))(t)
@@ -93,6 +93,15 @@ const goodSpan = `{"span":{"id":"1","trace_id":"2","parent_id":"3","name":"n","t
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	big := `{"span":"` + strings.Repeat("x", 400000) + `"}` + "\n"
+	spanOf := func(length int) string { // with the end of the line
+		return strings.Replace(goodSpan, `"n"`, `"n","more":"`+strings.Repeat("x", length-len(goodSpan)-len(`,"more":""`))+`"`, 1)
+	}
+	metricset := func(more string) string {
+		return `{"metricset":{"samples":{"span.self_time.count":{"value":1}}` + more + "}}\n"
+	}
+	control := func(text string) string {
+		return strings.Replace(goodSpan, `"n"`, `"`+text+`"`, 1)
+	}
 	var short bytes.Buffer
 	zw := gzip.NewWriter(&short)
 	_, _ = zw.Write([]byte(meta + goodSpan))
@@ -118,7 +127,24 @@ func TestAnswers(t *testing.T) {
 		{"too large", "/intake/v2/events", meta + goodSpan + big + goodSpan, nil, 400, []string{`"accepted":2`, "event exceeded the permitted size"}},
 		{"not JSON", "/intake/v2/events", meta + "{\"span\":\n" + goodSpan, nil, 400, []string{`"accepted":1`, "not JSON"}},
 		{"not gzip", "/intake/v2/events", meta, []string{"Content-Encoding", "gzip"}, 400, []string{"gzip"}},
-		{"half a gzip", "/intake/v2/events", short.String(), []string{"Content-Encoding", "gzip"}, 400, []string{`"accepted":1`, "unexpected EOF"}},
+		{"half a gzip", "/intake/v2/events", short.String(), []string{"Content-Encoding", "gzip"}, 500, []string{`"accepted":1`, "unexpected EOF"}},
+		{"a gzip without metadata", "/intake/v2/events", zipped(t, meta)[:20], []string{"Content-Encoding", "gzip"}, 400, []string{`"accepted":0`, "unexpected EOF"}},
+		{"a line as long as possible", "/intake/v2/events?verbose", meta + spanOf(307200), nil, 202, []string{`{"accepted":1}`}},
+		{"a byte more", "/intake/v2/events", meta + spanOf(307201) + goodSpan, nil, 400, []string{`"accepted":1`, "exceeded"}},
+		{"a control character", "/intake/v2/events", meta + control("a\x01b"), nil, 400, []string{`"accepted":0`, "control character"}},
+		{"a control character after an escape", "/intake/v2/events?verbose", meta + control("a\\n\x01\tb"), nil, 202, []string{`{"accepted":1}`}},
+		{"a body of a letter", "/intake/v2/events?verbose", "x", nil, 202, []string{`{"accepted":0}`}},
+		{"a body of two letters", "/intake/v2/events?verbose", "{}", nil, 202, []string{`{"accepted":0}`}},
+		{"a body of three", "/intake/v2/events", "{}\n", nil, 400, []string{`"accepted":0`}},
+		{"a metricset with a span", "/intake/v2/events?verbose", meta + metricset(`,"span":{"type":"a"}`), nil, 202, []string{`{"accepted":1}`}},
+		{"with a transaction", "/intake/v2/events?verbose", meta + metricset(`,"transaction":{"type":"a"}`), nil, 202, []string{`{"accepted":0}`}},
+		{"with both", "/intake/v2/events?verbose", meta + metricset(`,"transaction":{"name":"b"},"span":{"subtype":"c"}`), nil, 202, []string{`{"accepted":1}`}},
+		{"with both and other samples", "/intake/v2/events?verbose", meta + strings.Replace(metricset(`,"transaction":{"name":"b"},"span":{"type":"c"}`), "count", "n", 1), nil, 202, []string{`{"accepted":0}`}},
+		{"with nothing of a transaction", "/intake/v2/events?verbose", meta + metricset(`,"transaction":{"name":null}`), nil, 202, []string{`{"accepted":1}`}},
+		{
+			"metricsets of RUM v3", "/intake/v3/rum/events?verbose", meta + `{"x":{"id":"1","tid":"2","t":"t","d":1,"yc":{"sd":0},"me":[` +
+				`{"sa":{"ysc":{"v":1}}},{"y":{"t":"a"},"sa":{"ysc":{"v":1}}},{"y":{"su":"a"},"sa":{"yss":{"v":1}}}]}}`, nil, 202, []string{`{"accepted":3}`},
+		},
 		{"said to be brotli", "/intake/v2/events?verbose", meta + goodSpan, []string{"Content-Encoding", "br"}, 202, []string{`"accepted":1`}},
 		{"brotli", "/intake/v2/events", "\x0b\x02\x80hello\x03", []string{"Content-Encoding", "br"}, 400, []string{"EOF while reading metadata"}},
 		{"gzip without a header", "/intake/v2/events?verbose", zipped(t, meta+goodSpan), nil, 202, []string{`"accepted":1`}},
@@ -131,7 +157,7 @@ func TestAnswers(t *testing.T) {
 		{"v1 bad", "/v1/transactions", `{"process":{"pid":1}}`, nil, 400, []string{`"error":"validation error: service: required`}},
 		{"another path", "/intake/v9/events", meta, nil, 404, nil},
 	}
-	s := start(t, Options{})
+	s := start(t, Options{V1: true})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			code, text := post(t, "http://"+s.Addr()+tt.path, []byte(tt.body), tt.headers...)
@@ -166,9 +192,51 @@ func TestErrorsEndConnections(t *testing.T) {
 	}
 }
 
-func TestOnlyPost(t *testing.T) {
+// What the server answers to other paths and methods.
+func TestOtherRequests(t *testing.T) {
 	t.Parallel()
 	s := start(t, Options{})
+	off := start(t, Options{NoRUM: true})
+	for _, tt := range []struct {
+		s                          *Server
+		method, path, header, body string
+		code                       int
+		want                       string // in the answer, or NAME: VALUE of its headers
+	}{
+		{s, "POST", "/v1/transactions", "", "{}", 404, ""},
+		{s, "POST", "/v1/errors", "", "{}", 404, ""},
+		{s, "OPTIONS", "/intake/v3/rum/events", "Origin: http://shop", "", 200, "Access-Control-Allow-Origin: http://shop"},
+		{off, "OPTIONS", "/intake/v2/rum/events", "Origin: http://shop", "", 200, "Access-Control-Allow-Methods: POST, OPTIONS"},
+		{s, "POST", "/intake/v2/rum/events", "Origin: http://shop", meta, 202, "Access-Control-Allow-Origin: http://shop"},
+		{s, "OPTIONS", "/intake/v2/events", "Origin: http://shop", "", 400, "only POST"},
+		{s, "GET", "/config/v1/agents?service.name=a", "", "", 200, `Etag: "-"`},
+		{s, "GET", "/config/v1/agents?service.name=a", `If-None-Match: "-"`, "", 304, "Cache-Control: max-age=30, must-revalidate"},
+		{s, "GET", "/config/v1/agents", "", "", 400, "service.name is required"},
+		{s, "POST", "/config/v1/agents", "", `{"service":{"name":"a"}}`, 200, "{}"},
+		{s, "POST", "/config/v1/agents", "", `{"service":`, 400, "unexpected EOF"},
+		{s, "PUT", "/config/v1/agents", "", "", 405, "PUT"},
+		{s, "OPTIONS", "/config/v1/rum/agents", "Origin: http://shop", "", 200, "Access-Control-Expose-Headers: Etag"},
+		{s, "GET", "/config/v1/rum/agents?service.name=a", "", "", 200, "{}"},
+		{off, "GET", "/config/v1/rum/agents?service.name=a", "", "", 403, "RUM endpoint is disabled"},
+	} {
+		req := assert.Value(http.NewRequestWithContext(t.Context(), tt.method, "http://"+tt.s.Addr()+tt.path, strings.NewReader(tt.body)))(t)
+		if name, value, ok := strings.Cut(tt.header, ": "); ok {
+			req.Header.Set(name, value)
+		}
+		resp := assert.Value(http.DefaultClient.Do(req))(t)
+		text, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		got := string(text)
+		for name := range resp.Header {
+			got += "\n" + name + ": " + resp.Header.Get(name)
+		}
+		assert.True(t, resp.StatusCode == tt.code && strings.Contains(got, tt.want), "%s %s: %d %s, want %d %s", tt.method, tt.path, resp.StatusCode, got, tt.code, tt.want)
+	}
+}
+
+func TestOnlyPost(t *testing.T) {
+	t.Parallel()
+	s := start(t, Options{V1: true})
 	for path, want := range map[string]int{"/intake/v2/events": 400, "/intake/v3/rum/events": 400, "/v1/errors": 405} {
 		resp, err := http.Get("http://" + s.Addr() + path) //nolint:noctx // a test
 		assert.OK(t, err)
@@ -274,7 +342,7 @@ func TestCredentials(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var words bytes.Buffer
-			s := start(t, Options{SecretToken: "canary-token", APIKeys: []Secret{"id:canary-key"}, NoRUM: tt.noRUM, Log: &words})
+			s := start(t, Options{V1: true, SecretToken: "canary-token", APIKeys: []Secret{"id:canary-key"}, NoRUM: tt.noRUM, Log: &words})
 			code, text := post(t, "http://"+s.Addr()+tt.path, []byte(meta), "Authorization", tt.auth)
 			assert.Equal(t, code, tt.code, "%s", text)
 			assert.True(t, !strings.Contains(text+words.String(), "canary"), "a secret is shown: %s %s", text, words.String())
@@ -295,7 +363,7 @@ func TestCredentials(t *testing.T) {
 
 func TestQueueFull(t *testing.T) {
 	t.Parallel()
-	s := start(t, Options{Queue: 3, Drain: 0.001})
+	s := start(t, Options{V1: true, Queue: 3, Drain: 0.001})
 	code, text := post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+strings.Repeat(goodSpan, 5)))
 	assert.True(t, code == 503 && strings.Contains(text, `"accepted":3`) && strings.Contains(text, "queue is full"),
 		"got %d %s, want 503 after 3", code, text)

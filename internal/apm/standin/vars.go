@@ -16,10 +16,18 @@ func (s *Server) about(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		return
 	}
-	answerJSON(w, http.StatusOK, map[string]any{
+	about := map[string]any{
 		"build_date": startTime.UTC().Format(time.RFC3339), "build_sha": "0000000000000000000000000000000000000000",
-		"publish_ready": true, "version": Version, "standin": "carronade",
-	})
+		"version": Version,
+	}
+	if s.opts.V1 {
+		about["version"] = lastWithV1
+		about = map[string]any{"ok": about}
+	} else {
+		about["publish_ready"] = true
+	}
+	about["standin"] = "carronade"
+	answerJSON(w, http.StatusOK, about)
 }
 
 // serverVars are the counters under the real server's names.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"time"
 )
 
 // Bounds of a corpus.
@@ -22,7 +23,8 @@ const (
 // Ids of 16 or 32 hex digits are replaced, and references stay valid: the same id
 // is replaced with the same new one everywhere in the corpus. That needs no table
 // of ids, since the new id is a bijection of the old one. Other ids do not change.
-// Times are shifted so that the last of a request is the time it is stamped with.
+// Times, numbers and texts, are shifted so that the last of a request is the time it is stamped with. Texts become
+// those of UTC with microseconds.
 type Corpus struct {
 	lines *bufio.Reader
 	most  int // events in a request
@@ -162,7 +164,7 @@ type rule uint8
 const (
 	ruleID      rule = iota + 1 // an id
 	ruleIDs                     // an array of ids
-	ruleTime                    // microseconds since 1970
+	ruleTime                    // microseconds since 1970, or a text
 	ruleObjects                 // an array of objects with ids
 )
 
@@ -173,22 +175,24 @@ var rules = map[string]rule{
 	"timestamp": ruleTime, "child_ids": ruleIDs, "links": ruleObjects, "y": ruleObjects, "me": ruleObjects,
 }
 
-// record appends the line of an event, with a place for each of its ids and times.
+// record appends the line of an event, with a place for each of its ids and times. What follows the event's object
+// is sent as it is: servers ignore it.
 func (b *Body) record(line []byte) error {
 	k, ok := KindOfLine(line)
 	if !ok {
 		return fmt.Errorf("%.30q is not an event", line)
 	}
-	var t Tokens
+	t := Tokens{LooseText: true}
 	t.Reset(line)
 	b.Counts[k]++
 	base := len(b.Bytes)
+	copied := 0 // of the line
 	for {
 		tok, err := t.Next()
 		if err != nil {
 			return err
 		}
-		if tok == EndOfText {
+		if t.Depth() == 0 {
 			break
 		}
 		if tok != Key {
@@ -208,6 +212,14 @@ func (b *Body) record(line []byte) error {
 			b.recordID(base, &t)
 		case r == ruleTime && tok == Number:
 			b.recordTime(base, &t)
+		case r == ruleTime && tok == String:
+			if at, ok := ParseTime(Unquote(t.Raw())); ok {
+				b.Bytes = append(b.Bytes, line[copied:t.Start()+1]...)
+				b.places = append(b.places, place{at: int32(len(b.Bytes)), form: formTime, val: uint64(at.UnixMicro())})
+				b.Bytes = append(b.Bytes, make([]byte, formSizes[formTime])...)
+				copied = t.End() - 1
+				base += formSizes[formTime] - len(t.Raw())
+			}
 		case r == ruleIDs && tok == BeginArray:
 			err = b.recordIDs(base, &t)
 		case r == ruleObjects && tok == BeginArray:
@@ -226,8 +238,18 @@ func (b *Body) record(line []byte) error {
 			return err
 		}
 	}
-	b.Bytes = append(append(b.Bytes, line...), '\n')
+	b.Bytes = append(append(b.Bytes, line[copied:]...), '\n')
 	return nil
+}
+
+// ParseTime parses a time with its offset, which may be without colon or minutes, as servers do.
+func ParseTime(s string) (time.Time, bool) {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07"} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
 }
 
 func (b *Body) recordIDs(base int, t *Tokens) error {
@@ -319,12 +341,12 @@ func (b *Body) recordTime(base int, t *Tokens) {
 func (b *Body) indexTimes() {
 	last := int64(math.MinInt64)
 	for i := range b.places {
-		if b.places[i].form == formMicro {
+		if b.places[i].isTime() {
 			last = max(last, int64(b.places[i].val))
 		}
 	}
 	for i := range b.places {
-		if p := &b.places[i]; p.form == formMicro {
+		if p := &b.places[i]; p.isTime() {
 			p.val = uint64(int64(p.val) - last)
 		}
 	}

@@ -108,8 +108,8 @@ func TestReplayKnowsItsPlaces(t *testing.T) {
 {"log":{"@timestamp":"2026-11-21T13:00:00.000Z","message":"a time as text"}}
 `
 	b := assert.Value(NewCorpus(strings.NewReader(in), 0).Next())(t)
-	assert.True(t, b.Counts == (Counts{Transaction: 1, Span: 1, Log: 2}) && len(b.places) == 8,
-		"got %v and %d places, want a transaction, a span, two logs and 8 places", b.Counts, len(b.places))
+	assert.True(t, b.Counts == (Counts{Transaction: 1, Span: 1, Log: 2}) && len(b.places) == 9,
+		"got %v and %d places, want a transaction, a span, two logs and 9 places", b.Counts, len(b.places))
 	b.Stamp(5, 1, timeMin)
 	if got := strings.Count(string(b.Bytes), "0123456789abcdef"); got != 4 {
 		t.Errorf("the id occurs %d times, want four, in a link's nested object, in custom data, in a message and in labels", got)
@@ -117,6 +117,27 @@ func TestReplayKnowsItsPlaces(t *testing.T) {
 	var id [16]byte
 	putHex(id[:], mix(Run(5).key(1)^0x0123456789abcdef))
 	assert.Equal(t, bytes.Count(b.Bytes, id[:]), 4, "how often the new id occurs")
+}
+
+// Times as text are shifted like those as numbers, and what follows an object does not matter.
+func TestReplayShiftsTexts(t *testing.T) {
+	const in = `{"metadata":{"service":{"name":"a","agent":{"name":"b","version":"1"}}}} tail
+{"log":{"@timestamp":"2026-11-21T13:00:00+01:00","trace.id":"00000000000000010000000000000002","message":"m"}} tail
+{"error":{"timestamp":"2026-11-21T12:00:00.5Z","id":"00000000000000010000000000000002","log":{"message":"\n` + "\x01" + `"}}}}
+{"span":{"timestamp":1795262401000000,"id":"0123456789abcdef"}}{"span":{"id":"0123456789abcdef"}}
+{"log":{"message":"no time","@timestamp":"yesterday"},"more":[1}
+`
+	b := assert.Value(NewCorpus(strings.NewReader(strings.Replace(in, ",\"more\":[1}", "}", 1)), 0).Next())(t)
+	b.Stamp(1, 1, 1800000000000000)
+	for _, want := range []string{
+		`{"log":{"@timestamp":"2027-01-15T07:59:59.000000Z","trace.id":"`, `","message":"m"}} tail` + "\n", `{"error":{"timestamp":"2027-01-15T07:59:59.500000Z","id":"`,
+		`{"span":{"timestamp":1800000000000000,"id":"`, `"}}{"span":{"id":"0123456789abcdef"}}` + "\n", `"@timestamp":"yesterday"}}` + "\n",
+	} {
+		assert.Has(t, string(b.Bytes), want)
+	}
+	assert.True(t, b.Counts == (Counts{Log: 2, Error: 1, Span: 1}) && bytes.Count(b.Bytes, []byte("0000000000000001")) == 0, "%v in\n%s", b.Counts, b.Bytes)
+	_, err := NewCorpus(strings.NewReader(in), 0).Next() // the object itself is not JSON
+	assert.ErrorHas(t, err, "line 5")
 }
 
 func TestReplayRefuses(t *testing.T) {

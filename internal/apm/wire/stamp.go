@@ -30,6 +30,8 @@ type place struct {
 
 func (p place) end() int { return int(p.at) + formSizes[p.form] }
 
+func (p place) isTime() bool { return p.form == formMicro || p.form == formTime }
+
 // The layout of ids, the bounds of times, and constants for writing them.
 const (
 	idBits    = 20

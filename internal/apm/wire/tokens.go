@@ -33,6 +33,9 @@ var ErrJSON = errors.New("not JSON")
 // Tokens reads one JSON text in place, token by token: it copies and allocates
 // nothing. The zero value is ready after Reset.
 type Tokens struct {
+	// LooseText accepts control characters after an escape in a string, as Elastic's decoder does.
+	LooseText bool
+
 	p          []byte
 	start, end int
 	depth      int
@@ -217,6 +220,7 @@ func (t *Tokens) word(w string) error {
 
 // str reads a string, including its quotes.
 func (t *Tokens) str() error {
+	loose := false
 	for i := t.end + 1; i < len(t.p); i++ {
 		switch c := t.p[i]; {
 		case c == '"':
@@ -229,7 +233,8 @@ func (t *Tokens) str() error {
 				return t.bad("an invalid escape")
 			}
 			i += n - 1
-		case c < ' ':
+			loose = t.LooseText
+		case c < ' ' && !loose:
 			t.end = i
 			return t.bad("a control character in a string")
 		}

@@ -202,7 +202,7 @@ declare module "carronade" {
     pool?: string | number;
     /** kafka: encode each event just before it is sent; on if a key or header has expressions that vary [false] */
     fresh?: boolean;
-    /** kafka: produce in transactions (client engine) [false] */
+    /** kafka: produce in transactions; it chooses the client engine [false] */
     transactions?: boolean;
     /** kafka: time after which a transaction is committed [100ms] */
     "transaction-interval"?: string;
@@ -210,7 +210,7 @@ declare module "carronade" {
     "transaction-abort"?: string | number;
     /** kafka: prefix of the transactional ids; each client adds its number */
     "transactional-id"?: string | number;
-    /** kafka: consumer group to join (client engine) */
+    /** kafka: consumer group to join; it chooses the client engine */
     group?: string | number;
     /** kafka: protocol of the consumer group: consumer is that of KIP-848, in which brokers assign partitions (Kafka 4.0) [classic] */
     "group-protocol"?: "classic" | "consumer";
@@ -862,6 +862,7 @@ declare module "carronade" {
   }
 
   export interface Others {
+    machine?: string;
     window_s: number;
     processors: number;
     programs: number;

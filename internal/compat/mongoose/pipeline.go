@@ -15,11 +15,12 @@ import (
 	"carronade/measure"
 )
 
-// fitsPipeline returns an error if a pipeline of these loads cannot run: it must write records
-// and then read them.
+// fitsPipeline returns an error if a pipeline of these loads cannot run: it must write records,
+// and then read or delete them, or both.
 func (l *loads) fitsPipeline() error {
-	if len(l.parts) != 2 || l.parts[0].work != writeRecords || l.parts[1].work != readRecords {
-		return errors.New("a " + pipelineLoad + " of records creates and then reads them")
+	flow := l.beforeDeletion().parts
+	if len(flow) > 2 || len(l.parts) < 2 || flow[0].work != writeRecords || len(flow) == 2 && flow[1].work != readRecords {
+		return errors.New("a " + pipelineLoad + " of records creates, and then reads them, deletes them, or both")
 	}
 	if _, err := l.parts[0].v.duration("item-output-delay"); err != nil {
 		return errors.New(inScenario(err.Error()))
@@ -27,8 +28,40 @@ func (l *loads) fitsPipeline() error {
 	return nil
 }
 
+// beforeDeletion is a pipeline without a last context that deletes records. Kafka removes the records of a log only
+// from its beginning, so they are deleted when all are written and read.
+func (l *loads) beforeDeletion() *loads {
+	last := len(l.parts) - 1
+	if last == 0 || l.parts[last].topicOp != "delete-records" {
+		return l
+	}
+	flow := *l
+	flow.parts = l.parts[:last]
+	return &flow
+}
+
+// runWithDeletion runs a pipeline, and then what deletes its records.
+func (r *runner) runWithDeletion(ctx context.Context, l *loads) (code int, err error) {
+	flow := l.beforeDeletion()
+	if len(flow.parts) > 1 {
+		code, err = r.runPipeline(ctx, flow)
+	} else {
+		code, err = flow.parts[0].fire(ctx, r.program, r.args, r.again(flow.parts[0].id), time.Now())
+	}
+	if len(flow.parts) == len(l.parts) || err != nil || ctx.Err() != nil {
+		return code, err
+	}
+	deletion := *l.parts[len(flow.parts)].step
+	deletion.id = flow.parts[0].id
+	deleted, err := deletion.fire(ctx, r.program, r.args, true, time.Now())
+	return host.WorseExit(code, deleted), err
+}
+
 // pipeline is the workload of a pipeline.
 func (l *loads) pipeline() *workload.Document {
+	if len(l.parts) == 1 { // what follows deletes its records
+		return l.parts[0].workload(false)
+	}
 	create, read := l.parts[0].step, l.parts[1].step
 	var d compat.Draft
 	d.Document = *create.workload(true)

@@ -249,7 +249,7 @@ func (r *runner) canRun(l *loads) error {
 		if err := l.fitsPipeline(); err != nil {
 			return err
 		}
-		doc = l.pipeline()
+		doc = l.beforeDeletion().pipeline()
 	case l.kind == weightedLoad:
 		if err := l.fitsWeighted(); err != nil {
 			return err
@@ -379,7 +379,7 @@ func inScenario(text string) string {
 func (r *runner) run(ctx context.Context, l *loads) (int, error) {
 	switch l.kind {
 	case pipelineLoad:
-		return r.runPipeline(ctx, l)
+		return r.runWithDeletion(ctx, l)
 	case weightedLoad:
 		return r.runWeighted(ctx, l)
 	}

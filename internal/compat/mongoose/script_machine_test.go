@@ -3,11 +3,13 @@ package mongoose
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"carronade/internal/compat"
 	"carronade/internal/kafka"
@@ -64,6 +66,12 @@ func play(t *testing.T, p compat.Program, script string, args ...string) (got pl
 		}
 		got.runs = append(got.runs, settings)
 		return &report.Document{Stopped: load.ByEvents, Trust: measure.Trust{OK: true}}, nil
+	}
+	p.Topics = func(_ context.Context, d *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
+		fmt.Fprintf(&out, "deleted %s\n", strings.Join(l.Names, ","))
+		l.Started(time.Now())
+		l.Each(compat.TopicDone{At: time.Millisecond, InFlight: 1})
+		return &compat.TopicResult{Done: 1, Elapsed: time.Second}, nil
 	}
 	got.code, got.err = Tool.Main(t.Context(), &p)
 	got.out, got.errs = out.String(), errs.String()
@@ -253,7 +261,7 @@ func TestSteps(t *testing.T) {
 		{name: "headers keep their names", src: `Load.config({storage: {driver: {record: {headers: {"x-a": 1, "b": "d:e,f=g"}}}}}).run()`, want: []string{"header=x-a=1 b=d:e,f=g"}},
 		{name: "no = in names", src: `Load.config({storage: {driver: {record: {headers: {"a=b": 1}}}}}).run()`, exit: 2, errs: "storage.driver.record.headers: the name a=b contains ="},
 		{name: "expressions", src: `Load.config({item: {output: {path: "%{string:format(\"t%d\", 7)}"}}, storage: {driver: {record: {headers: {"x-${math:random(3)}": "${rnd.nextInt(9) == 1}"}}}}}).run()`, want: []string{"target=kafka://127.0.0.1:9092/t7"}},
-		{name: "a path that varies", src: `Load.config({item: {output: {path: "${path:random(16, 2)"}}}).run()`, exit: 2, errs: "item.output.path: ${path:random(16, 2)} may differ between records"},
+		{name: "a path that varies", src: `Load.config({item: {output: {path: "${path:random(16, 2)"}}}).run()`, exit: 2, errs: "item.output.path: ${path:random(16, 2)} names another topic for each record, and a step sends to one: give one, or a WeightedLoad"},
 		{name: "a pattern of version 3", src: `Load.config({item: {output: {path: "a%d(1){00}[0-99]"}}}).run()`, exit: 2, errs: "item.output.path: patterns in braces are not supported"},
 		{name: "precondition", src: `PreconditionLoad.run()`, want: []string{"size=1048576"}},
 		{name: "noop", src: `NoopLoad.run()`, want: []string{"target=null://mongoose"}},
@@ -266,6 +274,9 @@ func TestSteps(t *testing.T) {
 		{name: "wrong type", src: `Load.config({load: {op: {limit: {count: "many"}}}})`, exit: 2, errs: `load.op.limit.count: "many" is not a whole number`},
 		{name: "no map", src: `Load.config("x")`, exit: 2, errs: "config(...) needs a map of options"},
 		{name: "undefined", src: `Load.config({load: {op: {type: undefined}}})`, exit: 2, errs: "load.op.type is undefined"},
+		{name: "a pipeline that deletes", src: `PipelineLoad.append({item: {output: {path: "t"}}}).append({load: {op: {type: "delete"}}}).run()`, want: []string{"target=kafka://127.0.0.1:9092/t"}, out: "deleted t\n"},
+		{name: "a pipeline that reads and deletes", src: `PipelineLoad.append({item: {output: {path: "t"}}}).append({load: {op: {type: "read"}}}).append({load: {op: {type: "delete"}}}).run()`, want: []string{"op=pipeline"}, out: "deleted t\n"},
+		{name: "a pipeline that deletes first", src: `PipelineLoad.append({load: {op: {type: "delete"}}, item: {input: {path: "t"}}}).append({load: {op: {type: "read"}}, item: {input: {path: "t"}}}).run()`, exit: 2, errs: "creates, and then reads them, deletes them, or both"},
 		{name: "config after append", src: `PipelineLoad.append({}).config({})`, exit: 2, errs: "config(...) must come before any append(...) call"},
 		{name: "one context", src: `WeightedLoad.append({}).run()`, exit: 2, errs: "a WeightedLoad needs at least two contexts"},
 		{name: "twice", src: `var s = Load.start(); s.start()`, exit: 2, errs: "the step runs already", want: []string{"size=1048576"}},

@@ -153,6 +153,9 @@ func (s *step) evaluate(now time.Time) error {
 		if !t.Constant() && name == "item-naming-prefix" {
 			continue // of each name
 		}
+		if !t.Constant() && name == "item-output-path" {
+			return fmt.Errorf("--%s: %s names another topic for each record, and a step sends to one: give one, or a %s with a context for each topic", name, text, weightedLoad)
+		}
 		if !t.Constant() {
 			return fmt.Errorf("--%s: %s may differ between records, and only headers may", name, text)
 		}
@@ -392,6 +395,11 @@ func (s *step) setContent(now time.Time) (err error) {
 				s.varies = s.varies || payload.HasExpression(pair[0]) || payload.HasExpression(pair[1])
 				s.headers = append(s.headers, recordHeader{pair[0], pair[1], name})
 			}
+		}
+	}
+	for _, name := range []string{"storage-driver-request-size", "storage-driver-buffer-memory"} {
+		if n := s.v.number(name); s.work == writeRecords && s.v.has(name) && n < s.javaSize() {
+			return fmt.Errorf("--%s: %d is less than the %d bytes that Java's client counts for a record, so it refuses each that long: give more, or a smaller --item-data-size", name, n, s.javaSize())
 		}
 	}
 	if seed := s.v.text("item-data-input-seed"); seed != "" {

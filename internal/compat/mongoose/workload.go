@@ -1,6 +1,7 @@
 package mongoose
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"strconv"
@@ -226,6 +227,21 @@ func (s *step) keyBytes() int64 {
 	radix, length := s.v.number("item-naming-radix"), s.v.number("item-naming-length")
 	digits := len(strconv.FormatInt(wrapOf(radix, length)-1, int(radix)))
 	return int64(mustParse(s.prefixText()).MaxLen() + digits)
+}
+
+// javaSize is the most bytes that Java's client counts for a record before it sends it alone in a batch:
+// DefaultRecordBatch.estimateBatchSizeUpperBound.
+func (s *step) javaSize() int64 {
+	const overhead = 61 + 21 // of a batch and of a record
+	length := func(n int64) int64 { return int64(len(binary.AppendVarint(nil, n))) + n }
+	size := overhead + length(s.high) + length(s.keyBytes())
+	if size++; s.varies { // the number of headers
+		return size
+	}
+	for _, h := range s.headers {
+		size += length(int64(len(h.name))) + length(int64(len(h.value)))
+	}
+	return size
 }
 
 // overhead is the number of a record's bytes outside its value, at most.

@@ -73,7 +73,7 @@ func ConnectAgent(ctx context.Context, cfg AgentConfig) (*Agent, error) {
 	}
 	if cfg.Name != "" && a.Name != cfg.Name {
 		conn.Close()
-		return nil, &Error{"connect as agent " + cfg.Name, detail(ErrWrongName, "the key in %s is registered as %s", cfg.Dir, clean(a.Name)), "leave out the name, or give another folder to another agent"}
+		return nil, &Error{"connect as agent " + cfg.Name, detail(ErrWrongName, "the key in %s is registered as %s", cfg.Dir, clean(a.Name)), "leave out --name, or give --data FOLDER: each agent of a machine has a folder of its own"}
 	}
 	to.Name, to.Operator = a.Name, a.Operator
 	if to != f {

@@ -104,7 +104,7 @@ func Options() []protocol.Option {
 
 		{
 			Name: "transactions", Type: protocol.Bool, Default: "false", Ops: producing, Group: groupTxn, Independent: true,
-			Help: "produce in transactions (client engine)",
+			Help: "produce in transactions; it chooses the client engine",
 		},
 		{
 			Name: "transaction-interval", Type: protocol.Duration, Default: "100ms", Ops: producing, Group: groupTxn, Independent: true,
@@ -121,7 +121,7 @@ func Options() []protocol.Option {
 
 		{
 			Name: "group", Word: "NAME", Ops: consuming, Group: groupConsume, Independent: true,
-			Help: "consumer group to join (client engine)",
+			Help: "consumer group to join; it chooses the client engine",
 		},
 		{
 			Name: "group-protocol", Default: "classic", Choices: []string{"classic", "consumer"}, Ops: consuming, Group: groupConsume, Independent: true,

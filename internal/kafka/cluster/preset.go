@@ -210,6 +210,14 @@ func presets(v protocol.Values) (set, props map[string]string, warnings []string
 	if (payload.Spec{Payload: v.String("payload"), Key: v.String("key"), Headers: v.List("header")}).Varies() {
 		set["fresh"] = "true" // a pool would repeat the values of expressions
 	}
+	if v.Has("group") || v.Has("share-group") || v.Has("topics") || v.Bool("transactions") || v.Has("transactional-id") {
+		set["engine"] = EngineClient // the other has none
+	}
+	if text := v.String("create-topic"); text != "" {
+		if _, err := ParseTopicSpec(text); err != nil {
+			return nil, nil, nil, err
+		}
+	}
 	switch p := v.String("profile"); p {
 	case "":
 	case "java", "java1":
@@ -264,6 +272,9 @@ func Presets(v protocol.Values, given map[string]bool) (map[string]string, []str
 				set[name] = text
 			}
 		}
+	}
+	if codec := v.String("compression"); given["compression"] && codec != "" && codec != "none" && v.String("payload") == "random" {
+		warnings = append(warnings, "random values do not shrink, so nothing can be seen of "+codec+": add --payload text")
 	}
 	return set, warnings, nil
 }

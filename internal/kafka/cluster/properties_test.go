@@ -1,8 +1,11 @@
 package cluster
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
@@ -85,15 +88,26 @@ func FuzzParseProperties(f *testing.F) {
 	f.Add([]byte("a=1\nb: 2\\\n 3\n#c\nd\\u0041=e\\\\"))
 	f.Add([]byte("\\"))
 	f.Add([]byte("sasl.jaas.config=M required username=\"a\" password='b';"))
+	f.Add([]byte("0=\xa5"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		props, err := parseProperties(data)
 		if err != nil {
 			return
 		}
 		escape := strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "\f", `\f`, " ", `\ `, "=", `\=`, ":", `\:`, "#", `\#`, "!", `\!`)
-		var b strings.Builder
+		var text strings.Builder
 		for k, v := range props {
-			b.WriteString(escape.Replace(k) + "=" + escape.Replace(v) + "\n")
+			text.WriteString(escape.Replace(k) + "=" + escape.Replace(v) + "\n")
+		}
+		var b strings.Builder // in ASCII: files are in ISO-8859-1
+		for _, r := range text.String() {
+			if r < utf8.RuneSelf {
+				b.WriteRune(r)
+				continue
+			}
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
 		}
 		again, err := parseProperties([]byte(b.String()))
 		if b.Len() > maxProperties {

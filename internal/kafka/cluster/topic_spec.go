@@ -61,11 +61,42 @@ func ParseTopicSpec(s string) (TopicSpec, error) {
 			}
 			spec.Replicas = int16(n)
 		default:
+			if !knownTopicSetting(strings.TrimPrefix(k, "config.")) {
+				return spec, bad(part, "Kafka has no setting "+k+" of topics"+likeIt(k))
+			}
 			spec.Config = append(spec.Config, [2]string{strings.TrimPrefix(k, "config."), v})
 		}
 	}
 	slices.SortFunc(spec.Config, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 	return spec, nil
+}
+
+// topicSettings are Kafka's settings of topics. Other brokers have more, with names that begin in another way.
+var topicSettings = strings.Fields(`cleanup.policy compression.type compression.gzip.level compression.lz4.level compression.zstd.level
+	delete.retention.ms errors.deadletterqueue.group.enable file.delete.delay.ms flush.messages flush.ms
+	follower.replication.throttled.replicas index.interval.bytes leader.replication.throttled.replicas local.retention.bytes
+	local.retention.ms max.compaction.lag.ms max.message.bytes message.downconversion.enable message.format.version
+	message.timestamp.after.max.ms message.timestamp.before.max.ms message.timestamp.difference.max.ms message.timestamp.type
+	min.cleanable.dirty.ratio min.compaction.lag.ms min.insync.replicas preallocate remote.log.copy.disable
+	remote.log.delete.on.disable remote.storage.enable retention.bytes retention.ms segment.bytes segment.index.bytes
+	segment.jitter.ms segment.ms unclean.leader.election.enable`)
+
+// knownTopicSetting reports whether a name is one of Kafka's, or may be another broker's.
+func knownTopicSetting(name string) bool {
+	return slices.Contains(topicSettings, name) || strings.Contains(name, ".") && len(alike(name)) == 0
+}
+
+// alike are Kafka's settings whose names begin with the same word.
+func alike(name string) []string {
+	word, _, _ := strings.Cut(name, ".")
+	return slices.DeleteFunc(slices.Clone(topicSettings), func(s string) bool { return !strings.HasPrefix(s, word+".") })
+}
+
+func likeIt(name string) string {
+	if names := alike(strings.TrimPrefix(name, "config.")); len(names) > 0 {
+		return "; it has " + strings.Join(names, ", ")
+	}
+	return ""
 }
 
 // String returns the text that ParseTopicSpec reads.

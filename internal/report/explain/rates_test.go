@@ -61,7 +61,7 @@ func TestHowOftenItIsRight(t *testing.T) {
 	whole := testkit.Conformance && number == ""
 	page := ""
 	if whole && runtime.GOARCH == "amd64" { // others may round differently, and a result that is near its limit then differs
-		text := assert.Value(os.ReadFile("../../docs/explain.md"))(t)
+		text := assert.Value(os.ReadFile("../../../docs/explain.md"))(t)
 		page = string(text)
 	}
 	for _, row := range rates() {

@@ -175,7 +175,7 @@ func TestColumnsAreKept(t *testing.T) {
 
 // TestDocumented: docs/reports.md lists every format and every column.
 func TestDocumented(t *testing.T) {
-	b := assert.Value(os.ReadFile("../../docs/reports.md"))(t)
+	b := assert.Value(os.ReadFile("../../../docs/reports.md"))(t)
 	text := string(b)
 	for _, f := range Formats {
 		assert.True(t, strings.Contains(text, "`"+f.Name+"`"), "docs/reports.md does not have the format %s", f.Name)

@@ -110,7 +110,8 @@ func isService(n node) bool {
 
 func newField(name string) node { return fieldNode{name, field(name)} }
 
-// field finds a field by its name; all other names are attributes.
+// field finds a field by its name; all other names are attributes, metric_f and metric_sint64 too: an event
+// in the index of a server has only a metric.
 func field(name string) func(s *subject) value {
 	switch name {
 	case "host":
@@ -123,19 +124,6 @@ func field(name string) func(s *subject) value {
 		return func(s *subject) value { return textValue(s.read().Description) }
 	case "metric":
 		return func(s *subject) value { return metricValue(s.read().Metric) }
-	case "metric_sint64":
-		return func(s *subject) value { return metricOf(s, wire.Sint64) }
-	case "metric_d":
-		return func(s *subject) value { return metricOf(s, wire.Double) }
-	case "metric_f":
-		// A server sets metric_f for every metric (codec.clj).
-		return func(s *subject) value {
-			m := s.read().Metric
-			if m.Kind == wire.NoMetric {
-				return value{}
-			}
-			return value{kind: isReal, real: m.Value()}
-		}
 	case "ttl":
 		return func(s *subject) value {
 			e := s.read()
@@ -174,14 +162,6 @@ func metricValue(m wire.Metric) value {
 	default:
 		return value{kind: isReal, real: m.Real}
 	}
-}
-
-func metricOf(s *subject, kind wire.MetricKind) value {
-	m := s.read().Metric
-	if m.Kind != kind {
-		return value{}
-	}
-	return metricValue(m)
 }
 
 // timeValue is the time in seconds: a whole number, or a real one with microseconds.

@@ -12,7 +12,7 @@ import (
 
 // TestDocumented: docs/trace.md describes every column.
 func TestDocumented(t *testing.T) {
-	const path, head = "../../docs/trace.md", "| column | type | null | meaning |\n|---|---|---|---|\n"
+	const path, head = "../../../docs/trace.md", "| column | type | null | meaning |\n|---|---|---|---|\n"
 	text := assert.Value(os.ReadFile(path))(t)
 	var want strings.Builder
 	for _, c := range Columns() {

@@ -24,7 +24,9 @@ var verbs []verb
 
 func init() { // they refer to help, which lists them
 	verbs = []verb{
-		{"status", []string{"status"}, "Elasticsearch, the server, and the queue", (*session).status},
+		{"status", []string{"status"}, "the systems in use, and the queue", (*session).status},
+		{"kafka", []string{"kafka use [URL [DIR] | last] [--make CMD] [--cmd CMD]", "kafka list", "kafka switch [-fcumv] BRANCH [REVISION]", "kafka tail [-n N] [PATTERN]"}, "the Kafka in use, which the word kafka means in carronade's commands: run kafka --rate 1k/s", (*session).systemVerb},
+		{"riemann", []string{"riemann use [URL [DIR] | last] [--make CMD] [--cmd CMD]", "riemann list", "riemann switch [-fcumv] BRANCH [REVISION]", "riemann tail [-n N] [PATTERN]"}, "the Riemann in use, which the word riemann means in carronade's commands", (*session).systemVerb},
 		{"elasticsearch", []string{"elasticsearch use [URL [USER [PASSWORD]] | last | local]", "elasticsearch reset"}, "the Elasticsearch behind APM Server, in which reports are saved, too; reset deletes the indices " + "apm-*", (*session).elasticsearch},
 		{"apm", []string{"apm use [DIR | URL | last | docker [DIR] | local] [--url URL] [--make CMD] [--cmd CMD]", "apm list", "apm switch [-fcumv] BRANCH [REVISION]", "apm tail [-n N] [PATTERN]"}, apmAbout, (*session).systemVerb},
 		{"test", []string{"test DURATION EVENTS SPANS FRAMES CONCURRENCY [-E NAME=VALUE ...] [--mem SIZE]"}, "starts the server, sends requests, each with EVENTS events of SPANS spans (0: errors) with FRAMES frames, and saves a report", (*session).test},
@@ -32,8 +34,6 @@ func init() { // they refer to help, which lists them
 		{"verify", []string{"verify [-n N | AGE] FILTER ..."}, "is the newest revision of a branch worse than those before it?", (*session).verify},
 		{"define", []string{"define [TEXT]", "define NAME WORD ...", "define rm NAME"}, "shows, sets or removes a name for words; each $ in them takes one of the last words of a line", nil},
 		{"dump", []string{"dump FILE EVENTS SPANS FRAMES"}, "writes the body of a request of test to a file", (*session).dump},
-		{"kafka", []string{"kafka use [URL [DIR] | last] [--make CMD] [--cmd CMD]", "kafka list", "kafka switch [-fcumv] BRANCH [REVISION]", "kafka tail [-n N] [PATTERN]"}, "the Kafka in use, which the word kafka means in carronade's commands: run kafka --rate 1k/s", (*session).systemVerb},
-		{"riemann", []string{"riemann use [URL [DIR] | last] [--make CMD] [--cmd CMD]", "riemann list", "riemann switch [-fcumv] BRANCH [REVISION]", "riemann tail [-n N] [PATTERN]"}, "the Riemann in use, which the word riemann means in carronade's commands", (*session).systemVerb},
 		{"cancel", []string{"cancel", "cancel ID"}, "stops your running jobs, or the job with that number, or all with that id", (*session).cancel},
 		{"attach", []string{"attach ID"}, "shows the output of a job", (*session).attach},
 		{"detach", []string{"detach"}, "shows no more output of jobs, which go on", (*session).detach},

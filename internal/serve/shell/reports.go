@@ -49,8 +49,8 @@ func (s *session) filters(args []string, options ...string) (out []string, err e
 				}
 				out = append(out, args[i])
 			}
-		case strings.HasPrefix(a, "-") && s.Allow == nil:
-			out = append(out, a) // carronade's own
+		case strings.HasPrefix(a, "-") && (s.Allow == nil || s.Allow.Command != nil):
+			out = append(out, a) // carronade's own, which its process checks
 		case strings.HasPrefix(a, "-"):
 			return nil, fmt.Errorf("%s is not allowed here", cut(a, 40))
 		case !strings.ContainsAny(a, "=<>"):

@@ -18,6 +18,14 @@ func (s *session) status(words []string) error {
 	if len(words) != 1 {
 		return s.usage(words)
 	}
+	for _, kind := range []string{"kafka", "riemann"} {
+		if v := s.system[kind]; v.URL != "" {
+			s.say("%s", s.serverLine(strings.ToUpper(kind[:1])+kind[1:], v))
+			if v.Dir != "" {
+				s.say("Using %s", s.branchLine(v))
+			}
+		}
+	}
 	s.say("%s", s.clusterLine())
 	apm := s.system["apm"]
 	if apm.URL == "" {
@@ -26,14 +34,6 @@ func (s *session) status(words []string) error {
 		s.say("%s", s.serverLine("ApmServer", apm))
 		if apm.using() != "" {
 			s.say("Using %s", s.branchLine(apm))
-		}
-	}
-	for _, kind := range []string{"kafka", "riemann"} {
-		if v := s.system[kind]; v.URL != "" {
-			s.say("%s", s.serverLine(strings.ToUpper(kind[:1])+kind[1:], v))
-			if v.Dir != "" {
-				s.say("Using %s", s.branchLine(v))
-			}
 		}
 	}
 	return s.queue()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -39,17 +40,27 @@ func Open(ctx context.Context, address *place.Address) (*Store, error) {
 	s := &Store{client: c}
 	var who struct {
 		Version struct {
-			Number string `json:"number"`
+			Number       string `json:"number"`
+			Distribution string `json:"distribution"`
 		} `json:"version"`
 	}
 	err = s.do(ctx, http.MethodGet, "/", nil, "", &who)
 	if err == nil && who.Version.Number == "" {
 		err = errors.New("the server there is neither Elasticsearch nor OpenSearch")
 	}
+	if err == nil && who.Version.Distribution == "" && before7(who.Version.Number) {
+		err = fmt.Errorf("%w: it is Elasticsearch %s", store.ErrTooOld, who.Version.Number)
+	}
 	if err != nil && status(err) != http.StatusForbidden { // not every user may ask
 		return nil, s.fail("open the store", err)
 	}
 	return s, nil
+}
+
+// before7 reports whether a version of Elasticsearch has mappings with types.
+func before7(version string) bool {
+	major, err := strconv.Atoi(version[:max(0, strings.IndexByte(version, '.'))])
+	return err == nil && major < 7
 }
 
 // OpenExisting is Open for callers that only read, or delete: if no report was
@@ -312,6 +323,7 @@ var hints = []struct {
 	{store.ErrExists, "a repeated run has its own id; the file may have been changed"},
 	{store.ErrRunning, "wait for its end, or stop it"},
 	{store.ErrForeign, "give another prefix in the store's address; these indices are left as they are"},
+	{store.ErrTooOld, "reports need Elasticsearch 7.0 or later, or OpenSearch; give such a store, or a file: --store reports.db"},
 	{store.ErrNewer, "use the newer carronade, or give another prefix in the store's address"},
 	{store.ErrReadOnly, "check why its indices are read-only (a full disk is one cause), or give another store"},
 }

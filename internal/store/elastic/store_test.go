@@ -374,6 +374,22 @@ func TestRequests(t *testing.T) {
 		"the place is %s", s.Place())
 }
 
+// Elasticsearch before 7.0 has mappings with types, so a store there is refused at once, by its version.
+func TestTooOld(t *testing.T) {
+	t.Parallel()
+	for version, refused := range map[string]bool{`"number":"6.8.23"`: true, `"number":"5.6.16"`: true, `"number":"7.0.0"`: false, `"number":"1.3.2","distribution":"opensearch"`: false, `"number":"next"`: false} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"name":"a","cluster_name":"b","version":{%s,"lucene_version":"7.7.3"},"tagline":"You Know, for Search"}`, version)
+		}))
+		t.Cleanup(server.Close)
+		_, err := Open(t.Context(), parsed(t, "elasticsearch://"+strings.TrimPrefix(server.URL, "http://")))
+		assert.Equal(t, errors.Is(err, store.ErrTooOld), refused, "%s: %v", version, err)
+		if e := (*protocol.Error)(nil); refused && errors.As(err, &e) {
+			assert.Has(t, e.Hint, "7.0 or later")
+		}
+	}
+}
+
 // If writing is forbidden, a killed run is still listed with its numbers.
 func TestKilledWithoutWritePermission(t *testing.T) {
 	var sealed atomic.Bool

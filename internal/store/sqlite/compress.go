@@ -9,15 +9,15 @@ import (
 	"carronade/internal/store"
 )
 
-// mostDocument limits the decompressed size of a part, in bytes: intervals are
-// stored one by one, and a head is small.
+// mostDocument limits the decompressed size of a part, in bytes: blocks of
+// intervals and heads are small.
 const mostDocument = 256 << 20
 
 // Encoders are created at the first write, decoders at the first read of a
 // report: a list needs neither. Both may be used by several goroutines.
 var (
 	encoder = sync.OnceValue(func() *zstd.Encoder {
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedFastest))
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedDefault))
 		if err != nil {
 			panic("sqlite: options of zstd: " + err.Error()) // they are constants
 		}

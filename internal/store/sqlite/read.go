@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -92,7 +93,9 @@ func series(ctx context.Context, q querier, n int64) ([][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, text)
+		for line := range bytes.Lines(text) { // one, while a run goes on
+			out = append(out, bytes.TrimSuffix(line, []byte("\n")))
+		}
 	}
 	return out, rows.Err()
 }

@@ -38,6 +38,8 @@ CREATE TABLE digests (
 CREATE INDEX digests_started ON digests (started);
 CREATE INDEX digests_version ON digests (version);
 `,
+	// From here on a row of intervals may have several of them, in lines. Older programs do not read these.
+	`SELECT 1;`,
 }
 
 // intervalBits is the number of bits of a key that hold the interval's number.

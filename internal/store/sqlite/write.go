@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -72,15 +73,19 @@ type encodedReport struct {
 	id, hash string
 	head     []byte
 	row      store.Row
-	series   []encodedInterval
+	series   []encodedBlock
 }
 
-// An encodedInterval is an interval as it is stored.
-type encodedInterval struct {
+// An encodedBlock is some intervals of a finished report as they are stored: their JSON in lines, as one frame. Intervals
+// resemble each other, so together they take less than half.
+type encodedBlock struct {
 	at  float64
-	sum report.Sum
+	sum [sha256.Size]byte
 	b   []byte
 }
+
+// blockSize is the size of JSON from which a block is full.
+const blockSize = 1 << 20
 
 // encodeReport encodes everything except the intervals.
 func (s *Store) encodeReport(d *report.Document) (*encodedReport, error) {
@@ -100,13 +105,18 @@ func (p *encodedReport) encodeIntervals(d *report.Document) error {
 	if len(d.Intervals) >= 1<<intervalBits {
 		return fmt.Errorf("%d intervals are more than a report can have", len(d.Intervals))
 	}
-	p.series = make([]encodedInterval, len(d.Intervals))
+	var text []byte
+	first := 0
 	for i := range d.Intervals {
 		e, err := d.Intervals[i].Encode()
 		if err != nil {
 			return err
 		}
-		p.series[i] = encodedInterval{at: float64(i), sum: e.Sum, b: compress(e.JSON)}
+		text = append(append(text, e.JSON...), '\n')
+		if len(text) >= blockSize || i == len(d.Intervals)-1 {
+			p.series = append(p.series, encodedBlock{float64(first), sha256.Sum256(text), compress(text)})
+			text, first = text[:0], i+1
+		}
 	}
 	return nil
 }

@@ -29,7 +29,6 @@ type storedInterval struct {
 	k            int64
 	phase        string
 	startS, endS float64
-	sum          report.Sum
 }
 
 func (w *writer) start() {
@@ -69,7 +68,7 @@ func (w *writer) keep(ctx context.Context, batch []report.Encoded) error {
 				}
 				k := w.n<<intervalBits | next
 				next++
-				rows = append(rest, storedInterval{k, e.Phase, e.StartS, e.EndS, e.Sum})
+				rows = append(rest, storedInterval{k, e.Phase, e.StartS, e.EndS})
 				if _, err := tx.ExecContext(ctx, insertInterval, k, e.StartS, e.Sum[:], blobs[i]); err != nil {
 					return err
 				}
@@ -109,38 +108,8 @@ func (w *writer) finish(ctx context.Context, d *report.Document) error {
 	if d.ID != w.id {
 		return errors.New("it was begun as report " + w.id)
 	}
-	fresh, err := w.seriesChange(d)
-	if err != nil {
-		return err
-	}
-	err = w.store.change(ctx, func(tx *sql.Tx) error {
-		if err := w.beat(ctx, tx); err != nil {
-			return err
-		}
-		if fresh == nil {
-			return errRewrite
-		}
-		for _, k := range fresh.obsolete {
-			if _, err := tx.ExecContext(ctx, "DELETE FROM intervals WHERE k = ?", k); err != nil {
-				return err
-			}
-		}
-		for i := range fresh.series {
-			e := &fresh.series[i]
-			if _, err := tx.ExecContext(ctx, insertInterval, w.n<<intervalBits|(w.next+int64(i)), e.at, e.sum[:], e.b); err != nil {
-				return err
-			}
-		}
-		return p.finish(ctx, tx, w.n)
-	})
-	if !errors.Is(err, store.ErrGone) && !errors.Is(err, errRewrite) {
-		return err
-	}
 	return w.rewrite(ctx, p, d)
 }
-
-// errRewrite means that the stored intervals cannot be reused.
-var errRewrite = errors.New("the series must be stored again")
 
 // rewrite stores the report in place of whatever exists under its id: this run
 // has the correct one.
@@ -162,54 +131,6 @@ func (w *writer) rewrite(ctx context.Context, p *encodedReport, d *report.Docume
 		}
 		return p.replace(ctx, tx, n)
 	})
-}
-
-// A change turns the stored series into the document's.
-type change struct {
-	obsolete []int64 // keys
-	series   []encodedInterval
-}
-
-// seriesChange compares the document's series with the stored one. It is nil if
-// the order of the intervals does not follow from their starts and, among equal
-// starts, from their keys.
-func (w *writer) seriesChange(d *report.Document) (*change, error) {
-	there := make(map[report.Sum]int64, len(w.stored))
-	for _, k := range w.stored {
-		there[k.sum] = k.k
-	}
-	c := &change{}
-	last := int64(-1)
-	for i := range d.Intervals {
-		iv := &d.Intervals[i]
-		sum, err := iv.Sum()
-		if err != nil {
-			return nil, err
-		}
-		k, ok := there[sum]
-		if !ok {
-			k = w.n<<intervalBits | (w.next + int64(len(c.series)))
-		}
-		if i > 0 && (iv.StartS < d.Intervals[i-1].StartS || iv.StartS == d.Intervals[i-1].StartS && k < last) {
-			return nil, nil
-		}
-		last = k
-		if ok {
-			delete(there, sum)
-			continue
-		}
-		e, err := iv.Encode()
-		if err != nil {
-			return nil, err
-		}
-		c.series = append(c.series, encodedInterval{at: iv.StartS, sum: e.Sum, b: compress(e.JSON)})
-	}
-	for _, k := range w.stored {
-		if there[k.sum] == k.k {
-			c.obsolete = append(c.obsolete, k.k)
-		}
-	}
-	return c, nil
 }
 
 // Abandon implements store.Writer.

@@ -182,7 +182,7 @@ func (a *Answer) Text(p *layout.Page, limits string) {
 		p.Pair("", r.Name, r.Text)
 	}
 	p.Section("trials")
-	t := &layout.Table{Headings: 1, Left: []int{5}, Elastic: []int{5}, Keep: []int{20}}
+	t := &layout.Table{Headings: 1, Left: []int{5}, Elastic: []int{5}, Keep: []int{20}, Wrapped: []int{5}}
 	for _, row := range a.Rows() {
 		t.Row(row...)
 	}

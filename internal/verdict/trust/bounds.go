@@ -126,8 +126,8 @@ func statements(bounds []measure.Bound, in Input, more string) []statement {
 		if worst == nil {
 			continue
 		}
-		text := fmt.Sprintf("%s %s %s%s, up to %s of it from the generator", strings.ReplaceAll(worst.Time, "_", " "),
-			measure.PercentileName(worst.P), micros(worst.Upper), inStep(worst.Step), micros(worst.Upper-worst.Lower))
+		text := fmt.Sprintf("%s %s %s%s%s", strings.ReplaceAll(worst.Time, "_", " "), measure.PercentileName(worst.P),
+			units.FormatDurations(micros(worst.Lower), micros(worst.Upper)), inStep(worst.Step), Late)
 		if worst.Level == measure.NotTrusted && !explained {
 			explained = true // the explanation is the same for all
 			text += why(r) + "; " + remedy(r, more)
@@ -137,8 +137,10 @@ func statements(bounds []measure.Bound, in Input, more string) []statement {
 	return out
 }
 
-// micros formats microseconds.
-func micros(us float64) string { return units.FormatDuration(time.Duration(us * 1e3)) }
+// Late is in each sentence about a time that the generator may have lengthened.
+const Late = ", since the generator was late"
+
+func micros(us float64) time.Duration { return time.Duration(us * 1e3) }
 
 func inStep(step string) string {
 	if step == "" {

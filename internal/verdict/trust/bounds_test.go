@@ -81,12 +81,12 @@ func TestBoundsOfSteps(t *testing.T) {
 	bad.Lower.Service = times(3*time.Millisecond, 1000)
 	r.Steps = []measure.Tally{fine, noisy, bad}
 	got := Judge(Input{Result: r})
-	if got.OK || len(got.Reasons) != 1 || !strings.HasPrefix(got.Reasons[0], "response p99 5 ms in the step of 3 k/s, up to 4 ms of it") {
+	if got.OK || len(got.Reasons) != 1 || !strings.HasPrefix(got.Reasons[0], "response p99 1 to 5 ms in the step of 3 k/s") {
 		t.Errorf("reasons: got %q", got.Reasons)
 	}
 	want := []string{
-		"response p99 5 ms in the step of 2 k/s, up to 1 ms of it from the generator",
-		"service p99 4 ms in the step of 3 k/s, up to 1 ms of it from the generator",
+		"response p99 4 to 5 ms in the step of 2 k/s, since the generator was late",
+		"service p99 3 to 4 ms in the step of 3 k/s, since the generator was late",
 	}
 	assert.Same(t, got.Doubts, want)
 	for _, b := range got.Bounds {

@@ -52,7 +52,8 @@ const (
 
 // Others is how much of this machine's processors others used just before a run, as shares of all of them.
 type Others struct {
-	WindowS    float64 `json:"window_s"` // how long that was measured
+	Machine    string  `json:"machine,omitempty"` // of a fleet; "": the one that ran the program
+	WindowS    float64 `json:"window_s"`          // how long that was measured
 	Processors int     `json:"processors"`
 	Programs   float64 `json:"programs"` // used by other programs
 	Steal      float64 `json:"steal"`    // given by the hypervisor to other machines
@@ -91,8 +92,17 @@ func (o *Others) Text() string {
 		return ""
 	}
 	percent := func(share float64) string { return units.FormatPercent(math.Round(share*100) / 100) }
-	if o.Steal > o.Programs {
-		return "the hypervisor gives " + percent(o.Steal) + " of the processors to other machines"
+	of := " of the processors"
+	if o.Machine != "" {
+		of += " of " + o.Machine
 	}
-	return "other programs use " + percent(o.Programs) + " of the processors"
+	if o.Steal > o.Programs {
+		return "the hypervisor gives " + percent(o.Steal) + of + " to other machines"
+	}
+	return "other programs use " + percent(o.Programs) + of
+}
+
+// Worse reports whether others disturb more than by o.
+func (o *Others) Worse(than *Others) bool {
+	return o.Text() != "" && (than.Text() == "" || max(o.Programs, o.Steal) > max(than.Programs, than.Steal))
 }

@@ -86,7 +86,7 @@ func TestJudge(t *testing.T) {
 				in.Result.Measurement.Lower.Response = times(4*time.Millisecond, 1000)
 				in.Result.Freezes = froze(500 * time.Millisecond)
 			},
-			doubts: []string{"response p99 5 ms, up to 1 ms of it from the generator"},
+			doubts: []string{"response p99 4 to 5 ms, since the generator was late"},
 		},
 		{
 			name: "a reason, and the freeze behind it", mode: load.OpenLoop,
@@ -94,12 +94,12 @@ func TestJudge(t *testing.T) {
 				in.Result.Measurement.Lower.Response = times(2*time.Millisecond, 1000)
 				in.Result.Freezes = froze(500 * time.Millisecond)
 			},
-			reasons: []string{"response p99 5 ms, up to 3 ms of it from the generator: its process did not run for 500 ms at 2 s (stopped and continued); lower the rate, or"},
+			reasons: []string{"response p99 2 to 5 ms, since the generator was late: its process did not run for 500 ms at 2 s (stopped and continued); lower the rate, or"},
 		},
 		{
 			name: "a reason without a schedule", mode: load.ClosedLoop,
 			alter:   func(in *Input) { in.Result.Measurement.Lower.Service = times(time.Millisecond, 1000) },
-			reasons: []string{"service p99 4 ms, up to 3 ms of it from the generator; use a faster or quieter machine"},
+			reasons: []string{"service p99 1 to 4 ms, since the generator was late; use a faster or quieter machine"},
 		},
 		{
 			name: "a reason of one time, and a doubt of another", mode: load.OpenLoop,
@@ -107,13 +107,13 @@ func TestJudge(t *testing.T) {
 				in.Result.Measurement.Lower.Response = times(time.Millisecond, 1000)
 				in.Result.Measurement.Lower.Service = times(3*time.Millisecond, 1000)
 			},
-			reasons: []string{"response p99 5 ms, up to 4 ms"},
-			doubts:  []string{"service p99 4 ms, up to 1 ms"},
+			reasons: []string{"response p99 1 to 5 ms"},
+			doubts:  []string{"service p99 3 to 4 ms"},
 		},
 		{
 			name: "nothing was kept of the lower values", mode: load.OpenLoop,
 			alter:   func(in *Input) { in.Result.Measurement.Lower = measure.Lower{} },
-			reasons: []string{"response p99 5 ms, up to 5 ms", "service p99 4 ms, up to 4 ms"},
+			reasons: []string{"response p99 0 to 5 ms", "service p99 0 to 4 ms"},
 		},
 		{
 			name: "late where nothing is acknowledged", mode: load.OpenLoop,

@@ -9,7 +9,7 @@ import (
 )
 
 func TestFormula(t *testing.T) {
-	template, err := os.ReadFile("../../../../packaging/homebrew/carronade.rb.tmpl")
+	template, err := os.ReadFile("../../../packaging/homebrew/carronade.rb.tmpl")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 	"carronade/tools/release/build"
 )
 
-const root = "../../../.."
+const root = "../../.."
 
 var (
 	facts = build.Facts{Version: "0.0.0-20261123220000-532f904b0000", Commit: "532f904b", Time: time.Date(2026, 11, 23, 22, 0, 0, 0, time.UTC)}

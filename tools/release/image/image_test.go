@@ -28,7 +28,7 @@ import (
 	"carronade/tools/release/build"
 )
 
-const root = "../../../.."
+const root = "../../.."
 
 var (
 	facts = build.Facts{Version: "1.2.3+dirty", Commit: "532f904b", Time: time.Date(2026, 11, 23, 22, 0, 0, 0, time.UTC)}

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	base   = "../../../../packaging/kubernetes"
-	golden = "../../../fleet/testdata"
+	base   = "../../../packaging/kubernetes"
+	golden = "../../../internal/fleet/testdata"
 )
 
 // objects are those of a stream, decoded into Kubernetes's types: an unknown or double

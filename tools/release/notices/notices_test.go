@@ -11,7 +11,7 @@ import (
 	"carronade/tools/release/build"
 )
 
-const root = "../../../.."
+const root = "../../.."
 
 // TestCollect collects those of the real program. Modules that differ by platform are
 // found: mousetrap is only imported on Windows, go-landlock and psx only on Linux.

@@ -1,6 +1,6 @@
 // Package protocol defines what a kind of system is: a URL scheme, a table of options,
 // and what can be opened for a run. It does not depend on any protocol. Package
-// targettest contains the tests that each kind must pass.
+// protocoltest contains the tests that each kind must pass.
 package protocol
 
 import (
