@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/compat"
+	"carronade/internal/dropin"
 	"carronade/internal/host"
 	"carronade/internal/report"
 	"carronade/internal/scenario"
@@ -45,7 +45,7 @@ func (s *session) asCommand() *cobra.Command {
 			case args[0] == "--help" || args[0] == "-h":
 				return cmd.Help()
 			}
-			tool, ok := compat.Find(oldTools(), args[0])
+			tool, ok := dropin.Find(oldTools(), args[0])
 			if !ok {
 				return unknownTool(args[0])
 			}
@@ -76,28 +76,28 @@ func called(args []string) []string {
 	if len(args) == 0 {
 		return nil
 	}
-	if compat.RunsOthers(args[0]) {
+	if dropin.RunsOthers(args[0]) {
 		return append([]string{"as"}, args[1:]...)
 	}
-	if tool, ok := compat.Find(oldTools(), args[0]); ok {
+	if tool, ok := dropin.Find(oldTools(), args[0]); ok {
 		return append([]string{"as", tool.Name}, args[1:]...)
 	}
 	return args[1:]
 }
 
 // as returns the tool as a function of its command line.
-func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args []string) error {
+func (s *session) as(ctx context.Context, tool *dropin.Tool, name string, args []string) error {
 	own, common, err := tool.Split(args)
 	if err != nil {
 		return &words{Err: err, Hint: "such as --report-json report.json or --label host=new"}
 	}
-	p := &compat.Program{
+	p := &dropin.Program{
 		Called: name, Args: own, Strict: common.Strict, Generation: common.Generation, In: s.In, Out: s.out, Err: s.Err, Color: s.style().Color,
-		Run: func(ctx context.Context, doc *workload.Document, observer compat.Observer) (*report.Document, error) {
+		Run: func(ctx context.Context, doc *workload.Document, observer dropin.Observer) (*report.Document, error) {
 			return s.fireAs(ctx, tool, doc, common, observer, nil)
 		},
 		Node: s.node,
-		Nodes: func(ctx context.Context, o compat.NodesOptions) (*compat.Nodes, error) {
+		Nodes: func(ctx context.Context, o dropin.NodesOptions) (*dropin.Nodes, error) {
 			return s.nodes(ctx, tool, common, o)
 		},
 		RunTogether: func(ctx context.Context, docs []*workload.Document) ([]*report.Document, error) {
@@ -113,7 +113,7 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 	}
 	p.Serve = s.serveAs
 	if k, load := s.topicLoads(tool.Kind); load != nil {
-		p.Topics = func(ctx context.Context, doc *workload.Document, l compat.TopicLoad) (*compat.TopicResult, error) {
+		p.Topics = func(ctx context.Context, doc *workload.Document, l dropin.TopicLoad) (*dropin.TopicResult, error) {
 			if err := tryFile("--report-json", common.ReportJSON); err != nil {
 				return nil, err
 			}
@@ -138,7 +138,7 @@ func (s *session) as(ctx context.Context, tool *compat.Tool, name string, args [
 const byAs = "carronade as"
 
 // prepareAs prepares the runs of a tool's workloads. The caller ends what it returns.
-func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*workload.Document, common compat.Common, observer compat.Observer) (o outputs, end func(), err error) {
+func (s *session) prepareAs(ctx context.Context, tool *dropin.Tool, docs []*workload.Document, common dropin.Common, observer dropin.Observer) (o outputs, end func(), err error) {
 	var (
 		ws []*workload.Workload
 		t  command.Settings
@@ -172,7 +172,7 @@ func (s *session) prepareAs(ctx context.Context, tool *compat.Tool, docs []*work
 }
 
 // fireAs runs the workload of a tool, on nodes if there are some.
-func (s *session) fireAs(ctx context.Context, tool *compat.Tool, doc *workload.Document, common compat.Common, observer compat.Observer, nodes *fleetRuns) (*report.Document, error) {
+func (s *session) fireAs(ctx context.Context, tool *dropin.Tool, doc *workload.Document, common dropin.Common, observer dropin.Observer, nodes *fleetRuns) (*report.Document, error) {
 	o, end, err := s.prepareAs(ctx, tool, []*workload.Document{doc}, common, observer)
 	if err != nil {
 		return nil, err
@@ -183,8 +183,8 @@ func (s *session) fireAs(ctx context.Context, tool *compat.Tool, doc *workload.D
 }
 
 // fireTogether runs several workloads of a tool at the same time. Only the first is published.
-func (s *session) fireTogether(ctx context.Context, tool *compat.Tool, docs []*workload.Document, common compat.Common) ([]*report.Document, error) {
-	o, end, err := s.prepareAs(ctx, tool, docs, common, compat.Observer{Opened: func() {}})
+func (s *session) fireTogether(ctx context.Context, tool *dropin.Tool, docs []*workload.Document, common dropin.Common) ([]*report.Document, error) {
+	o, end, err := s.prepareAs(ctx, tool, docs, common, dropin.Observer{Opened: func() {}})
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func (s *session) deliverAs(ctx context.Context, o outputs, i int) (*report.Docu
 	if path := o.tasks[i].file; path != "" {
 		s.writeAs(path, d.WriteJSON)
 	}
-	kept := compat.Kept{ID: d.ID, Place: s.reportStored(o.keep, d, o.tasks[i].kept, true)}
+	kept := dropin.Kept{ID: d.ID, Place: s.reportStored(o.keep, d, o.tasks[i].kept, true)}
 	switch {
 	case kept.Place != "":
 	case o.keep.store == nil && !o.keep.lost:

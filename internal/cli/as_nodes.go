@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/compat"
 	"carronade/internal/conn"
+	"carronade/internal/dropin"
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
 	"carronade/internal/host"
@@ -64,7 +64,7 @@ func onLoopback(addr string) bool {
 }
 
 // node makes this machine a node.
-func (s *session) node(ctx context.Context, o compat.NodeOptions) (*compat.Node, error) { //nolint:gocritic // options by value
+func (s *session) node(ctx context.Context, o dropin.NodeOptions) (*dropin.Node, error) { //nolint:gocritic // options by value
 	if s.rules != nil {
 		return nil, &words{Err: errors.New("a job of a server may not be a node"), Hint: "start it yourself"}
 	}
@@ -122,7 +122,7 @@ func nodeFolder(listen string) (dir string, remove func(), err error) {
 }
 
 // openNode starts the server and the agent of a node.
-func (s *session) openNode(ctx context.Context, o *compat.NodeOptions, key, dir string) (*compat.Node, error) {
+func (s *session) openNode(ctx context.Context, o *dropin.NodeOptions, key, dir string) (*dropin.Node, error) {
 	server, err := bus.Serve(bus.ServerConfig{Listen: o.Listen, Advertise: localName(o.Listen), Dir: filepath.Join(dir, "server"), Key: key, Logf: s.logLine})
 	if err != nil {
 		return nil, busError(err)
@@ -148,7 +148,7 @@ func (s *session) openNode(ctx context.Context, o *compat.NodeOptions, key, dir 
 	if o.Everything {
 		targets = "any target"
 	}
-	return &compat.Node{Addr: server.Addr(), Rules: targets, Ended: ended, Close: func() {
+	return &dropin.Node{Addr: server.Addr(), Rules: targets, Ended: ended, Close: func() {
 		stop()
 		<-over
 		end()
@@ -167,7 +167,7 @@ func localName(listen string) string {
 }
 
 // nodes connects to nodes, and makes this machine one of those that send.
-func (s *session) nodes(ctx context.Context, tool *compat.Tool, common compat.Common, o compat.NodesOptions) (*compat.Nodes, error) {
+func (s *session) nodes(ctx context.Context, tool *dropin.Tool, common dropin.Common, o dropin.NodesOptions) (*dropin.Nodes, error) {
 	if s.rules != nil {
 		return nil, &words{Err: errors.New("a job of a server may not use nodes"), Hint: "run it on a machine of your own"}
 	}
@@ -223,8 +223,8 @@ func (s *session) nodes(ctx context.Context, tool *compat.Tool, common compat.Co
 		end()
 		return nil, err
 	}
-	return &compat.Nodes{
-		Run: func(ctx context.Context, doc *workload.Document, observer compat.Observer) (*report.Document, error) {
+	return &dropin.Nodes{
+		Run: func(ctx context.Context, doc *workload.Document, observer dropin.Observer) (*report.Document, error) {
 			return s.fireAs(ctx, tool, doc, common, observer, r)
 		},
 		Close: end,

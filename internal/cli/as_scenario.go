@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"carronade/internal/command"
-	"carronade/internal/compat"
+	"carronade/internal/dropin"
 	"carronade/internal/host"
 	"carronade/internal/report"
 	"carronade/internal/scenario"
@@ -14,7 +14,7 @@ import (
 
 // asScenario runs the scenario of a tool. The tool runs the steps, and this keeps the report of the
 // scenario with the steps inside.
-func (s *session) asScenario(ctx context.Context, tool *compat.Tool, common compat.Common, o scenario.Options) (scenario.Reason, *scenario.Fault, error) { //nolint:gocritic // options by value, as Run has them
+func (s *session) asScenario(ctx context.Context, tool *dropin.Tool, common dropin.Common, o scenario.Options) (scenario.Reason, *scenario.Fault, error) { //nolint:gocritic // options by value, as Run has them
 	var err error
 	if o.Command, err = scenarioChildLine(); err != nil {
 		return "", nil, err

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/compat"
+	"carronade/internal/dropin"
 	"carronade/test/testkit/assert"
 )
 
@@ -18,7 +18,7 @@ func TestCommonFlags(t *testing.T) {
 			own, common, err := tool.Split([]string{"--store", "a.db", "--label", "a=b", "--no-store"})
 			assert.True(t, err == nil && len(own) == 0 && len(common.Keep) == 3, "%q is left, %+v, %v", own, common, err)
 			var help bytes.Buffer
-			p := &compat.Program{Called: tool.Name, Args: []string{"--help"}, In: strings.NewReader(""), Out: &help, Err: &help}
+			p := &dropin.Program{Called: tool.Name, Args: []string{"--help"}, In: strings.NewReader(""), Out: &help, Err: &help}
 			assert.Value(tool.Main(t.Context(), p))(t)
 			for _, name := range []string{"strict", "generation", "report-json", "store", "no-store", "label"} {
 				flags := regexp.MustCompile(`(?m)^\s*\[?--?`+name+`\b[^-]`).FindAllString(help.String(), -1)

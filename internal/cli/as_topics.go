@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"carronade/internal/command"
-	"carronade/internal/compat"
+	"carronade/internal/dropin"
 	"carronade/internal/run"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -13,7 +13,7 @@ import (
 )
 
 // topicsAs runs a load on topics for a tool and stores its report.
-func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLoad, k protocol.Kind, doc *workload.Document, common compat.Common, l compat.TopicLoad) (r *compat.TopicResult, err error) {
+func (s *session) topicsAs(ctx context.Context, tool *dropin.Tool, makes topicLoad, k protocol.Kind, doc *workload.Document, common dropin.Common, l dropin.TopicLoad) (r *dropin.TopicResult, err error) {
 	t := &command.Settings{Doc: *doc}
 	for _, k := range common.Keep {
 		t.Doc.Add(k.Name, k.Flag, k.Text)
@@ -49,7 +49,7 @@ func (s *session) topicsAs(ctx context.Context, tool *compat.Tool, makes topicLo
 }
 
 // topicsJob describes the requested load, for its report.
-func topicsJob(l *compat.TopicLoad) run.TopicsJob {
+func topicsJob(l *dropin.TopicLoad) run.TopicsJob {
 	job := run.TopicsJob{
 		Op: l.Op, Count: len(l.Names), PerRequest: l.PerRequest, Concurrency: l.Concurrency, Rate: l.Rate, For: l.For,
 	}

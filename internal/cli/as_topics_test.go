@@ -6,24 +6,24 @@ import (
 	"time"
 
 	"carronade/internal/command"
-	"carronade/internal/compat"
+	"carronade/internal/dropin"
 	"carronade/internal/report"
 	"carronade/test/testkit/assert"
 )
 
 // The job of a load on topics has the number of operations, if there is one.
 func TestTopicsJob(t *testing.T) {
-	two := compat.TopicLoad{Op: "delete", Names: []string{"a", "b"}}
+	two := dropin.TopicLoad{Op: "delete", Names: []string{"a", "b"}}
 	two.Spec.Partitions = 3 // of topics to create
 	for _, tt := range []struct {
 		name string
-		load compat.TopicLoad
+		load dropin.TopicLoad
 		want int // count
 	}{
 		{"by name", two, 2},
-		{"names made during the load", compat.TopicLoad{Op: "create", Next: func() string { return "a" }, Times: 7}, 7},
-		{"one read repeatedly", compat.TopicLoad{Op: "read", Names: []string{"a"}, Times: 7}, 7},
-		{"without end", compat.TopicLoad{Op: "read", Names: []string{"a"}, Times: -1, For: time.Second}, -1},
+		{"names made during the load", dropin.TopicLoad{Op: "create", Next: func() string { return "a" }, Times: 7}, 7},
+		{"one read repeatedly", dropin.TopicLoad{Op: "read", Names: []string{"a"}, Times: 7}, 7},
+		{"without end", dropin.TopicLoad{Op: "read", Names: []string{"a"}, Times: -1, For: time.Second}, -1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			job := topicsJob(&tt.load)

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/compat"
 	"carronade/internal/conn"
+	"carronade/internal/dropin"
 	"carronade/internal/host"
 	"carronade/internal/report"
 	"carronade/internal/standin"
@@ -119,7 +119,7 @@ func (s *session) demo(ctx context.Context, demo *demo, t *command.Settings) err
 	w, err := workload.Resolve(s.Kinds, &d, nil)
 	if err == nil {
 		var end func()
-		if o, end, err = s.prepare(ctx, t, compat.Observer{}, w); err == nil {
+		if o, end, err = s.prepare(ctx, t, dropin.Observer{}, w); err == nil {
 			defer end()
 			if !o.quiet {
 				s.note("an embedded %s listens on %s", demo.name, child.Addr())

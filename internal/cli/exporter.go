@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"carronade/internal/command"
-	"carronade/internal/compat"
+	"carronade/internal/dropin"
 	"carronade/internal/live"
 	"carronade/internal/report"
 	"carronade/internal/workload"
@@ -17,7 +17,7 @@ import (
 
 // openExporter prepares the export of metrics, if requested; otherwise nil. The observer belongs
 // to a drop-in with its own output and series.
-func (s *session) openExporter(t *command.Settings, observer compat.Observer) (*live.Exporter, error) {
+func (s *session) openExporter(t *command.Settings, observer dropin.Observer) (*live.Exporter, error) {
 	o := live.ExporterOptions{
 		MetricsAddr: t.Last("metrics-addr"), Graphite: t.Last("graphite"), Prefix: t.Last("graphite-prefix"), OTLP: t.Last("otlp"),
 		Version: version(), Published: observer.Published, ZeroP99: observer.ZeroP99,

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/compat"
+	"carronade/internal/dropin"
 	"carronade/internal/host"
 	"carronade/internal/layout"
 	"carronade/internal/live"
@@ -178,7 +178,7 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	if err := tryFile("--html", f.html); err != nil {
 		return o, nil, err
 	}
-	if o, end, err = s.prepare(ctx, t, compat.Observer{}, w); err != nil {
+	if o, end, err = s.prepare(ctx, t, dropin.Observer{}, w); err != nil {
 		return o, nil, err
 	}
 	f.began, f.of = time.Now(), &report.Document{Version: version(), Target: w.Target(), Op: w.Op, Labels: w.Labels(), Workload: w}

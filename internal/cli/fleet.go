@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
-	"carronade/internal/compat"
+	"carronade/internal/dropin"
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
 	"carronade/internal/host"
@@ -341,7 +341,7 @@ func (s *session) fleetRecover() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o, end, err := s.prepare(cmd.Context(), &t, compat.Observer{}, ws...)
+			o, end, err := s.prepare(cmd.Context(), &t, dropin.Observer{}, ws...)
 			if err != nil {
 				return err
 			}

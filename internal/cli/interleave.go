@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"carronade/internal/command"
-	"carronade/internal/compat"
+	"carronade/internal/dropin"
 	"carronade/internal/host"
 	"carronade/internal/judge"
 	"carronade/internal/report"
@@ -144,7 +144,7 @@ func (s *session) prepareInterleaving(ctx context.Context, j command.Interleavin
 	}
 	// The configuration applies to both sides. Only the comparison is printed and written.
 	t.Doc.Entries = slices.DeleteFunc(t.Doc.Entries, func(e workload.Entry) bool { return e.Name == "json" || e.Name == "json-file" })
-	if o, end, err = s.prepare(ctx, &t, compat.Observer{}, ws...); err != nil {
+	if o, end, err = s.prepare(ctx, &t, dropin.Observer{}, ws...); err != nil {
 		return o, nil, err
 	}
 	if o.keep.store == nil {

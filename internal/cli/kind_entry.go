@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/compat"
+	"carronade/internal/dropin"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/protocol"
@@ -81,7 +81,7 @@ func (s *session) ownCommands() []*cobra.Command {
 
 // A topicLoad runs a load of operations on topics for an old tool. It returns the target, without
 // secrets, and the result, also as that of a run.
-type topicLoad func(context.Context, command.Console, protocol.Kind, *workload.Document, compat.TopicLoad) (string, *compat.TopicResult, *load.Result, error)
+type topicLoad func(context.Context, command.Console, protocol.Kind, *workload.Document, dropin.TopicLoad) (string, *dropin.TopicResult, *load.Result, error)
 
 // topicLoads returns a kind and its function for loads of operations on topics; nil if it has
 // none.

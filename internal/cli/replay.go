@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/compat"
+	"carronade/internal/dropin"
 	"carronade/internal/judge"
 	"carronade/internal/report"
 	"carronade/internal/store"
@@ -77,7 +77,7 @@ func (s *session) replayCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o, end, err := s.prepare(cmd.Context(), &t, compat.Observer{}, ws...)
+			o, end, err := s.prepare(cmd.Context(), &t, dropin.Observer{}, ws...)
 			if err != nil {
 				return err
 			}

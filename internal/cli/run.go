@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/compat"
+	"carronade/internal/dropin"
 	"carronade/internal/host"
 	"carronade/internal/live"
 	"carronade/internal/report"
@@ -72,7 +72,7 @@ func (s *session) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o, end, err := s.prepare(cmd.Context(), &t, compat.Observer{}, ws...)
+			o, end, err := s.prepare(cmd.Context(), &t, dropin.Observer{}, ws...)
 			if err != nil {
 				return err
 			}
@@ -185,7 +185,7 @@ type outputs struct {
 	exporter *live.Exporter  // exports metrics of a run; nil: none
 	viewers  *viewers        // who sees the frames of a run; nil: none
 	fleet    *fleetRuns      // other machines that generate the load; nil: this one
-	observer compat.Observer // of the drop-in, if any
+	observer dropin.Observer // of the drop-in, if any
 }
 
 // A task is one execution of a workload.
@@ -207,7 +207,7 @@ type task struct {
 
 // prepare sets up what runs need, as flags and configuration in t say: files, the store, and
 // the export of metrics. The caller closes it when all runs are done.
-func (s *session) prepare(ctx context.Context, t *command.Settings, observer compat.Observer, ws ...*workload.Workload) (o outputs, end func(), err error) {
+func (s *session) prepare(ctx context.Context, t *command.Settings, observer dropin.Observer, ws ...*workload.Workload) (o outputs, end func(), err error) {
 	if t.Last("fleet") == "" { // else its agents have to have the room
 		if err := s.fit(ws...); err != nil {
 			return o, nil, err

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/command"
-	"carronade/internal/compat"
-	"carronade/internal/compat/mongoose"
+	"carronade/internal/dropin"
+	"carronade/internal/dropin/mongoose"
 	"carronade/internal/host"
 	"carronade/internal/scenario"
 	"carronade/internal/workload"
@@ -142,7 +142,7 @@ func (s *session) scenario(ctx context.Context, f *scenarioFlags, path string, a
 	if err := tryFile("--json-file", f.settings.Last("json-file")); err != nil {
 		return err
 	}
-	o, end, err := s.prepare(ctx, &f.settings, compat.Observer{})
+	o, end, err := s.prepare(ctx, &f.settings, dropin.Observer{})
 	if err != nil {
 		return err
 	}

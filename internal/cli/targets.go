@@ -8,8 +8,12 @@ import (
 	"carronade/internal/apm"
 	standinapm "carronade/internal/apm/standin"
 	"carronade/internal/command"
-	"carronade/internal/compat"
-	"carronade/internal/compat/mongoose"
+	"carronade/internal/dropin"
+	"carronade/internal/dropin/heyapm"
+	"carronade/internal/dropin/kafkatools"
+	"carronade/internal/dropin/mongoose"
+	"carronade/internal/dropin/riemannload"
+	"carronade/internal/dropin/sangrenel"
 	"carronade/internal/kafka"
 	standinkafka "carronade/internal/kafka/standin"
 	"carronade/internal/null"
@@ -150,16 +154,16 @@ func standins() []standin.Kind {
 }
 
 // oldTools are the drop-ins, in the order of `carronade as`.
-func oldTools() []compat.Tool {
-	return []compat.Tool{
-		compat.Sangrenel,
+func oldTools() []dropin.Tool {
+	return []dropin.Tool{
+		sangrenel.Tool,
 		mongoose.Tool,
-		compat.KafkaProducer,
-		compat.KafkaConsumer,
-		compat.KafkaShare,
-		compat.KafkaLatency,
-		compat.HeyAPM,
-		compat.RiemannLoad,
+		kafkatools.Producer,
+		kafkatools.Consumer,
+		kafkatools.Share,
+		kafkatools.Latency,
+		heyapm.Tool,
+		riemannload.Tool,
 	}
 }
 

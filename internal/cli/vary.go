@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/command"
-	"carronade/internal/compat"
+	"carronade/internal/dropin"
 	"carronade/internal/host"
 	"carronade/internal/judge"
 	"carronade/internal/report"
@@ -189,7 +189,7 @@ func (s *session) vary(ctx context.Context, v *varying, t *command.Settings, f *
 		}
 	}
 	t.Doc.Entries = slices.DeleteFunc(t.Doc.Entries, func(e workload.Entry) bool { return e.Name == "json" || e.Name == "json-file" })
-	o, end, err := s.prepare(ctx, t, compat.Observer{}, x.cells...)
+	o, end, err := s.prepare(ctx, t, dropin.Observer{}, x.cells...)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/compat"
+	"carronade/internal/dropin"
 	"carronade/test/testkit/assert"
 )
 
@@ -64,7 +64,7 @@ func TestHelpWidth(t *testing.T) {
 	for _, tool := range oldTools() {
 		var said bytes.Buffer
 		for _, flag := range []string{"--help", "-help"} {
-			p := &compat.Program{Called: tool.Name, Args: []string{flag}, In: strings.NewReader(""), Out: &said, Err: &said}
+			p := &dropin.Program{Called: tool.Name, Args: []string{flag}, In: strings.NewReader(""), Out: &said, Err: &said}
 			if _, err := tool.Main(t.Context(), p); err == nil && said.Len() > 0 {
 				break
 			}

@@ -106,8 +106,8 @@ var Packages = []Package{
 	{Name: "internal/run", May: []string{"internal/verdict/fault", "internal/run/ledger", "internal/place", "internal/report", "internal/secret", "internal/store", "internal/system", "internal/host", "internal/run/trace", "internal/verdict/trust", "internal/workload", "load", "measure", "protocol", "units"}, Tests: []string{"internal/store/sqlite", "test/testkit/parquettest"}},
 	{Name: "internal/fleet/bus", May: []string{"internal/door", "internal/host"}},
 	{Name: "internal/scenario", May: []string{"internal/place", "internal/report", "internal/host", "internal/workload", "measure", "protocol", "units"}},
-	{Name: "internal/compat", May: []string{"internal/layout", "internal/report/picture", "internal/place", "internal/report", "internal/scenario", "internal/secret", "internal/verdict/stats", "internal/store/elastic", "internal/host", "internal/run/trace", "internal/apm/wire", "internal/workload", "load", "measure", "payload", "internal/kafka/cluster", "units"}},
-	{Name: "internal/compat/mongoose", May: []string{"internal/compat", "internal/layout", "internal/live", "internal/report", "internal/scenario", "internal/secret", "internal/host", "internal/run/trace", "internal/kafka/wire", "internal/workload", "load", "measure", "payload", "units"}, Tests: []string{"internal/kafka"}},
+	{Name: "internal/dropin", May: []string{"internal/layout", "internal/report/picture", "internal/place", "internal/report", "internal/scenario", "internal/secret", "internal/verdict/stats", "internal/store/elastic", "internal/host", "internal/run/trace", "internal/apm/wire", "internal/workload", "load", "measure", "payload", "internal/kafka/cluster", "units"}},
+	{Name: "internal/dropin/mongoose", May: []string{"internal/dropin", "internal/layout", "internal/live", "internal/report", "internal/scenario", "internal/secret", "internal/host", "internal/run/trace", "internal/kafka/wire", "internal/workload", "load", "measure", "payload", "units"}, Tests: []string{"internal/kafka"}},
 	{Name: "internal/command", May: []string{"internal/report/export", "internal/judge", "internal/layout", "internal/place", "internal/report", "internal/store", "internal/host", "internal/workload", "load", "measure", "protocol", "units"}, Files: map[string][]string{
 		"explain.go":  {"internal/report/explain"},
 		"pictures.go": {"internal/report/picture"},
@@ -117,7 +117,7 @@ var Packages = []Package{
 		"vary.go":     {"internal/report/picture", "internal/verdict/stats"},
 	}, Tests: []string{"internal/store/sqlite", "test/testkit/reporttest", "internal/apm"}},
 	{Name: "internal/cli", May: []string{
-		"internal/command", "internal/compat", "internal/conn", "internal/verdict/fault", "internal/verdict/find", "internal/fleet",
+		"internal/command", "internal/dropin", "internal/conn", "internal/verdict/fault", "internal/verdict/find", "internal/fleet",
 		"internal/fleet/bus", "internal/judge", "internal/layout", "internal/live", "internal/place",
 		"internal/report", "internal/run", "internal/sandbox", "internal/scenario", "internal/secret",
 		"internal/serve", "internal/standin", "internal/store", "internal/store/sqlite", "internal/host",
@@ -125,13 +125,13 @@ var Packages = []Package{
 	}, Files: map[string][]string{
 		"find_answer.go": {"internal/report/export"},
 		"machine.go":     {"internal/serve/jobs", "internal/serve/shell"},
-		"scenario.go":    {"internal/compat/mongoose"},
+		"scenario.go":    {"internal/dropin/mongoose"},
 		"serve.go":       {"internal/serve/shell"},
 		"shell.go":       {"internal/serve/shell"},
 		"stores.go":      {"internal/store/elastic"},
 		"subjects*.go":   {"payload"},
 		"system*.go":     {"internal/system"},
-		"targets.go":     {"internal/compat/mongoose", "internal/apm/standin", "internal/kafka/standin", "internal/riemann/standin", "internal/apm", "internal/kafka", "internal/null", "internal/riemann"},
+		"targets.go":     {"internal/dropin/mongoose", "internal/apm/standin", "internal/kafka/standin", "internal/riemann/standin", "internal/apm", "internal/kafka", "internal/null", "internal/riemann"},
 		"vary*.go":       {"internal/verdict/stats"},
 	}},
 

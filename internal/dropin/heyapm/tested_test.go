@@ -1,0 +1,108 @@
+package heyapm
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"carronade/internal/dropin"
+	"carronade/internal/dropin/dropintest"
+	"carronade/internal/host"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/test/testkit/assert"
+)
+
+// The time per request is not the inverse of the request rate.
+func TestHeyTested(t *testing.T) {
+	assert.True(t, heyTestedForm.MatchString(heySample), "the grammar rejects the sample")
+	for _, tt := range []struct {
+		name   string
+		strict bool
+		want   string
+	}{
+		{"right", false, "\n9.50 ms / request\n"},
+		{"one by the rate", true, " ms / request\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := runHeyTool(t, tt.strict, "-base-url", "http://h:1", "test", "30s", "1", "2", "3", "4")
+			assert.True(t, heyTestedForm.MatchString(got.Out) && strings.Contains(got.Out, tt.want) && got.Err == nil,
+				"no %q, or the wrong form: %v\n%s", tt.want, got.Err, got.Out)
+		})
+	}
+	d := heyAnswered()
+	for _, tt := range []struct {
+		name string
+		of   heyVolumes
+		want []string
+	}{
+		{"strict", heyStrictVolumes(d, 10), []string{"pushed 3.8Mb / sec , accepted 3.4Mb / sec\n", "(100.00 rps)\n", "\n11.11 ms / request\n"}},
+		{"during sending", heyVolumesOf(d), []string{"pushed 3.4Mb / sec , accepted 3.1Mb / sec\n", "(90.00 rps)\n", "\n9.50 ms / request\n"}},
+	} {
+		for _, want := range tt.want {
+			text := heyTestReport([]string{"30s"}, "http://h:1/", d, tt.of)
+			assert.True(t, strings.Contains(text, want), "%s: no %q:\n%s", tt.name, want, text)
+		}
+	}
+	// The sample's numbers: 15,385 of 19,431 documents in 30 s, and 157.7 MB.
+	d.Indexed = &report.Indexed{Docs: 15_385, Expected: 19_431, Share: new(15_385. / 19_431), PerS: 512.83}
+	d.System = &report.System{PeakRSSBytes: 157_700_000, Efficiency: new(0.596), Facts: map[string]any{"branch": "trace-apm-server"}}
+	for name, tt := range map[string]struct {
+		of   heyVolumes
+		want []string
+	}{
+		"right": {heyVolumesOf(d), []string{
+			"on branch trace-apm-server , cmd = [30s]\n", "\n15385 docs indexed (512.83 / sec)  (79.18% of expected)\n9.50 ms / request\n157.7Mb (max RSS)\n0.596 memory efficiency (accepted data volume per minute / memory used)\n",
+		}},
+		"strict": {heyStrictVolumes(d, 30), []string{"\n15385 docs indexed (512.83 / sec)  (79.18% of expected)\n33.33 ms / request\n154.0Mb (max RSS)\n0.444 memory efficiency"}},
+	} {
+		text := heyTestReport([]string{"30s"}, "http://h:1/", d, tt.of) + heyKeptLines(dropin.Kept{Place: "elasticsearch://h:1/a"})
+		for _, want := range tt.want {
+			assert.True(t, strings.Contains(text, want) && heyTestedForm.MatchString(text),
+				"%s: no %q, or the wrong form:\n%s", name, want, text)
+		}
+	}
+	if v := heyVolumesOf(heyAccepted()); v.pushed != v.accepted || v.pushed == 0 {
+		t.Errorf("all was accepted: pushed %v, accepted %v", v.pushed, v.accepted)
+	}
+	got := runHeyTool(t, false, "-base-url", "http://h:1", "test", "30s", "0", "0", "0", "4")
+	for name, want := range map[string]string{"events": "1", "spans": "0", "frames": "1", "concurrency": "4", "for": "30s", "intake": "auto"} {
+		assert.Must(t, len(got.Workloads) == 1 && got.Workloads[0][name] == want, "%s is not %q: %v", name, want, got.Workloads)
+	}
+}
+
+// The last lines say where the report is. It goes where -es-url says.
+func TestHeyKeptLines(t *testing.T) {
+	const test = "test 1s 1 2 3 4"
+	for _, tt := range []struct{ args, store, want string }{
+		{"-es-url http://es:9200 -es-auth elastic:env:ES", "elasticsearch://es:9200?user=elastic&password=env:ES", "saving report\nreport indexed in elasticsearch\n"},
+		{"-es-url https://es:9200", "elasticsearch+https://es:9200", "saving report\nreport indexed in elasticsearch\n"},
+		{"-base-url http://h:1", "", "saving report\nreport abcd1234 saved in /home/a/reports.db\n"},
+	} {
+		got := runHeyTool(t, false, strings.Fields(tt.args+" "+test)...)
+		if !strings.HasSuffix(got.Out, " ms / request\n"+tt.want) || got.Last()["store"] != tt.store || got.Err != nil {
+			t.Errorf("%s: store %q, %v, want %q and\n%s\n%s", tt.args, got.Last()["store"], got.Err, tt.store, tt.want, got.Out)
+		}
+	}
+	for _, c := range []dropin.Kept{{Why: "it could not be stored"}, {Why: "the store is turned off (no-store)"}} {
+		assert.Equal(t, heyKeptLines(c), "not saving this report: "+c.Why+"\n")
+	}
+	for place, want := range map[string]string{
+		"elasticsearch.db": "saved in elasticsearch.db", "/a/elasticsearch": "saved in /a/elasticsearch",
+		"elasticsearch://h:1/a": "indexed in elasticsearch", "elasticsearch+https://h:1/a": "indexed in elasticsearch",
+	} {
+		got := heyKeptLines(dropin.Kept{ID: "a", Place: place})
+		assert.True(t, strings.HasSuffix(got, want+"\n"), "%s: got %q, want %q", place, got, want)
+	}
+	if got := runHeyTool(t, false, strings.Fields("-es-auth elastic:env:ES "+test)...); !strings.Contains(got.Errs, "warning: -es-auth has no effect here without -es-url\n") {
+		t.Errorf("no warning:\n%s", got.Errs)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	got := dropintest.Run(ctx, t, &Tool, dropin.Program{Args: strings.Fields(test)}, func(*workload.Document, dropin.Observer) (*report.Document, error) {
+		return nil, context.Canceled
+	})
+	if !strings.HasSuffix(got.Out, "work cancelled\nnot saving this report: work cancelled\n") || got.Code != host.ExitInterrupted {
+		t.Errorf("exit %d:\n%s", got.Code, got.Out)
+	}
+}

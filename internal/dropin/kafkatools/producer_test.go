@@ -1,0 +1,420 @@
+package kafkatools
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/dropin"
+	"carronade/internal/dropin/dropintest"
+	"carronade/internal/host"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+	"carronade/test/testkit/assert"
+)
+
+// runProducerTool runs the tool on made-up data: five seconds of 10,000 records of 100
+// bytes, a tenth of them slower, and a sixth second that is cut short, in which one
+// record failed.
+func runProducerTool(t *testing.T, p dropin.Program) dropintest.Result {
+	t.Helper()
+	return dropintest.Run(t.Context(), t, &Producer, p, func(d *workload.Document, observer dropin.Observer) (*report.Document, error) {
+		warmed := slices.ContainsFunc(d.Entries, func(e workload.Entry) bool { return e.Name == "warmup" })
+		phases := []report.Phase{{Name: measure.Measurement, EndS: 5.5}, {Name: measure.Drain, StartS: 5.5, EndS: 6}}
+		show := func(phase string, from, to time.Duration, n, failed uint64) {
+			h := measure.NewHistogram()
+			h.RecordN(1400*time.Microsecond, n-n/10)
+			h.RecordN(11600*time.Microsecond, n/10)
+			iv := measure.Interval{
+				Phase: phase, Start: from, End: to, Set: measure.Set{Service: h, Response: h},
+				Counts: measure.Counts{Sent: n + failed, Acked: n, Failed: failed, Batches: n, Answered: n, Bytes: (n + failed) * 100, AckedBytes: n * 100},
+			}
+			for i := range phases {
+				if phases[i].Name == phase {
+					phases[i].Totals.Counts.Add(iv.Counts)
+				}
+			}
+			observer.Interval(load.Snapshot{Phase: phase, Interval: iv, Rows: []measure.Interval{iv}})
+		}
+		if warmed {
+			phases = append([]report.Phase{{Name: measure.WarmUp, EndS: 5}}, phases...)
+			phases[1].StartS, phases[1].EndS, phases[2].StartS, phases[2].EndS = 5, 10.5, 10.5, 11
+			show(measure.WarmUp, 0, 5*time.Second, 2000, 0)
+			show(measure.Measurement, 5*time.Second, 10*time.Second, 10_000, 0)
+			show(measure.Measurement, 10*time.Second, 11*time.Second, 2000, 1)
+		} else {
+			show(measure.Measurement, 0, 5*time.Second, 10_000, 0)
+			show(measure.Measurement, 5*time.Second, 6*time.Second, 2000, 1)
+		}
+		d2 := &report.Document{Stopped: load.ByEvents, Phases: phases, Version: "1", Trust: measure.Trust{OK: true}}
+		d2.Failures = []measure.Failure{{Class: "too-large", Text: "no", Events: 1}}
+		return d2, nil
+	})
+}
+
+// grammar is the format of each generation's lines: Java's %d, %.1f, %.2f and %f.
+var grammar = map[string]*regexp.Regexp{
+	"2018": regexp.MustCompile(`\A((\d+ records sent, \d+\.\d records/sec \(\d+\.\d\d MB/sec\), \d+\.\d ms avg latency, \d+\.\d max latency\.\n)*` +
+		`\d+ records sent, \d+\.\d{6}` + summaryRest + `)\z`),
+	"4.1": regexp.MustCompile(`\A(` + windowLine + `)*\d+ records sent, \d+\.\d` + summaryRest + `\z`),
+	"4.3": regexp.MustCompile(`\A(Option --producer(-props|\.config) has been deprecated .*\n)*(Warmup first \d+ records\. .*\n)?(` + windowLine + `)*(In steady state\.\n(` + windowLine + `)+)?` +
+		`\d+ records sent, \d+\.\d{6}` + summaryRest + `(\d+ steady state records sent, \d+\.\d{6}` + summaryRest + `)?\z`),
+}
+
+const (
+	windowLine  = `\d+ records sent, \d+\.\d records/sec \(\d+\.\d\d MB/sec\), \d+\.\d ms avg latency, \d+\.\d ms max latency\.\n`
+	summaryRest = ` records/sec \(\d+\.\d\d MB/sec\), (\d+\.\d\d|NaN) ms avg latency, \d+\.\d\d ms max latency, \d+ ms 50th, \d+ ms 95th, \d+ ms 99th, \d+ ms 99\.9th\.\n`
+)
+
+// Lines printed by the tools match the grammar of their generation.
+func TestProducerGrammar(t *testing.T) {
+	const (
+		summary = "10000 records sent, 9680.542110 records/sec (18.46 MB/sec), 27.31 ms avg latency, 247.00 ms max latency, 2 ms 50th, 92 ms 95th, 108 ms 99th, 112 ms 99.9th.\n"
+		old     = "561241 records sent, 112248.2 records/sec (214.10 MB/sec), 130.1 ms avg latency, 487.0 max latency.\n"
+		steady  = "9000 steady state records sent, 1989.829759 records/sec (0.19 MB/sec), 4.68 ms avg latency, 28.00 ms max latency, 4 ms 50th, 8 ms 95th, 13 ms 99th, 26 ms 99.9th.\n"
+	)
+	today := strings.Replace(old, "487.0 max", "487.0 ms max", 1)
+	for _, tt := range []struct {
+		generation, text string
+		want             bool
+	}{
+		{"2018", summary, true},
+		{"2018", old + old + summary, true},
+		{"2018", today + summary, false},
+		{"2018", old, false},
+		{"4.1", strings.Replace(summary, "9680.542110", "9680.5", 1), true},
+		{"4.1", summary, false},
+		{"4.3", today + summary, true},
+		{"4.3", "Warmup first 3000 records. Steady state results will print after the complete test summary.\n" + today + "In steady state.\n" + today + summary + steady, true},
+		{"4.3", steady, false},
+	} {
+		assert.Equal(t, grammar[tt.generation].MatchString(tt.text), tt.want, "%s: whether the grammar has\n%s", tt.generation, tt.text)
+	}
+}
+
+const (
+	producerArgs = "--topic t --num-records 12001 --record-size 100 "
+	servers      = "--bootstrap-server a:1 "
+)
+
+func TestProducerLines(t *testing.T) {
+	for _, tt := range []struct {
+		name, args string
+		strict     bool
+		generation string // of the lines
+		want       string // a part of the output
+		code       int
+	}{
+		{"4.3", producerArgs + servers + "--throughput -1", false, "4.3", "10000 records sent, 2000.0 records/sec (0.19 MB/sec), 2.4 ms avg latency, 11.6 ms max latency.\n" +
+			"12000 records sent, 2000.000000 records/sec (0.19 MB/sec), 2.42 ms avg latency, 11.60 ms max latency, 1 ms 50th, 12 ms 95th, 12 ms 99th, 12 ms 99.9th.\n", 1},
+		{"4.3, its own percentiles", producerArgs + servers + "--throughput -1", true, "4.3", "1 ms 50th, 11 ms 95th, 11 ms 99th, 11 ms 99.9th.\n", 0},
+		{
+			"4.3, with a warm-up", producerArgs + servers + "--throughput 2000 --warmup-records 2000", false, "4.3",
+			"Warmup first 2000 records. Steady state results will print after the complete test summary.\n" +
+				"2000 records sent, 400.0 records/sec (0.04 MB/sec), 2.4 ms avg latency, 11.6 ms max latency.\nIn steady state.\n10000 records sent, 2000.0", 1,
+		},
+		{"the summary", producerArgs + servers + "--throughput 2000 --warmup-records 2000", false, "4.3", "14000 records sent, 1272.727273 records/sec (0.12 MB/sec)", 1},
+		{"the steady summary", producerArgs + servers + "--throughput 2000 --warmup-records 2000", false, "4.3", "12000 steady state records sent, 2000.000000 records/sec (0.19 MB/sec)", 1},
+		{"4.1", "--generation 4.1 " + producerArgs + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "4.1", "12000 records sent, 2000.0 records/sec", 1},
+		{"2018, by its flags", producerArgs + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "2018", "11.6 max latency.\n12000 records sent, 2000.000000 records/sec", 1},
+		{"2018, by --generation", "--generation 2018 " + producerArgs + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "2018", "11.6 max latency.\n12000 records sent, 2000.000000 records/sec", 1},
+		{"2018, strict, with a failure", producerArgs + "--throughput -1 --producer-props bootstrap.servers=a:1", true, "2018", "\n12000 records sent, 2000.000000 records/sec", 0},
+		{"4.2 is 4.3", "--generation 4.2 " + producerArgs + servers + "--throughput -1", false, "4.3", "12000 records sent, 2000.000000 records/sec", 1},
+		{"2018, strict, failed records count as sent", "--generation 2018 " + producerArgs + "--throughput -1 --producer-props bootstrap.servers=a:1", true, "2018", "\n12001 records sent, 2000.166667 records/sec", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			args, o, err := Producer.Split(strings.Fields(tt.args))
+			assert.OK(t, err)
+			s := runProducerTool(t, dropin.Program{Args: args, Strict: tt.strict, Generation: o.Generation})
+			assert.True(t, grammar[tt.generation].MatchString(s.Out) && strings.Contains(s.Out, tt.want),
+				"want lines of %s with\n%s\ngot\n%s", tt.generation, tt.want, s.Out)
+			assert.True(t, s.Code == tt.code && s.Err == nil && strings.Contains(s.Errs, "too-large: no (1 records)\n"),
+				"exit %d, %v, stderr %q; want exit %d", s.Code, s.Err, s.Errs, tt.code)
+		})
+	}
+}
+
+// Every flag of every generation leads to a setting or a message.
+func TestProducerFlags(t *testing.T) {
+	dir := t.TempDir()
+	file, records, none := filepath.Join(dir, "client.properties"), filepath.Join(dir, "records"), filepath.Join(dir, "none")
+	for name, text := range map[string]string{file: "acks=1\nclient.id=mine\nbootstrap.servers=b:2\ntransactional.id=theirs\n", records: "a-b-c\nd"} {
+		assert.OK(t, os.WriteFile(name, []byte(text), 0o600))
+	}
+	const rate = "--throughput -1 "
+	tested := map[string]bool{}
+	for _, tt := range []struct {
+		name, args string
+		want       map[string]string // settings; "" is absent
+		text       string            // in stdout or stderr
+		refused    bool
+	}{
+		{"--bootstrap-server", producerArgs + rate + "--bootstrap-server PLAINTEXT://a:1,b:2", map[string]string{"target": "kafka://a:1,b:2/t", "profile": "java", "client-property": "client.id=perf-producer-client", "create-topic": "auto"}, "", false},
+		{"--bootstrap-server", producerArgs + rate + "--bootstrap-server a:1/chroot", nil, "org.apache.kafka.common.config.ConfigException: Invalid url in bootstrap.servers: a:1/chroot", true},
+		{"--topic", producerArgs + servers + rate, map[string]string{"target": "kafka://a:1/t"}, "", false},
+		{"--num-records", producerArgs + servers + rate, map[string]string{"count": "12001", "warmup": ""}, "", false},
+		{"--record-size", producerArgs + servers + rate, map[string]string{"payload": "letters", "size": "100", "fresh": "true"}, "", false},
+		{"--throughput", producerArgs + servers + rate, map[string]string{"rate": "", "drain": "3m"}, "", false},
+		{"--throughput", producerArgs + servers + "--throughput 33.5", map[string]string{"rate": "33.5/s", "drain": "168h"}, "", false},
+		{"--throughput", producerArgs + servers + "--throughput 9999999", map[string]string{"rate": "9999999/s"}, "", false},
+		{"--throughput", producerArgs + servers + "--throughput 100000000", map[string]string{"rate": "", "drain": "3m"}, "warning: --throughput 100000000 is more than any client can send: taken as -1", false},
+		{"--throughput", producerArgs + servers + "--throughput 5 --throughput 6", map[string]string{"rate": "6/s"}, "warning: --throughput was given more than once: the last one is used", false},
+		{"--throughput", producerArgs + servers + "--throughput 0", nil, "--throughput 0 would wait", true},
+		{"--payload-file", "--topic t --num-records 5 " + servers + rate + "--payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=\n)`, "size": ""}, "Number of records read: 2\n", false},
+		{"--payload-file", "--topic t --num-records 5 --producer-props bootstrap.servers=a:1 " + rate + "--payload-file " + records, map[string]string{"profile": "java"}, "Number of messages read: 2\n", false},
+		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter (?<=b) --payload-file " + records, nil, "--payload-delimiter: look-around ((?<=...)) cannot be used here\n", true},
+		{"--payload-file", "--topic t --num-records 5 " + servers + rate + "--payload-file " + none, nil, "File does not exist or empty file provided.", true},
+		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter -+ --payload-file " + records, nil, "argument --payload-delimiter: expected one argument", true},
+		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter=[-,]+ --payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=[-,]+)`}, "Number of records read: 3\n", false},
+		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter [-]{1,3} --payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=[-]{1,3})`}, "Number of records read: 3\n", false},
+		{"--payload-delimiter", producerArgs + servers + rate + "--payload-delimiter x", map[string]string{"payload": "letters"}, "warning: --payload-delimiter has no effect", false},
+		{"--payload-monotonic", "--topic t --num-records 5 " + servers + rate + "--payload-monotonic", map[string]string{"payload": "monotonic", "fresh": "true", "size": ""}, "", false},
+		{"--producer-props", producerArgs + rate + "--producer-props bootstrap.servers=a:1 acks=0 linger.ms=7", map[string]string{"profile": "java", "client-property": "client.id=perf-producer-client bootstrap.servers=a:1 acks=0 linger.ms=7"}, "acks=0 nothing is answered", false},
+		{"--producer-props", producerArgs + rate + "--producer-props acks", nil, "Invalid property: acks", true},
+		{"--producer-props", producerArgs + rate + "--producer-props acks=1", nil, `Missing required configuration "bootstrap.servers"`, true},
+		{"--command-property", producerArgs + servers + rate + "--command-property batch.size=1 group.id=g", map[string]string{"client-property": "client.id=perf-producer-client batch.size=1 group.id=g"}, "warning: the client property group.id has no meaning", false},
+		{"--command-property", producerArgs + servers + rate + "--command-property acks=1 --command-property linger.ms=3", map[string]string{"client-property": "client.id=perf-producer-client linger.ms=3"}, "warning: --command-property was given more than once: the last one is used, as in the tool\n", false},
+		{"--command-property", producerArgs + servers + rate + "--command-property bootstrap.servers=b:1", map[string]string{"target": "kafka://a:1/t"}, "warning: the client property bootstrap.servers has no effect: --bootstrap-server overrides it\n", false},
+		{"--producer.config", producerArgs + rate + "--producer.config " + file, map[string]string{"client-config": file, "target": "kafka://b:2/t", "client-property": "", "transactional-id": "theirs"}, "", false},
+		{"--command-config", producerArgs + rate + "--command-config " + file, map[string]string{"client-config": file, "profile": "java"}, "", false},
+		{"--command-config", producerArgs + rate + "--command-config " + none, nil, "no such file", true},
+		{"--print-metrics", producerArgs + servers + rate + "--print-metrics", map[string]string{}, "\nproducer-metrics:record-send-total:{client-id=perf-producer-client} ", false},
+		{"--transactional-id", producerArgs + servers + rate + "--transactional-id x", map[string]string{"engine": "client", "transactions": "true", "transactional-id": "x", "transaction-interval": "3000ms"}, "", false},
+		{"--transactional-id", producerArgs + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x", map[string]string{"transactions": "true", "transactional-id": "x"}, "note: these flags fit Kafka 2.0 to 4.1", false},
+		{"--transactional-id", producerArgs + servers + rate + "--transactional-id x --command-property transactional.id=y", map[string]string{"transactional-id": "x"}, "warning: the client property transactional.id has no effect: --transactional-id overrides it\n", false},
+		{"--transaction-duration-ms", producerArgs + servers + rate + "--transaction-duration-ms 250", map[string]string{"transactions": "true", "transaction-interval": "250ms"}, "", false},
+		{"--transaction-duration-ms", producerArgs + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 250 --generation 2018", map[string]string{"transactional-id": oldTransactionalID, "profile": "java1"}, "", false},
+		{"--transactional-id", producerArgs + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x --generation 2018", map[string]string{"transactions": ""}, "warning: --transactional-id has no effect, as in the tool of 2018", false},
+		{"--transaction-duration-ms", producerArgs + servers + rate + "--transaction-duration-ms 0", nil, "--transaction-duration-ms should be greater than zero.", true},
+		{"--warmup-records", producerArgs + servers + rate + "--warmup-records 2001", map[string]string{"warmup": "2001", "count": "10000"}, "Warmup first 2001 records.", false},
+		{"--reporting-interval", producerArgs + servers + rate + "--reporting-interval 2500", map[string]string{"interval": "2500ms"}, "", false},
+		{"--warmup-records", producerArgs + servers + rate + "--warmup-records -1", map[string]string{"warmup": ""}, "warning: --warmup-records -1 has no effect", false},
+		{"--transaction-duration-ms", producerArgs + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 0 --generation 2018", map[string]string{"transactions": ""}, "warning: --transaction-duration-ms 0 has no effect", false},
+		{"--reporting-interval", producerArgs + servers + rate + "--reporting-interval 3", map[string]string{"interval": "10ms"}, "warning: --reporting-interval 3 is taken as 10", false},
+		{"--reporting-interval", producerArgs + servers + rate, map[string]string{"interval": "5000ms"}, "", false},
+		{"--help", "--help", nil, "docs/coming-from/kafka-tools.md", true},
+		{"--help", "-h", nil, "--report-json FILE", true},
+	} {
+		tested[tt.name] = true
+		t.Run(tt.name, func(t *testing.T) {
+			args, o, err := Producer.Split(strings.Fields(tt.args))
+			assert.OK(t, err)
+			s := runProducerTool(t, dropin.Program{Args: args, Generation: o.Generation})
+			assert.Must(t, (s.Workloads == nil) == tt.refused && s.Err == nil,
+				"ran: %v, want %v (%v)\n%s%s", s.Workloads != nil, !tt.refused, s.Err, s.Out, s.Errs)
+			for name, want := range tt.want {
+				assert.Equal(t, s.Last()[name], want, "%s", name)
+			}
+			if !strings.Contains(strings.Join(strings.Fields(s.Out+s.Errs), " "), strings.Join(strings.Fields(tt.text), " ")) {
+				t.Errorf("the output lacks %q:\n%s%s", tt.text, s.Out, s.Errs)
+			}
+		})
+	}
+	for _, f := range producerFlags {
+		assert.True(t, tested[f.name], "%s is not tested", f.name)
+	}
+}
+
+// A record's content is fresh because of the tool, and not because of a flag that may not
+// have been given.
+func TestProducerFreshIsTheTools(t *testing.T) {
+	from := ""
+	p := dropin.Program{Args: strings.Fields(producerArgs + servers + "--throughput -1")}
+	dropintest.Run(t.Context(), t, &Producer, p, func(d *workload.Document, _ dropin.Observer) (*report.Document, error) {
+		for _, e := range d.Entries {
+			if e.Name == "fresh" {
+				from = e.Where
+			}
+		}
+		return &report.Document{Stopped: load.ByEvents}, nil
+	})
+	assert.Equal(t, from, Producer.Name, "where fresh comes from")
+}
+
+// With --strict and --generation 2018 all records have one payload. With --strict
+// a value with = is refused.
+func TestProducerStrict(t *testing.T) {
+	args := strings.Fields(producerArgs + "--throughput -1 --producer-props bootstrap.servers=a:1")
+	for generation, want := range map[string]string{"2018": "letters(1)", "": "letters", "4.1": "letters"} {
+		got := runProducerTool(t, dropin.Program{Args: args, Strict: true, Generation: generation}).Last()
+		assert.True(t, got["payload"] == want && got["fresh"] == "true",
+			"%q: payload is %q and fresh %q, want %q and true", generation, got["payload"], got["fresh"], want)
+	}
+	args = strings.Fields(producerArgs + "--throughput -1 --producer-props bootstrap.servers=a:1 sasl.jaas.config=hunter2=x")
+	s := runProducerTool(t, dropin.Program{Args: args})
+	assert.True(t, s.Workloads != nil, "refused: %s", s.Errs)
+	if s := runProducerTool(t, dropin.Program{Args: args, Strict: true}); s.Workloads != nil || s.Code != 1 || !strings.Contains(s.Errs, "Invalid property: sasl.jaas.config\n") || strings.Contains(s.Errs, "hunter2") {
+		t.Errorf("exit %d: %s", s.Code, s.Errs)
+	}
+}
+
+func TestProducerGenerations(t *testing.T) {
+	s := runProducerTool(t, dropin.Program{Args: []string{"--help"}, Generation: "1999"})
+	assert.True(t, s.Err != nil && strings.Contains(s.Err.Error(), "2018, 4.1 and 4.3"), "%v", s.Err)
+	for _, tt := range []struct{ generation, args, text string }{
+		{"4.1", servers, "producer-performance: error: unrecognized arguments: '--bootstrap-server'"},
+		{"2018", "--payload-monotonic", "producer-performance: error: unrecognized arguments: '--payload-monotonic'"},
+		{"2018", "--topic t --num-records 5 --record-size 5 --throughput 1.5", "could not convert '1.5' to Integer"},
+		{"4.1", "--topic t --num-records 0 --record-size 5 --throughput 1", "--num-records should be greater than zero"},
+		{"4.1", "--topic t --num-records 5 --record-size 5 --throughput 1", "Either --producer-props or --producer.config must be specified."},
+	} {
+		s := runProducerTool(t, dropin.Program{Args: strings.Fields(tt.args), Generation: tt.generation})
+		if s.Code != 1 || !strings.Contains(strings.Join(strings.Fields(s.Errs), " "), tt.text) || !strings.HasPrefix(s.Errs, "usage: producer-performance [-h] --topic TOPIC --num-records NUM-RECORDS\n                            [--payload-delimiter PAYLOAD-DELIMITER]\n") {
+			t.Errorf("%s %s: exit %d:\n%s", tt.generation, tt.args, s.Code, s.Errs)
+		}
+	}
+}
+
+// An interruption before anything is sent ends with the tool's exit code, and an
+// error is passed on.
+func TestProducerNoReport(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		ctx  context.Context
+		code int
+	}{{ctx, 130}, {t.Context(), 0}} { // an error with code 0 exits with 2
+		s := dropintest.Run(tt.ctx, t, &Producer, dropin.Program{Args: strings.Fields(producerArgs + servers + "--throughput -1")}, func(*workload.Document, dropin.Observer) (*report.Document, error) {
+			return nil, errors.New("connection refused")
+		})
+		assert.True(t, s.Code == tt.code && (s.Err == nil) == (tt.code == 130) && s.Out == "",
+			"exit %d, %v, %q; want exit %d", s.Code, s.Err, s.Out, tt.code)
+	}
+}
+
+// An ordinary command line causes no warning.
+func TestProducerNoRemarks(t *testing.T) {
+	s := runProducerTool(t, dropin.Program{Args: strings.Fields(producerArgs + servers + "--throughput 50 --command-property acks=1")})
+	assert.True(t, !strings.Contains(s.Errs, "warning: --") && !strings.Contains(s.Errs, "no effect"), "%v", s.Errs)
+}
+
+// An invalid topic is refused with Kafka's message: an address without a topic
+// would select another one.
+func TestProducerTopicNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"":                       "the empty string is not allowed",
+		"..":                     "'..' is not allowed",
+		"t?acks=0":               "'t?acks=0' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'",
+		strings.Repeat("t", 250): "is longer than the max allowed length 249",
+		"a.B_c-1":                "",
+	} {
+		s := runProducerTool(t, dropin.Program{Args: []string{"--topic", name, "--num-records", "5", "--record-size", "5", "--throughput", "5", "--bootstrap-server", "a:1"}})
+		refused := s.Workloads == nil && s.Code == 1 && strings.Contains(s.Errs, `Exception in thread "main" org.apache.kafka.common.errors.InvalidTopicException: Topic name is invalid: `) && strings.Contains(s.Errs, want)
+		assert.Equal(t, refused, (want != ""), "%q: exit %d, %q, ran: %v; want %q", name, s.Code, s.Errs, s.Workloads != nil, want)
+	}
+	if s := runProducerTool(t, dropin.Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", "", "--throughput", "5", "--bootstrap-server", "a:1"}}); s.Workloads != nil || s.Code != 1 {
+		t.Errorf("a payload file without a name: exit %d, ran: %v", s.Code, s.Workloads != nil)
+	}
+}
+
+// A blank is a valid expression.
+func TestProducerDelimiterIsVerbatim(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "records")
+	assert.OK(t, os.WriteFile(file, []byte("a b, c, d"), 0o600))
+	for delimiter, want := range map[string]string{" ": "4", ", ": "3", ",": "3", `\x20`: "4", ",|b": "4"} {
+		s := runProducerTool(t, dropin.Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", file, "--payload-delimiter", delimiter, "--throughput", "5", "--bootstrap-server", "a:1"}})
+		assert.Has(t, s.Out, "Number of records read: "+want+"\n")
+	}
+}
+
+// An error about a surplus argument does not show the arguments after it.
+func TestProducerSecretsAreNotPrinted(t *testing.T) {
+	for _, args := range [][]string{
+		{"--topic", "t", "stray", "--producer-props", `sasl.jaas.config=M required username="u" password="hunter2";`},
+		{"--topic", "t", "ssl.key.password=hunter2"},
+		{"--topic", "t", "stray", "--password", "hunter2"},
+		{"--command-property", "a=1", "--ssl.key.password=hunter2"},
+	} {
+		s := runProducerTool(t, dropin.Program{Args: args})
+		if strings.Contains(s.Out+s.Errs, "hunter2") || !strings.Contains(strings.Join(strings.Fields(s.Errs), " "), "unrecognized arguments: '") || s.Code != 1 {
+			t.Errorf("%q: exit %d:\n%s", args, s.Code, s.Errs)
+		}
+	}
+}
+
+// Problems are printed for every run, even an interrupted one.
+func TestProducerProblems(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		stopped load.Reason
+		strict  bool
+		code    int
+	}{
+		{"complete", load.ByEvents, false, host.ExitFailed},
+		{"complete, strict", load.ByEvents, true, 0},
+		{"interrupted", load.Interrupted, false, 130},
+		{"interrupted, strict", load.Interrupted, true, 130},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := dropin.Program{Args: strings.Fields(producerArgs + servers + "--throughput -1"), Strict: tt.strict}
+			s := dropintest.Run(t.Context(), t, &Producer, p, func(*workload.Document, dropin.Observer) (*report.Document, error) {
+				return &report.Document{
+					Stopped: tt.stopped, Problems: []string{"the broker went away"}, Trust: measure.Trust{Reasons: []string{"pauses"}},
+					Checks:   []report.Check{{Name: "fail-above", Text: "too much"}},
+					Failures: []measure.Failure{{Class: "timeout", Text: "no answer", Events: 7}},
+				}, nil
+			})
+			const want = "timeout: no answer (7 records)\nwarning: the broker went away\nwarning: not to be trusted: pauses\nwarning: fail-above: too much\n"
+			if s.Code != tt.code || s.Err != nil || s.Errs != want || (s.Out == "") != (tt.stopped == load.Interrupted) {
+				t.Errorf("exit %d, %v, stdout %q, stderr %q; want exit %d and %q", s.Code, s.Err, s.Out, s.Errs, tt.code, want)
+			}
+		})
+	}
+}
+
+// Failed records determine the exit code even if the run is untrusted or a check is
+// undetermined.
+func TestProducerFailedAndUntrusted(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		failed uint64
+		trust  measure.Trust
+		checks []report.Check
+		code   int
+	}{
+		{"untrusted", 0, measure.Trust{}, nil, host.ExitUntrusted},
+		{"untrusted and failed", 7, measure.Trust{}, nil, host.ExitBroken},
+		{"undetermined", 0, measure.Trust{OK: true}, []report.Check{{CannotTell: true}}, host.ExitCannotTell},
+		{"undetermined, and failed", 7, measure.Trust{OK: true}, []report.Check{{CannotTell: true}}, host.ExitBroken},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := dropin.Program{Args: strings.Fields(producerArgs + servers + "--throughput -1")}
+			s := dropintest.Run(t.Context(), t, &Producer, p, func(*workload.Document, dropin.Observer) (*report.Document, error) {
+				d := &report.Document{Stopped: load.ByEvents, Trust: tt.trust, Checks: tt.checks}
+				if tt.failed > 0 {
+					d.Phases = []report.Phase{{Name: measure.Measurement}}
+					d.Phases[0].Totals.Failed = tt.failed
+				}
+				return d, nil
+			})
+			assert.True(t, s.Code == tt.code && s.Err == nil, "exit %d, %v, want %d", s.Code, s.Err, tt.code)
+		})
+	}
+}
+
+// The times of --print-metrics cover all phases, as its totals do, and all names
+// are those of the Java client.
+func TestProducerMetrics(t *testing.T) {
+	phase := func(n, ms uint64) report.Phase {
+		ph := report.Phase{Name: measure.Measurement, EndS: 1}
+		ph.Totals.Counts = measure.Counts{Sent: n, Batches: n}
+		ph.Service = &measure.Summary{Count: n, Mean: float64(ms) * 1e3, Max: float64(ms) * 2e3}
+		return ph
+	}
+	g, _ := producerReading{lines: of43, clientGeneration: of43}.options(map[string][]string{"--num-records": {"4"}, "--record-size": {"1"}, "--throughput": {"-1"}, "--topic": {"t"}, "--bootstrap-server": {"a:1"}}, false)
+	assert.OK(t, g.read())
+	m := producerMetrics(&report.Document{Phases: []report.Phase{phase(1, 40), phase(3, 20)}}, g)
+	for name, want := range map[string]string{
+		"record-send-total": "4.000", "request-latency-avg": "25.000", "request-latency-max": "80.000", "record-queue-time-avg": "NaN",
+	} {
+		assert.Equal(t, m.values["producer-metrics:"+name+":{client-id=perf-producer-client}"], want, "%s", name)
+	}
+}
