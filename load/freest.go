@@ -8,7 +8,7 @@ import "time"
 // takes far longer than the batch, and while a thread searches it reads no answers.
 //
 // Ranks are in the heap itself and not in the lanes: those of thousands of lanes are not in the
-// processor's cache. For the same reason a lane has four below it, which are beside each other.
+// processor's cache. For the same reason a lane has four below it, which are next to each other.
 type laneHeap struct {
 	ranks []laneRank
 	at    []int32 // where each lane of the thread is in ranks

@@ -144,6 +144,9 @@ func (v *Variation) Text(w io.Writer, style layout.Style) error {
 		}
 	}
 	p.Title(v.summary())
+	if len(v.LeftOut) > 0 {
+		p.Line("")
+	}
 	leftOut(p, v.LeftOut)
 	for i := range v.Numbers {
 		n := &v.Numbers[i]

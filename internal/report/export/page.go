@@ -87,7 +87,7 @@ type pageTable struct {
 	Class   string // numeric, prose, or these with more
 	Head    []string
 	Rows    [][]string
-	Meaning string // a sentence beside it
+	Meaning string // a sentence next to it
 }
 
 // Headed reports whether the columns have names.
