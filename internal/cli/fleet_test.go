@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,7 +37,11 @@ func startFleet(t *testing.T, agents ...[]string) *testFleet {
 		name := flags[0]
 		join := filepath.Join(t.TempDir(), "join")
 		f.ask(t, join, "fleet", "token", "--name", name, "-o", join, "--data", f.data)
-		f.agents[name] = start(t, append([]string{"agent", "--join", join, "--data", t.TempDir()}, flags[1:]...)...)
+		own := []string{"--data", t.TempDir()}
+		if slices.Contains(flags, "--data") {
+			own = nil
+		}
+		f.agents[name] = start(t, append(append([]string{"agent", "--join", join}, own...), flags[1:]...)...)
 	}
 	for name := range f.agents {
 		f.ask(t, name+" ready ", "fleet", "status", "--data", f.data)
@@ -134,7 +139,11 @@ func TestFleet(t *testing.T) {
 		{"--for 9s --at 1s --exec true --allow-exec", "run no commands"},
 		{"--trace x.parquet", "--trace keeps what this program sent"},
 	} {
-		p := f.run(t, append([]string{"null://", "--for", "1s"}, strings.Fields(c.flags)...)...)
+		args := append([]string{"null://"}, strings.Fields(c.flags)...)
+		if !slices.Contains(args, "--for") {
+			args = append(args, "--for", "1s")
+		}
+		p := f.run(t, args...)
 		p.exits(t, failed, c.want)
 	}
 

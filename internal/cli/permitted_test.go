@@ -39,7 +39,7 @@ func TestCheckLine(t *testing.T) {
 		"rnu null:// --rate 5":                       "unknown command \"rnu\"",
 		"run null:// --rat 5":                        "unknown flag --rat",
 		"run null:// --rate abc":                     "--rate: ",
-		"run null:// --count 1 --count 2":            "--count is given twice: 1 and 2",
+		"run null:// --count 1 --count 2":            "--count is given twice",
 		"run null:// --label a=b --label c=d":        "",
 		"run kafka://h/t --create-topic partitons=3": "read the topic's settings",
 		"run nul://":                                 "target: ",

@@ -231,3 +231,18 @@ const doctorExample = `
   carronade doctor kafka://127.0.0.1:9092/orders --acks all --clients 20
   carronade doctor -f orders.yaml --json
   carronade doctor apm+https://apm.example.org:8200 --timeout 5s`
+
+// otherTools are flags of Kafka's tools that stand for no flag here, and what to do instead.
+var otherTools = map[string]string{
+	"topic":             inTarget,
+	"bootstrap-server":  inTarget,
+	"bootstrap-servers": inTarget,
+	"broker-list":       inTarget,
+	"brokers":           inTarget,
+	"partitions":        "a topic has its partitions when it is created: --create-topic partitions=12",
+	"producer.config":   "did you mean --client-config?",
+	"producer-props":    "did you mean --client-property?",
+	"command-property":  "did you mean --client-property?",
+}
+
+const inTarget = "brokers and topic are the target: carronade run kafka://HOST:9092/TOPIC"

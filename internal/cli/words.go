@@ -135,21 +135,6 @@ func allHelp(cmd *cobra.Command) string {
 	return cmd.CommandPath() + " --help"
 }
 
-// otherTools are flags of Kafka's tools that stand for no flag here, and what to do instead.
-var otherTools = map[string]string{
-	"topic":             inTarget,
-	"bootstrap-server":  inTarget,
-	"bootstrap-servers": inTarget,
-	"broker-list":       inTarget,
-	"brokers":           inTarget,
-	"partitions":        "a topic has its partitions when it is created: --create-topic partitions=12",
-	"producer.config":   "did you mean --client-config?",
-	"producer-props":    "did you mean --client-property?",
-	"command-property":  "did you mean --client-property?",
-}
-
-const inTarget = "brokers and topic are the target: carronade run kafka://HOST:9092/TOPIC"
-
 // checkOnce returns an error for a flag that takes one value and is given twice: one of them would be ignored.
 func checkOnce(root *cobra.Command, args []string) error {
 	cmd, rest, err := root.Find(args)
@@ -157,19 +142,13 @@ func checkOnce(root *cobra.Command, args []string) error {
 		return nil //nolint:nilerr // the run of the command reports it
 	}
 	cmd.InheritedFlags() // joins them
-	given := map[string]string{}
+	given := map[string]bool{}
 	var twice error
-	_ = cmd.Flags().ParseAll(rest, func(f *pflag.Flag, text string) error { // an error here is one of the run, too
-		if many(f) {
-			return nil
+	_ = cmd.Flags().ParseAll(rest, func(f *pflag.Flag, _ string) error { // an error here is one of the run, too
+		if given[f.Name] && !many(f) && twice == nil { // without the values, which may be secrets
+			twice = &words{Err: fmt.Errorf("--%s is given twice", f.Name), Hint: "it takes one value: leave out one of them"}
 		}
-		if first, ok := given[f.Name]; ok && twice == nil {
-			twice = &words{Err: fmt.Errorf("--%s is given twice: %s and %s", f.Name, first, text), Hint: "leave out one of them"}
-			if s, ok := command.SettingOf(f); ok && s.Secret {
-				twice = &words{Err: fmt.Errorf("--%s is given twice", f.Name), Hint: "leave out one of them"}
-			}
-		}
-		given[f.Name] = text
+		given[f.Name] = true
 		return nil
 	})
 	return twice

@@ -29,7 +29,7 @@ on each side, and smaller ones with six. Groups of runs that were made one after
 the other differ without a cause: by 5%, or by more if earlier groups did. Only
 a larger difference counts then, and with fewer than six a factor of two.
 
-The output begins with the reasons why the sides may not be comparable: another
+The verdict comes first, then why the sides may not be comparable: another
 client, other settings of the servers, other leaders, another host, runs that
 were not trustworthy. Then each row has both medians, their difference with its
 interval, and a verdict: better, worse, same (no difference that matters: within

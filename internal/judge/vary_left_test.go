@@ -14,6 +14,6 @@ func TestVaryLeftOutFirst(t *testing.T) {
 	v := Variation{Op: "produce", Target: "null://", Rounds: 2, LeftOut: []LeftOut{{ID: "k3v9x2ab", Why: notTrusted}}}
 	var b strings.Builder
 	assert.OK(t, v.Text(&b, layout.Style{}))
-	third := strings.Split(b.String(), "\n")[2]
-	assert.Equal(t, strings.Join(strings.Fields(third), " "), "left out k3v9x2ab: "+notTrusted)
+	fourth := strings.Split(b.String(), "\n")[3]
+	assert.Equal(t, strings.Join(strings.Fields(fourth), " "), "left out k3v9x2ab: "+notTrusted)
 }

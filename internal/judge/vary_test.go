@@ -74,6 +74,7 @@ func TestVary(t *testing.T) {
 		assert.True(t, layout.Width(strings.TrimRight(line, "\n")) <= layout.Columns,
 			"wider than %d columns: %s", layout.Columns, line)
 	}
+	golden(t, "vary.txt", v.Text)
 	var fields []string
 	for _, n := range v.Numbers {
 		fields = append(fields, n.Field)
@@ -147,7 +148,7 @@ func TestVaryDeaths(t *testing.T) {
 }
 
 // Each repetition of a series of searches has the middle of its interval as the ceiling, which
-// decides; beside it is what the trial at its lower end measured. The noise is at least that of
+// decides; next to it is what the trial at its lower end measured. The noise is at least that of
 // the intervals.
 func TestVarySearches(t *testing.T) {
 	d := twoByTwo(t)

@@ -137,12 +137,16 @@ func (v *Variation) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
 	s := signsOf(style.ASCII)
 	p.Answer(layout.Bold, "DONE", v.answer(s))
+	machineLine(p, v.Machine)
 	if v.Best != nil {
 		for _, l := range layout.Wrap("best: "+v.bestWords(), layout.Columns) {
 			p.Line(l)
 		}
 	}
 	p.Title(v.summary())
+	if len(v.LeftOut) > 0 {
+		p.Line("")
+	}
 	leftOut(p, v.LeftOut)
 	for i := range v.Numbers {
 		n := &v.Numbers[i]

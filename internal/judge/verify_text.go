@@ -68,7 +68,13 @@ func (v *Verification) why() string {
 			n++
 		}
 	}
-	return fmt.Sprintf("%s: %d of %d workloads", v.Verdict, n, all)
+	switch v.Verdict {
+	case NotWorse:
+		return fmt.Sprintf("none of %d workloads is worse", all)
+	case Worse:
+		return fmt.Sprintf("%d of %d workloads are worse", n, all)
+	}
+	return fmt.Sprintf("for %d of %d workloads", n, all)
 }
 
 // why says what decided the verdict of a workload: its rows, or the reason of those that have it.
@@ -132,7 +138,7 @@ func (g *Gate) shortTarget() string {
 		return g.Target
 	}
 	host, path, _ := strings.Cut(rest, "/")
-	return kind + " " + cmp.Or(path, host)
+	return strings.TrimSpace(kind + " " + cmp.Or(path, host))
 }
 
 // worstChange is by how much the worst row changed for the worse, as a share.
@@ -148,8 +154,11 @@ func (g *Gate) worstChange() float64 {
 
 // brief is what decided a workload's verdict, in few words.
 func (g *Gate) brief() string {
-	if g.Survival.Gate == g.Verdict && g.Verdict != NotWorse {
+	switch {
+	case g.Survival.Gate == Worse:
 		return "the system died"
+	case len(g.newest().Reports) == 0:
+		return "no trusted report"
 	}
 	var out []string
 	for i := range g.Rows {
@@ -162,6 +171,9 @@ func (g *Gate) brief() string {
 			return why
 		}
 		difference, _ := r.change()
+		if since, _, step := strings.Cut(r.Reason, " since "); step {
+			difference = since
+		}
 		out = append(out, r.Title+" "+difference)
 		if g.Verdict == Worse {
 			break

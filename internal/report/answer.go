@@ -109,6 +109,12 @@ func (d *Document) distrust(texts []string) []string {
 	return out
 }
 
+// mainReason is the first reason for distrust, without what to do.
+func (d *Document) mainReason() string {
+	fact, _, _ := strings.Cut(d.distrust(d.Trust.Reasons)[0], "; ")
+	return fact
+}
+
 // doubts are what makes a run noisy, without the times that are printed as ranges.
 func (d *Document) doubts() []string {
 	return slices.DeleteFunc(slices.Clone(d.Trust.Doubts), func(s string) bool { return len(d.Steps) == 0 && strings.HasSuffix(s, trust.Late) })

@@ -62,7 +62,7 @@ func (d *Document) FaultRows(all bool) [][]string {
 				rows = append(rows, numbers(name, l, &s.Lanes[l]))
 			}
 		}
-		if p := s.Whole.Predicted; p != nil {
+		if p := s.Whole.Predicted; p != nil && all {
 			rows = append(rows, []string{"  predicted", "", "", "", seconds(p.BackS), seconds(p.DrainedS), eventSeconds(p.LostEventS)})
 		}
 	}
@@ -283,12 +283,17 @@ func (d *Document) faults(p *layout.Page, brief bool) {
 			}
 			p.Line("  " + line)
 		}
-		for _, text := range f.terms() {
-			p.Note(text)
+		for i, text := range f.terms() {
+			if i == 0 || !brief {
+				p.Note(text)
+			}
 		}
 		for i := range shown.Faults.Scores {
 			s := &f.Scores[i]
 			for _, text := range f.Remarks(s) {
+				if brief && (strings.HasPrefix(text, "headroom ") || strings.HasPrefix(text, "no prediction: ") || strings.HasPrefix(text, "lowest rate ")) {
+					continue
+				}
 				if len(f.Scores) > 1 {
 					text = fmt.Sprintf("%s at %s: %s", markName(&s.Mark), seconds(s.AtS), text)
 				}
@@ -299,7 +304,9 @@ func (d *Document) faults(p *layout.Page, brief bool) {
 			p.Note(fmt.Sprintf("and %d more: --full prints them", n))
 		}
 		for _, text := range f.elsewhere() {
-			p.Note(text)
+			if !brief {
+				p.Note(text)
+			}
 		}
 		if l := d.Ledger; l != nil {
 			p.Note("over the whole run: " + deliveryText(&fault.Delivery{Lost: l.Lost, Duplicated: l.Duplicated, Reordered: l.Reordered}))
@@ -308,7 +315,7 @@ func (d *Document) faults(p *layout.Page, brief bool) {
 	for i := range f.Marks {
 		m := &f.Marks[i]
 		scored := slices.ContainsFunc(f.Scores, func(s fault.Score) bool { return s.Mark == *m })
-		if scored && brief {
+		if brief && (scored || m.Kind == fault.MarkNote) {
 			continue
 		}
 		text := seconds(m.AtS)

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"carronade/internal/layout"
@@ -95,7 +96,8 @@ func (d *Document) briefTimes(p *layout.Page) {
 // unusual prints what is worth knowing only in some runs.
 func (d *Document) unusual(p *layout.Page) {
 	u := layout.Page{Style: p.Style}
-	if d.Notice != "" && d.Steady.Outage == "" {
+	created := slices.ContainsFunc(d.Warnings, func(s string) bool { return strings.Contains(s, "created the topic") }) // which the notice says, too
+	if d.Notice != "" && d.Steady.Outage == "" && !created {
 		u.Pair(layout.Yellow, "note", d.Notice)
 	}
 	first, last := d.firstPage()

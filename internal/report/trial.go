@@ -69,7 +69,7 @@ func TrialOutcome(o *find.Options, t find.Trial, d *Document, limits []workload.
 	case strings.HasPrefix(d.Target, "null:"):
 		out.Doubt = "null:// takes every event"
 	case d.TrustLevel() == measure.NotTrusted && len(d.Trust.Reasons) > 0:
-		out.Doubt = d.Trust.Reasons[0]
+		out.Doubt = d.mainReason()
 	}
 	checkTrial(&out, d, limits)
 	return out
@@ -187,7 +187,7 @@ func sentLess(d *Document) string {
 		return ""
 	}
 	if len(d.Trust.Reasons) > 0 {
-		return d.Trust.Reasons[0]
+		return d.mainReason()
 	}
 	return "the generator did not send what was due"
 }

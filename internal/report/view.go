@@ -193,7 +193,7 @@ func (d *Document) Against() []string {
 		case v.Mark <= Good:
 			continue
 		case v.On == OnTrust && v.Mark == Bad:
-			before = "not to be trusted: "
+			before, v.Texts = "not to be trusted: ", d.distrust(v.Texts)
 		case v.On == OnTrust:
 			before = v.Label + ": "
 		case v.On != OnOutput && v.On != OnLimit:

@@ -126,7 +126,7 @@ func refusedHint(role string, err error) string {
 	case errors.Is(err, ErrWrongName):
 		return "leave out the name, or make a join file for the wanted one"
 	case errors.Is(err, ErrSecond):
-		return "end that process first; if its machine was lost, try again in 10 seconds"
+		return "a second agent on one machine needs --data FOLDER of its own; else end that process first, or if its machine was lost, try again in 10 seconds"
 	case errors.Is(err, ErrFull):
 		return "disconnect others first"
 	case errors.Is(err, ErrNoAgent):

@@ -77,7 +77,7 @@ type pageTable struct {
 	Class   string // numeric, prose, or these with more
 	Head    []string
 	Rows    [][]string
-	Meaning string // a sentence beside it
+	Meaning string // a sentence next to it
 }
 
 // Of is the name of a column, for narrow screens, where each row is a card.

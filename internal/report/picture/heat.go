@@ -145,7 +145,7 @@ const HeatLevels = heatLevels
 const heatLevels = 10
 
 // level is the color of a count, from 0. It is logarithmic relative to the largest
-// count, so that a count of one is visible beside a million.
+// count, so that a count of one is visible next to a million.
 func (h *Heat) level(n uint64) int {
 	if h.Most <= 1 || n == 0 {
 		return heatLevels - 1

@@ -113,7 +113,7 @@ func (f *Figure) box(w, y float64) rect {
 	return rect{left, y + 18, w - left - marginSide, h} // room for the names of marks
 }
 
-// A row of a figure with names beside it: its height, and the most characters of its name.
+// A row of a figure with names next to it: its height, and the most characters of its name.
 const (
 	nameRow = 24.0
 	maxName = 60

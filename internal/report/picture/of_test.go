@@ -95,7 +95,7 @@ func TestSparseReports(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got := names(Of(c.d))
 			assert.True(t, slices.Equal(got, c.want), "figures: got %v, want %v", got, c.want)
-			// Also beside a complete report.
+			// Also next to a complete report.
 			for _, f := range Of(full, c.d) {
 				var b strings.Builder
 				assert.OK(t, f.SVG(&b, Auto))

@@ -76,7 +76,7 @@ func TestLoadLatency(t *testing.T) {
 	assert.True(t, err == nil && strings.Contains(b.String(), ">p99 &lt; 50 ms<"), "SVG: %v", err)
 }
 
-// Several searches are overlaid; a run beside one has its own figures.
+// Several searches are overlaid; a run next to one has its own figures.
 func TestLoadLatencyOfSeveral(t *testing.T) {
 	figures := Of(searched("f1"), searched("f2"), measured("r1", 5, 1))
 	f, ok := ByName(figures, "load-latency-response")
@@ -88,7 +88,7 @@ func TestLoadLatencyOfSeveral(t *testing.T) {
 	assert.True(t, ok, "the run has no throughput")
 }
 
-// A knee beside the ceiling shares its text, and a ceiling that is not known has none.
+// A knee next to the ceiling shares its text, and a ceiling that is not known has none.
 func TestCeilingMarks(t *testing.T) {
 	a := searched("f1").Search.Answer
 	a.Trials = slices.DeleteFunc(a.Trials, func(t find.Tried) bool { return t.Rate == 500 })
