@@ -53,6 +53,26 @@ func TestSendsByWhenTheyLeft(t *testing.T) {
 	})
 }
 
+// TestLastInterval: the series lasts as long as the measurement, also if nothing is due at its end: the rate of the
+// last interval is not that of the moments until its last event.
+func TestLastInterval(t *testing.T) {
+	for _, length := range []time.Duration{3 * time.Second, 3300 * time.Millisecond, 10 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			rate := 3 / length.Seconds()
+			plan := Plan{Schedule: Constant(rate), BatchEvents: 1, Interval: time.Second, Measurement: Limits{Time: length}}
+			r := fireTest(t, plan, newFake(Single(), 1, constantly(time.Millisecond)))
+			within := time.Duration(0)
+			for i := range r.Intervals {
+				iv := &r.Intervals[i]
+				within += iv.Within
+				assert.True(t, iv.EventsPerSecond() <= 1/min(1, iv.Within.Seconds()), "interval %d of %v: %v events/s in %v", i, length, iv.EventsPerSecond(), iv.Within)
+			}
+			last := &r.Intervals[len(r.Intervals)-1]
+			assert.True(t, r.Measurement.Length() == length && within == length && last.End == length, "%v: the series has %v, up to %v", length, within, last.End)
+		})
+	}
+}
+
 // TestUnknownIsNotRefused: what may have been written before its connection was lost was not refused, whatever
 // the lane says.
 func TestUnknownIsNotRefused(t *testing.T) {

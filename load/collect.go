@@ -238,7 +238,7 @@ func (c *collector) closeInterval(i int, end time.Duration) {
 	if now >= r.firstMeasurement() {
 		c.usage = c.usage.Join(usage)
 	}
-	if r.plan.Watch != nil {
+	if r.plan.Watch != nil && start <= r.Now() {
 		c.watch(i, combined, rows, end)
 	}
 	for _, s := range sums { // combined may have shared their histograms until here
@@ -319,6 +319,7 @@ func (c *collector) watch(i int, iv measure.Interval, rows []measure.Interval, a
 
 // closeRest closes the open intervals when the run has ended.
 func (c *collector) closeRest(now time.Duration) {
+	now = max(now, c.end) // the threads end when nothing more is due, and the measurement may last longer
 	for {
 		end := time.Duration(c.next+1) * c.run.plan.Interval
 		if end >= now {

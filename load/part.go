@@ -6,7 +6,7 @@ import (
 	"carronade/measure"
 )
 
-// An account is what a thread records of one part of a run, by phase, beside what it
+// An account is what a thread records of one part of a run, by phase, besides what it
 // records of the whole.
 type account struct {
 	inFlight int64 // events

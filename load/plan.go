@@ -1,6 +1,8 @@
 package load
 
 import (
+	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -97,3 +99,180 @@ const (
 	Queue Overload = iota // the event waits: response time grows
 	Drop                  // the event is dropped and counted as such
 )
+
+// A phase is a span of the run that is reported separately: the warm-up, the
+// measurement, or each step of a measurement with several. An event belongs to the
+// phase of its due time, or of its sending if nothing schedules it.
+type phase struct {
+	name       string
+	warm       bool
+	rate       float64
+	start, end time.Duration // end is Never while unknown
+	from, to   uint64        // events of the schedule; to is exclusive
+}
+
+const noEnd = math.MaxUint64
+
+// phases divides the plan into phases. With a schedule the boundaries are exact event
+// numbers; without one they are times, or a number of events for a warm-up by count.
+func (p *Plan) phases() []phase {
+	var out []phase
+	start, from := time.Duration(0), uint64(0)
+	count := func(t time.Duration) uint64 {
+		if p.Schedule == nil || t == Never {
+			return noEnd
+		}
+		return p.Schedule.Count(t)
+	}
+	if p.WarmupTime > 0 {
+		out = append(out, phase{name: measure.WarmUp, warm: true, end: p.WarmupTime, to: count(p.WarmupTime)})
+		start, from = p.WarmupTime, out[0].to
+	} else if p.WarmupEvents > 0 {
+		out = append(out, phase{name: measure.WarmUp, warm: true, end: Never, to: p.WarmupEvents})
+		from = p.WarmupEvents
+	}
+	end := Never
+	if p.Schedule != nil {
+		end = p.Schedule.End()
+	}
+	if p.Measurement.Time > 0 && start+p.Measurement.Time < end {
+		end = start + p.Measurement.Time
+	}
+	to := count(end)
+	if p.Measurement.Events > 0 && (p.Schedule == nil || p.Measurement.Events < to-from) {
+		to = from + p.Measurement.Events
+	}
+	if len(p.Steps) < 2 || p.Schedule == nil {
+		rate := 0.0
+		if p.Schedule != nil {
+			rate = p.Schedule.Rate(start)
+		}
+		return append(out, phase{name: measure.Measurement, rate: rate, start: start, end: end, from: from, to: to})
+	}
+	for _, s := range p.Steps {
+		ph := phase{name: s.Name, rate: s.Rate, start: start + s.Start, end: min(start+s.End, end), from: from}
+		if s.End == Never {
+			ph.end = end
+		}
+		if ph.start >= end || from >= to {
+			break
+		}
+		ph.to = min(count(ph.end), to)
+		from = ph.to
+		out = append(out, ph)
+	}
+	return out
+}
+
+// PhaseNames returns the names of a plan's phases by the index that batches carry: the
+// warm-up, if any, then the measurement or each of its steps.
+func (p *Plan) PhaseNames() []string {
+	var names []string
+	for _, ph := range p.phases() {
+		names = append(names, ph.name)
+	}
+	return names
+}
+
+// A Gate is an allowance of events: a run with a gate fires no more events than were
+// added to it. Safe for concurrent use.
+type Gate struct {
+	closed atomic.Bool
+
+	counts sync.Mutex
+	left   int64         // allowed and not taken
+	since  time.Duration // since when there was an allowance after there was none, as far as it is known
+	taken  int64         // taken, and not yet fired or returned
+
+	mu    sync.Mutex
+	wakes []func()
+}
+
+// NewGate returns a gate that allows no events yet.
+func NewGate() *Gate { return &Gate{} }
+
+// Add allows n more events.
+func (g *Gate) Add(n uint64) { g.addAt(n, 0) }
+
+// addAt is Add at a time of the run, so that waiting for it is not taken for the generator's
+// delay.
+func (g *Gate) addAt(n uint64, at time.Duration) {
+	g.counts.Lock()
+	if g.left <= 0 {
+		g.since = max(g.since, at)
+	}
+	g.left += int64(n)
+	g.counts.Unlock()
+	g.wake()
+}
+
+// Close announces that no more events are added: the run ends when the gate is empty.
+func (g *Gate) Close() {
+	g.closed.Store(true)
+	g.wake()
+}
+
+// Left returns the unused allowance.
+func (g *Gate) Left() uint64 {
+	g.counts.Lock()
+	defer g.counts.Unlock()
+	return uint64(max(g.left, 0))
+}
+
+func (g *Gate) wake() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, f := range g.wakes {
+		f()
+	}
+}
+
+func (g *Gate) onChange(f func()) {
+	g.mu.Lock()
+	g.wakes = append(g.wakes, f)
+	g.mu.Unlock()
+}
+
+// take claims up to n events and returns how many it got, and since when they were allowed.
+// The caller must complete them.
+func (g *Gate) take(n int) (got int, since time.Duration) {
+	g.counts.Lock()
+	defer g.counts.Unlock()
+	got = int(min(int64(n), max(g.left, 0)))
+	g.left -= int64(got)
+	g.taken += int64(got)
+	return got, g.since
+}
+
+// complete records what became of events that were taken: fired, or returned.
+func (g *Gate) complete(fired, back int) {
+	g.counts.Lock()
+	g.left += int64(back)
+	g.taken -= int64(fired + back)
+	g.counts.Unlock()
+}
+
+// empty reports whether the gate is closed with nothing left, and nothing taken that
+// may still be returned.
+func (g *Gate) empty() bool {
+	if !g.closed.Load() {
+		return false
+	}
+	g.counts.Lock()
+	defer g.counts.Unlock()
+	return g.left <= 0 && g.taken == 0
+}
+
+// takeFrom claims up to n from a shared budget.
+func takeFrom(budget *atomic.Int64, n int64) int64 {
+	for {
+		left := budget.Load()
+		if left <= 0 {
+			return 0
+		}
+		got := min(n, left)
+		if budget.CompareAndSwap(left, left-got) {
+			return got
+		}
+	}
+}

@@ -9,7 +9,7 @@ type Figure struct {
 	Unit  string // "events/s", "ms", "bytes", ...; "" is a plain number
 	Value float64
 	// Counts marks a rate of incoming events, ours among others: if nothing is
-	// acknowledged, it is shown beside what was sent. Those of one session with the
+	// acknowledged, it is shown next to what was sent. Those of one session with the
 	// same unit add up.
 	Counts bool
 	// Total marks a number that only rises, counted since its source started: its mean

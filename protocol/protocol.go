@@ -241,7 +241,7 @@ type Metered interface {
 }
 
 // A FigureSource is a Session whose system reports numbers about itself that are worth
-// keeping beside the measured ones: its own rates, times and queues.
+// keeping next to the measured ones: its own rates, times and queues.
 type FigureSource interface {
 	// Figures asks the system for its figures. It is called before, once an interval
 	// during, and after a run, by one goroutine at a time and never on a sending
@@ -265,7 +265,7 @@ type Leading interface {
 	Leader(ctx context.Context, partition int) (addr string, err error)
 }
 
-// A Finisher is a Session that writes something beside what it sends, such as a list of what
+// A Finisher is a Session that writes something besides what it sends, such as a list of what
 // was acked. Finish is called once, when everything is completed. Its error is a problem of the
 // run: something that was requested could not be written.
 type Finisher interface {

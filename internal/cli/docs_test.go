@@ -216,7 +216,7 @@ func TestExamplesOfDocumentsRun(t *testing.T) {
 		}
 	}
 	assert.True(t, len(list) != 0, "no document has an example")
-	// The longest begins first, so that the others run beside it.
+	// The longest begins first, so that the others run next to it.
 	slices.SortStableFunc(list, func(a, b document) int { return len(b.blocks) - len(a.blocks) })
 	for _, d := range list {
 		t.Run(filepath.Base(d.path), func(t *testing.T) {

@@ -56,7 +56,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 	if !o.quiet {
 		watcher = live.NewWatcher(s.Err, terminal(s.Err))
 	}
-	if watcher != nil { // steps of a scenario that run beside another are quiet
+	if watcher != nil { // steps of a scenario that run next to another are quiet
 		s.restore.Store(watcher)
 	}
 	defer func() {

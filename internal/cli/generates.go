@@ -128,7 +128,7 @@ func generatesKey(hash string) string {
 	return hex.EncodeToString(h[:])[:16]
 }
 
-// generatesPath is the file of these results, beside this host's calibration.
+// generatesPath is the file of these results, next to this host's calibration.
 func generatesPath() (string, error) {
 	path, err := calibrationPath()
 	if err != nil {

@@ -44,7 +44,7 @@ type row struct{ name, text string }
 // usual ones, and --help-all all.
 const settingsPage = "settings"
 
-// help prints the help of a command; args are the arguments beside --help. The parser also
+// help prints the help of a command; args are the arguments besides --help. The parser also
 // comes here with an unknown command, which is an error.
 func (s *session) help(cmd *cobra.Command, args []string) {
 	switch rest := cmd.Flags().Args(); {

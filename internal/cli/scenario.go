@@ -227,7 +227,7 @@ func (f *scenarioFlags) seed() (uint64, error) {
 	return n, nil
 }
 
-// findWords are the options that searches have beside settings, with the help of their flags.
+// findWords are the options that searches have besides settings, with the help of their flags.
 func (s *session) findWords() []scenario.TypedOption {
 	flags := s.findCommand().Flags()
 	out := make([]scenario.TypedOption, len(findOptions))

@@ -134,7 +134,7 @@ func (v *viewers) begin(w *workload.Workload, id uint64, title string, trial *tr
 		limits, about.Search = trial.limits, &trial.Search // a search may have limits that no workload has
 	}
 	for _, l := range limits {
-		about.Limits = append(about.Limits, live.LimitOf(&l, times))
+		about.Limits = append(about.Limits, report.LineOf(&l, times))
 	}
 	r := live.NewRecorder(report.IDOf(id), about, func(e live.Event) {
 		if v.hub != nil {
@@ -168,11 +168,6 @@ func momentsOf(w *workload.Workload, trial *trialView) (out []live.Mark) {
 	return out
 }
 
-// markNames are the names of a verdict's marks.
-var markNames = map[report.Mark]string{
-	report.Remark: "remark", report.Good: "good", report.Open: "open", report.Caution: "caution", report.Bad: "bad",
-}
-
 // doneOf describes the end of a run.
 func doneOf(d *report.Document, err error) live.Done {
 	if d == nil {
@@ -183,7 +178,7 @@ func doneOf(d *report.Document, err error) live.Done {
 		return out
 	}
 	out := live.Done{
-		Report: d.ID, Headline: d.Headline(), Trust: string(d.TrustLevel()), Exit: d.ExitCode(), Totals: live.CountsOf(d.Totals.Counts),
+		Report: d.ID, Headline: d.Headline(), Band: d.Band(), Trust: string(d.TrustLevel()), Exit: d.ExitCode(), Totals: live.CountsOf(d.Totals.Counts),
 	}
 	for i := range d.Phases {
 		if p := &d.Phases[i]; p.Name == measure.WarmUp {
@@ -193,7 +188,7 @@ func doneOf(d *report.Document, err error) live.Done {
 	}
 	for _, v := range d.Verdicts() {
 		for _, text := range v.Sentences() {
-			out.Verdicts = append(out.Verdicts, live.Verdict{Mark: markNames[v.Mark], Label: v.Label, Text: text})
+			out.Verdicts = append(out.Verdicts, live.Verdict{Mark: v.Mark.Name(), Label: v.Label, Text: text})
 		}
 	}
 	return out

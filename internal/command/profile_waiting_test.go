@@ -81,7 +81,7 @@ func TestQuietStdin(t *testing.T) {
 		{"a broken record at the end", strings.Repeat(whole, 3) + "{]\n", []string{"--for", "300ms"}, false, 3, "line 4, the last that arrived, is broken"},
 		{"the same, interrupted", strings.Repeat(whole, 3) + "{]\n", nil, true, 3, "exit 130"},
 		{"a broken record at the end of many", strings.Repeat(whole, 4000) + "{]\n", []string{"--for", "300ms"}, false, 4000, "line 4001, the last that arrived, is broken"},
-		{"nothing but a broken record", "{]\n", []string{"--for", "300ms"}, false, 0, "line 1: it is not a record"},
+		{"nothing but a broken record", "{]\n", []string{"--for", "300ms"}, false, 0, "line 1: it is not JSON"},
 		{"a broken request at the end", strings.Repeat(request, 2) + "{]\n", []string{"--for", "300ms"}, false, 1, "line 5, the last that arrived, is broken"},
 		{"a record in two", strings.Repeat(whole, 3) + whole[:9], []string{"--for", "300ms"}, false, 3, ""},
 		{"a broken record in two", strings.Repeat(whole, 3) + "{]", []string{"--for", "300ms"}, false, 3, ""},

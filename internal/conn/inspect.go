@@ -146,7 +146,7 @@ func (c *Contact) worstIP() (ip string, silent bool) {
 	return ip, silent
 }
 
-// reason is an error of connecting without the address, which is named beside it.
+// reason is an error of connecting without the address, which is named next to it.
 func reason(err error) string {
 	var (
 		op  *net.OpError

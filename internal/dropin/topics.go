@@ -3,7 +3,7 @@ package dropin
 import "carronade/internal/kafka/cluster"
 
 // A TopicLoad is a load of operations on topics, as in `carronade topics`. Its target comes from the
-// workload beside it.
+// workload next to it.
 type TopicLoad = cluster.TopicLoad
 
 // A TopicDone is one answered operation.

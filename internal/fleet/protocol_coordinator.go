@@ -30,7 +30,7 @@ type runConfig struct {
 	MinAgents     int           // with KeepGoing: with fewer the run is aborted; 0: one
 	MaxClockError time.Duration // 0: 10 ms
 	Interval      time.Duration // of frames; clocks must agree to a tenth of it; 0: one second
-	StartMargin   time.Duration // from the agreement to T0, beside four round trips; 0: 3 s
+	StartMargin   time.Duration // from the agreement to T0, in addition to four round trips; 0: 3 s
 }
 
 func (cfg *runConfig) check() error {

@@ -70,7 +70,7 @@ type Info struct {
 	Layout       string   `json:"layout"`      // of its histograms
 	Protocol     int      `json:"protocol"`
 	Processors   int      `json:"processors,omitempty"`
-	Weight       int      `json:"weight,omitempty"` // its share of the clients, beside those of others
+	Weight       int      `json:"weight,omitempty"` // its share of the clients, with those of others
 	AllowTargets []string `json:"allow_targets,omitempty"`
 	Busy         string   `json:"busy,omitempty"` // the run in progress
 }

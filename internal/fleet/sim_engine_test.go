@@ -18,7 +18,7 @@ type simPlan struct {
 	Clients  int           `json:"clients"`
 	End      time.Duration `json:"end"`
 	Interval time.Duration `json:"interval"`
-	Padding  int           `json:"padding"` // bytes of a result beside its numbers
+	Padding  int           `json:"padding"` // bytes of a result besides its numbers
 }
 
 // A simShare is the streams of one agent.

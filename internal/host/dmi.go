@@ -81,7 +81,7 @@ func memoryModule(f []byte, words []string) (m Module, ok bool) {
 	if len(f) > 0x1b {
 		m.Rank = int(f[0x1b] & 0xf)
 	}
-	// The bits beside the data are for error correction.
+	// The bits besides the data are for error correction.
 	total, data := known(word(0x08)), known(word(0x0a))
 	m.ECC = data > 0 && total > data
 	return m, m.Bytes > 0

@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // ListenOwn listens on a Unix socket that only this user can connect to. A socket that a program
@@ -56,4 +58,36 @@ func sameOwner(path, folder string) error {
 		return nil
 	}
 	return os.Chown(path, int(of.Uid), int(of.Gid))
+}
+
+// TryLock takes a lock on an open file without waiting; false if another process,
+// or another goroutine of this one, has it.
+func TryLock(f *os.File, shared bool) (bool, error) {
+	how := unix.LOCK_EX
+	if shared {
+		how = unix.LOCK_SH
+	}
+	err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// CloseLocked gives up the lock of a file, and closes it. Closing alone would leave the lock to a
+// process that another goroutine is just starting, until that one runs its program.
+func CloseLocked(f *os.File) error {
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN) // closing is what must not fail
+	return f.Close()
+}
+
+// OpenFiles returns how many files this process has open, without the folder that it reads for that.
+// If the system does not show it, that is a guess.
+func OpenFiles() int {
+	for _, dir := range []string{"/proc/self/fd", "/dev/fd"} {
+		if all, err := os.ReadDir(dir); err == nil {
+			return max(0, len(all)-1)
+		}
+	}
+	return 16
 }

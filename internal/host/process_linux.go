@@ -1,9 +1,14 @@
 package host
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -64,4 +69,51 @@ func FreeDisk(dir string) uint64 {
 		}
 		dir = above
 	}
+}
+
+var self = sync.OnceValue(func() Identity {
+	id := Identity{PID: os.Getpid()}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return id
+	}
+	space, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return id
+	}
+	id.Host = strings.TrimSpace(string(boot)) + " " + space
+	id.Start, _ = startOf(id.PID)
+	return id
+})
+
+// startOf returns when a process began, in ticks since the machine started;
+// false if there is none, or only a zombie.
+func startOf(pid int) (string, bool) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", false
+	}
+	s, ok := parseStat(b)
+	if !ok || s.ended() {
+		return "", false
+	}
+	return strconv.FormatUint(s.start, 10), true
+}
+
+// DiesWithParent reports whether the kernel asks a Child to end (TERM) when this
+// process was killed.
+const DiesWithParent = true
+
+// tieToParent makes the kernel send TERM to the child when the thread that
+// started it ends. This does not apply to grandchildren: their parent must end
+// them.
+func tieToParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGTERM }
+
+// asleep returns how long the machine was suspended since it started.
+func asleep() time.Duration {
+	var boot, mono unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono) != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
+		return 0
+	}
+	return time.Duration(boot.Nano() - mono.Nano())
 }

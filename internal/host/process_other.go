@@ -2,7 +2,10 @@
 
 package host
 
-import "time"
+import (
+	"os"
+	"time"
+)
 
 // process reads nothing on this system.
 type process struct{}
@@ -16,3 +19,8 @@ func CPU() time.Duration { return 0 }
 func openFiles() (now, most uint64) { return 0, 0 }
 
 func describe(*Host) {}
+
+// Other processes are unknown on this system.
+func self() Identity { return Identity{PID: os.Getpid()} }
+
+func startOf(int) (string, bool) { return "", false }

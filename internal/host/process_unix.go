@@ -3,7 +3,10 @@
 package host
 
 import (
+	"errors"
+	"os"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -24,4 +27,15 @@ func (*process) read() (cpu time.Duration, rss, high uint64) {
 		high <<= 10 // in KiB there, in bytes on macOS
 	}
 	return CPU(), high, high
+}
+
+var self = sync.OnceValue(func() Identity {
+	host, _ := os.Hostname()
+	return Identity{Host: host, PID: os.Getpid()}
+})
+
+// startOf reports whether a process exists; its start is not read.
+func startOf(pid int) (string, bool) {
+	err := syscall.Kill(pid, 0)
+	return "", err == nil || errors.Is(err, syscall.EPERM)
 }

@@ -2,6 +2,12 @@ package host
 
 import (
 	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -71,4 +77,53 @@ func describe(h *Host) {
 
 func version(major, minor, build uint32) string {
 	return fmt.Sprintf("%d.%d.%d", major, minor, build)
+}
+
+var self = sync.OnceValue(func() Identity {
+	host, _ := os.Hostname()
+	id := Identity{Host: host, PID: os.Getpid()}
+	id.Start, _ = startOf(id.PID)
+	return id
+})
+
+// startOf returns when a process began, in units of 100 ns since 1601.
+func startOf(pid int) (string, bool) {
+	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid)) //nolint:gosec // numbers of processes fit
+	if err != nil {
+		return "", false
+	}
+	defer func() { _ = windows.CloseHandle(h) }()
+	var created, exited, kernel, user windows.Filetime
+	if windows.GetProcessTimes(h, &created, &exited, &kernel, &user) != nil || ticks(exited) != 0 {
+		return "", false
+	}
+	return strconv.FormatInt(ticks(created), 10), true
+}
+
+// ListenOwn listens on a Unix socket that only this user can connect to: Windows 10 or later has
+// them. Its right is that of the folder, so the socket must be below the user's data folder. A
+// socket that a program left behind is replaced, one that a program listens on is an error.
+func ListenOwn(path string) (net.Listener, error) {
+	dir, err := DataDir()
+	if err != nil {
+		return nil, err
+	}
+	if below, err := filepath.Rel(dir, path); err != nil || !filepath.IsLocal(below) {
+		return nil, fmt.Errorf("a socket that only you can connect to must be below %s", dir)
+	}
+	if err := removeAbandoned(path); err != nil {
+		return nil, err
+	}
+	return net.Listen("unix", path)
+}
+
+// sameOwner gives a file to the owner of a folder, on Unix.
+func sameOwner(string, string) error { return nil }
+
+// IsRefused reports whether nothing listens on a Unix socket.
+func IsRefused(err error) bool { return strings.Contains(err.Error(), "refused it") }
+
+// watchContinued does nothing: Windows has no such signal.
+func watchContinued(func() time.Duration) (last func() time.Duration, end func()) {
+	return func() time.Duration { return -1 }, func() {}
 }

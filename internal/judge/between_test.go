@@ -129,7 +129,7 @@ func TestDefaultEffects(t *testing.T) {
 	assert.True(t, stats.ClearApart > stats.ClearRatio, "sides that did not alternate need a larger difference")
 }
 
-// How much worse a noisy row may be is the end of the interval beside it.
+// How much worse a noisy row may be is the end of the interval next to it.
 func TestHowMuchWorseIsTheEndOfTheInterval(t *testing.T) {
 	base := lowered(group("a", 0, 30, 35, 40, 45, 50, 55), 0.5)
 	candidate := lowered(group("b", time.Hour, 31, 36, 41, 46, 51, 56), 0.5)

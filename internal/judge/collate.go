@@ -26,7 +26,7 @@ type CollateOptions struct {
 	Last    store.Last // the number of groups, or the age of the reports to start from
 	All     bool       // include groups in which VAR has only one value
 	Now     time.Time
-	// FilterStarts: all filters choose the reports to start from, and none those beside them.
+	// FilterStarts: all filters choose the reports to start from, and none those next to them.
 	FilterStarts bool
 	// SameSystem: all reports are of one system, whatever its address.
 	SameSystem bool
@@ -127,7 +127,7 @@ type Cell struct {
 }
 
 // Collate groups reports. Rows may be all reports of a store, before filtering:
-// a filter on VAR selects the reports to start from, and the rows beside them
+// a filter on VAR selects the reports to start from, and the rows next to them
 // come from all reports that match the other filters.
 func Collate(rows []store.Row, o CollateOptions) (*Collation, error) {
 	if err := checkVar(o.Var); err != nil {
@@ -307,7 +307,7 @@ func (c *Collation) nothing(v *variable, all []*entry, groups []Group) string {
 		units.Plural(len(all), "report"), v.shown(), first.ID, other.ID, commas(differs, 4), v.shown(), same)
 }
 
-// alsoDiffers names what, beside VAR, keeps two reports out of one group. What
+// alsoDiffers names what, besides VAR, keeps two reports out of one group. What
 // targets report about themselves follows from their addresses.
 func (v *variable) alsoDiffers(a, b *entry) []string {
 	var out []string

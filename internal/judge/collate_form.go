@@ -110,7 +110,7 @@ func spreadsheetSafe(s string) string {
 }
 
 // Markdown writes the collation for a page or an issue: as Text, with each
-// spread beside its median and the best in bold.
+// spread next to its median and the best in bold.
 func (c *Collation) Markdown(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("### collate " + layout.Markdown(shownField(c.Variable)) + "\n")

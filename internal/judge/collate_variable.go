@@ -282,7 +282,7 @@ func groupBy(all []*entry, key func(*entry) string) (out []family) {
 
 // groups makes the groups of a family: one, unless the values to start from
 // were run with several sets of flags, which are not repetitions of each other.
-// Then each set is a group, beside the rows of the other values: those with the
+// Then each set is a group, next to the rows of the other values: those with the
 // same flags if there are any.
 func (v *variable) groups(f family) (out []Group) {
 	flags := func(e *entry) string { return e.flags }

@@ -52,7 +52,7 @@ func (o *CompareOptions) statistics() stats.Options {
 func CompareFields() []string {
 	out := []string{
 		store.AllIndependent, systemLabel, indexLabel, "slo", "target.", "host.", "system.", "flag.", store.AttachmentPrefix, store.OriginalPrefix, "version", "seed", "op", "target", "kind",
-		"trusted", "trust_level", "mode", "elapsed", "freeze_total", "partial", "replaces", "stopped", "repetition", "repetitions", "branch", "revision", "revision_date", "unstaged_changes",
+		"trusted", "trust_level", "machine", "mode", "elapsed", "freeze_total", "partial", "replaces", "stopped", "repetition", "repetitions", "branch", "revision", "revision_date", "unstaged_changes",
 	}
 	for _, t := range times {
 		for _, at := range distributionPoints {
@@ -73,7 +73,8 @@ type Comparison struct {
 	Pairs     []Pair `json:"pairs"`
 	// Unpaired are workloads that only one side has.
 	Unpaired []Unpaired `json:"unpaired"`
-	Verdict  string     `json:"verdict"` // of all pairs: better, worse, Mixed, same, cannot tell
+	Verdict  string     `json:"verdict"`           // of all pairs: better, worse, Mixed, same, cannot tell
+	Machine  string     `json:"machine,omitempty"` // what other programs took of it
 }
 
 // A Side is the reports of one side.
@@ -197,6 +198,7 @@ func Compare(base, candidate []store.Row, o CompareOptions) (*Comparison, error)
 	c := &Comparison{
 		Schema: ComparisonSchema, Pairs: []Pair{}, Unpaired: []Unpaired{},
 		Base: Side{Name: o.BaseName}, Candidate: Side{Name: o.CandidateName},
+		Machine: machineText(base, candidate),
 	}
 	if o.SameSystem {
 		base, candidate, o.Earlier = asOneSystem(base), asOneSystem(candidate), asOneSystem(o.Earlier)
@@ -212,6 +214,9 @@ func Compare(base, candidate []store.Row, o CompareOptions) (*Comparison, error)
 		side.Reports, side.LeftOut = ids(judged), orEmpty(side.LeftOut)
 	}
 	if len(c.Base.Reports) == 0 || len(c.Candidate.Reports) == 0 && count(candidate, died) == 0 {
+		if c.Machine != "" {
+			return nil, fmt.Errorf("%w; %s", nothingFit(c), c.Machine)
+		}
 		return nil, nothingFit(c)
 	}
 	left, right := bySystem(bundlesWithUnfit(base, comparedOver, o.Untrusted)), bySystem(bundlesWithUnfit(candidate, comparedOver, o.Untrusted))

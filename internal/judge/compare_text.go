@@ -19,6 +19,7 @@ import (
 func (c *Comparison) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
 	p.Answer(verdictColor(stats.Verdict(c.Verdict)), strings.ToUpper(c.Verdict), c.why())
+	machineLine(p, c.Machine)
 	p.Title("compare " + c.Base.Name + " with " + c.Candidate.Name)
 	p.Line("")
 	p.Pair("", "base", c.Base.words())

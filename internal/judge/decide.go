@@ -183,7 +183,7 @@ func (j *Judgement) looksWorse() bool {
 // better or the same. Events that are refused at once are fast, so they are
 // failures and unknown answers; under a schedule throughput and, if the percentile
 // of a limit decides, the p99; and without one, unless a metric was requested, the
-// p99 beside throughput.
+// p99 next to throughput.
 func guards(asked string, sides ...[]store.Row) []string {
 	out := []string{failures.field, unknown.field}
 	switch {

@@ -39,7 +39,7 @@ var times = []string{"response", "service", "end_to_end"}
 var comparedAt = []string{"50", "99", "99.9"}
 
 // timeAt is a percentile of a time. The column of the median also names the
-// time for the columns beside it.
+// time for the columns next to it.
 func timeAt(name, p string) quantity {
 	q := quantity{
 		field: timeField(name, "p"+p), title: strings.ReplaceAll(name, "_", " ") + " p" + p, column: "p" + p,

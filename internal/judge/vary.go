@@ -48,6 +48,7 @@ type Variation struct {
 	Best    *VariedBest    `json:"best"` // null if cells lack runs that count
 	LeftOut []LeftOut      `json:"left_out"`
 	Notes   []string       `json:"notes"`
+	Machine string         `json:"machine,omitempty"` // what other programs took of it
 
 	design   *stats.Design
 	searched bool    // each repetition is a search
@@ -162,7 +163,7 @@ var ErrNoRuns = errors.New("no run of the series can be judged")
 // Vary analyses the reports of a series.
 func Vary(rows []store.Row, o VaryOptions) (*Variation, error) {
 	d := o.Design
-	v := &Variation{Schema: VariationSchema, Series: o.Series, Rounds: o.Rounds, Numbers: []VariedNumber{}, LeftOut: []LeftOut{}, Notes: []string{}, design: d}
+	v := &Variation{Schema: VariationSchema, Series: o.Series, Rounds: o.Rounds, Numbers: []VariedNumber{}, LeftOut: []LeftOut{}, Notes: []string{}, Machine: machineText(rows), design: d}
 	for _, f := range d.Factors {
 		v.Factors = append(v.Factors, VariedFactor(f))
 	}

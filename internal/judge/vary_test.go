@@ -148,7 +148,7 @@ func TestVaryDeaths(t *testing.T) {
 }
 
 // Each repetition of a series of searches has the middle of its interval as the ceiling, which
-// decides; beside it is what the trial at its lower end measured. The noise is at least that of
+// decides; next to it is what the trial at its lower end measured. The noise is at least that of
 // the intervals.
 func TestVarySearches(t *testing.T) {
 	d := twoByTwo(t)

@@ -137,6 +137,7 @@ func (v *Variation) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
 	s := signsOf(style.ASCII)
 	p.Answer(layout.Bold, "DONE", v.answer(s))
+	machineLine(p, v.Machine)
 	if v.Best != nil {
 		for _, l := range layout.Wrap("best: "+v.bestWords(), layout.Columns) {
 			p.Line(l)

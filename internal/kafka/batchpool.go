@@ -47,7 +47,7 @@ type template struct {
 	compressedSum wire.Sum
 }
 
-// mostTemplates bounds the number of templates, and with it the tables beside the
+// mostTemplates bounds the number of templates, and with it the tables next to the
 // records, where events or batches are tiny.
 const mostTemplates = 4096
 

@@ -58,7 +58,7 @@ func (p *Page) Title(text string) {
 // labelWidth is the width of the column of labels, with its indentation.
 const labelWidth = 16
 
-// Pair writes a label, in a color, and a text beside it, wrapped.
+// Pair writes a label, in a color, and a text next to it, wrapped.
 func (p *Page) Pair(code, label, text string) {
 	label = "  " + label
 	at := labelWidth

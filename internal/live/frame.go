@@ -71,7 +71,7 @@ type Gauge struct {
 type Mark struct {
 	At   Seconds `json:"at"`
 	Text string  `json:"text"`
-	Kind string  `json:"kind,omitempty"` // "fault" and "heal": the text is that and a name
+	Kind string  `json:"kind,omitempty"` // "fault" and "heal": the text is that and a name; "freeze"
 }
 
 // Counts are those of measure.Counts. They are signed: the last frame of a run corrects

@@ -1,6 +1,6 @@
 package live
 
-import "carronade/internal/workload"
+import "carronade/internal/report"
 
 // An Event is one of the things that happen to a run: it begins, it has another frame,
 // it ends. Exactly one of the pointers is set. As JSON lines, events are how a run in
@@ -14,19 +14,19 @@ type Event struct {
 
 // A Run describes a run that begins.
 type Run struct {
-	Target     string            `json:"target"` // without secrets
-	Op         string            `json:"op"`
-	Title      string            `json:"title,omitempty"` // which of several runs it is
-	Labels     map[string]string `json:"labels,omitempty"`
-	Version    string            `json:"version"`
-	StartedAt  string            `json:"started_at"`       // RFC 3339
-	Interval   Seconds           `json:"interval"`         // of a frame; at least a second
-	Unanswered bool              `json:"unanswered"`       // nothing is acknowledged
-	Schedule   bool              `json:"schedule"`         // events are due by a schedule
-	Reading    bool              `json:"reading"`          // it only reads
-	Processors int               `json:"processors"`       // that the generator may use
-	Limits     []Limit           `json:"limits,omitempty"` // of the workload
-	Search     *Search           `json:"search,omitempty"` // which this run is a trial of
+	Target     string             `json:"target"` // without secrets
+	Op         string             `json:"op"`
+	Title      string             `json:"title,omitempty"` // which of several runs it is
+	Labels     map[string]string  `json:"labels,omitempty"`
+	Version    string             `json:"version"`
+	StartedAt  string             `json:"started_at"`       // RFC 3339
+	Interval   Seconds            `json:"interval"`         // of a frame; at least a second
+	Unanswered bool               `json:"unanswered"`       // nothing is acknowledged
+	Schedule   bool               `json:"schedule"`         // events are due by a schedule
+	Reading    bool               `json:"reading"`          // it only reads
+	Processors int                `json:"processors"`       // that the generator may use
+	Limits     []report.LimitLine `json:"limits,omitempty"` // of the workload
+	Search     *Search            `json:"search,omitempty"` // which this run is a trial of
 }
 
 // A Search is what a search for a ceiling knows when a trial of it begins.
@@ -38,44 +38,14 @@ type Search struct {
 	Fails float64 `json:"fails,omitempty"` // the lowest rate at which they failed; 0: none is known
 }
 
-// A Limit is a limit on a result of a run.
-type Limit struct {
-	Text string `json:"text"`
-	// Time and Percentile say what it limits, if it is a percentile of a time: "response",
-	// 99. "max" is percentile 100. For others Time is empty.
-	Time       string  `json:"time,omitempty"`
-	Percentile float64 `json:"percentile,omitempty"`
-	// Name is the name of the result, such as "throughput".
-	Name  string  `json:"name"`
-	Upper bool    `json:"upper"` // a result must not be above the value
-	Value float64 `json:"value"` // in seconds, events/s, ...
-}
-
-// LimitOf describes a limit. times is the main time of the run, which a limit without a
-// time is on.
-func LimitOf(l *workload.Limit, times string) Limit {
-	out := Limit{Text: l.String(), Name: l.Name, Upper: l.Op.Upper(), Value: l.Value}
-	switch l.Stat {
-	case workload.PercentileStat:
-		out.Percentile = l.Percentile
-	case workload.MaxStat:
-		out.Percentile = 100
-	default:
-		return out
-	}
-	if out.Time = l.Time; out.Time == "" {
-		out.Time = times
-	}
-	return out
-}
-
 // A Done is the end of a run.
 type Done struct {
-	Report   string `json:"report,omitempty"` // its id; "": there is none
-	Error    string `json:"error,omitempty"`  // why the report is missing
-	Headline string `json:"headline,omitempty"`
-	Trust    string `json:"trust,omitempty"`
-	Exit     int    `json:"exit"` // the exit code of a program that only runs this
+	Report   string      `json:"report,omitempty"` // its id; "": there is none
+	Error    string      `json:"error,omitempty"`  // why the report is missing
+	Headline string      `json:"headline,omitempty"`
+	Band     report.Band `json:"band"` // what the page of the report says first; empty without a report
+	Trust    string      `json:"trust,omitempty"`
+	Exit     int         `json:"exit"` // the exit code of a program that only runs this
 	// Verdicts are the sentences on the result, each with a mark: "good", "bad", ...
 	Verdicts []Verdict `json:"verdicts,omitempty"`
 

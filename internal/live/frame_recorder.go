@@ -101,7 +101,7 @@ func (r *Recorder) Show(s load.Snapshot) {
 		r.plan = r.plan[1:]
 	}
 	if s.Frozen > r.frozen { // the others are in the counts of their frames
-		r.mark(s.Interval.Start, "froze for "+units.FormatDuration(s.Frozen)+", the longest so far")
+		r.markKind(s.Interval.Start, "freeze", "froze for "+units.FormatDuration(s.Frozen)+", the longest so far")
 		r.frozen = s.Frozen
 	}
 	r.at = s.Interval.End
@@ -186,15 +186,14 @@ func (r *Recorder) MarkFault(at time.Duration, kind, name string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := len(r.marks)
-	if r.mark(at, kind+" "+name); len(r.marks) > n {
-		r.marks[n].Kind = kind
-	}
+	r.markKind(at, kind, kind+" "+name)
 }
 
-func (r *Recorder) mark(at time.Duration, text string) {
+func (r *Recorder) mark(at time.Duration, text string) { r.markKind(at, "", text) }
+
+func (r *Recorder) markKind(at time.Duration, kind, text string) {
 	if len(r.marks) < mostMarks {
-		r.marks = append(r.marks, Mark{At: Seconds(at), Text: cut(text, mostText)})
+		r.marks = append(r.marks, Mark{At: Seconds(at), Text: cut(text, mostText), Kind: kind})
 	}
 }
 

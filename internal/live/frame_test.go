@@ -14,7 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/test/testkit"
@@ -487,19 +486,6 @@ func TestRead(t *testing.T) {
 	stop := errors.New("stop")
 	err = ReadFrames(strings.NewReader("{}\n"), func(Event) error { return stop })
 	assert.True(t, errors.Is(err, stop), "got %v, want %v", err, stop)
-}
-
-func TestLimitOf(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]Limit{
-		"p99<20ms":            {Text: "p99 < 20 ms", Time: "response", Percentile: 99, Name: "p99", Upper: true, Value: 0.02},
-		"service.max<=1s":     {Text: "service.max <= 1 s", Time: "service", Percentile: 100, Name: "service.max", Upper: true, Value: 1},
-		"throughput>=10k/s":   {Text: "throughput >= 10 k/s", Name: "throughput", Value: 10000},
-		"send-delay.p99<10ms": {Text: "send-delay.p99 < 10 ms", Time: "send_delay", Percentile: 99, Name: "send-delay.p99", Upper: true, Value: 0.01},
-	} {
-		l := assert.Value(workload.ParseLimit(text))(t)
-		assert.Same(t, LimitOf(&l, "response"), want, "%s", text)
-	}
 }
 
 // FuzzRead: whatever another process writes, a series keeps what it took.

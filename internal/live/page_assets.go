@@ -9,10 +9,9 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
-	"slices"
 	"sync"
 
-	"carronade/internal/report/picture"
+	"carronade/internal/page"
 )
 
 //go:embed assets
@@ -48,11 +47,16 @@ var assets = sync.OnceValue(func() map[string]*asset {
 		add(name[len("assets"):], data)
 		return err
 	})
-	for _, name := range slices.Concat(picture.ChartScripts, picture.ChartSheets) {
-		add("/"+name, []byte(picture.ChartFile(name)))
+	for _, name := range page.Scripts {
+		add("/"+name, []byte(page.File(name)))
 	}
-	light, dark := picture.Properties(picture.Light), picture.Properties(picture.Dark)
-	add("/theme.css", []byte(":root{color-scheme:light;"+light+"}\n@media(prefers-color-scheme:dark){:root{color-scheme:dark;"+dark+"}}\n"+picture.Rules()+"\n"))
+	add("/style.css", []byte(page.Style()))
+	var b bytes.Buffer
+	markup := out["/index.html"].plain
+	if err := page.Parse(string(markup)).Execute(&b, map[string]any{"Band": page.Blank(), "Key": page.BlankKey()}); err != nil {
+		panic(err) // the markup is the program's
+	}
+	add("/index.html", b.Bytes())
 	out["/"] = out["/index.html"]
 	return out
 })

@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"carronade/internal/report"
 	"carronade/test/testkit/assert"
 	"carronade/test/testkit/browser"
 )
@@ -41,7 +42,6 @@ func TestInABrowser(t *testing.T) {
 	tab.Until(`document.documentElement.dataset.frames === "90"`)
 	assert.Equal(t, browser.Eval[string](tab, `location.hash + document.cookie`), "", "what the script sees of the token")
 	tab.Until(`document.documentElement.dataset.state === "live"`)
-	tab.Keep("live-1280")
 	seconds(r, 90, 91)
 	tab.Until(`document.documentElement.dataset.frames === "91"`)
 	got, want := text(tab, "sum"), "offered91,000"
@@ -61,15 +61,18 @@ func TestInABrowser(t *testing.T) {
 	press := `(() => { const b = document.querySelector("#c-rates .legend button"); b.click(); return b.getAttribute("aria-pressed") })()`
 	assert.Equal(t, browser.Eval[string](tab, press)+browser.Eval[string](tab, press), "falsetrue", "pressed twice")
 
-	tab.SetView(browser.View{Width: 1280, Dark: true})
-	tab.Keep("live-1280-dark")
-	tab.SetView(browser.View{Width: 360, Height: 800, Touch: true})
-	tab.Until(`document.querySelector(".uplot").clientWidth < 360`)
-	if got := browser.Eval[int](tab, `document.documentElement.scrollWidth`); got > 360 {
-		t.Errorf("the page is %d wide on a screen of 360", got)
+	whole := func(name string) {
+		for _, v := range []browser.View{{Width: 1280, Height: 800}, {Width: 1280, Height: 800, Dark: true}, {Width: 400, Height: 800, Touch: true, Dark: true}, {Width: 400, Height: 800, Touch: true}} {
+			tab.Shown(v)
+			tab.Fits()
+			if v.Touch == v.Dark { // the other screens have the same parts
+				tab.Accessible()
+			}
+			tab.Keep(fmt.Sprintf("%s-%d-%s", name, v.Width, map[bool]string{true: "dark", false: "light"}[v.Dark]))
+		}
+		tab.SetView(browser.View{})
 	}
-	tab.Keep("live-360")
-	tab.SetView(browser.View{})
+	whole("live")
 
 	// A reload, as another tab, sees everything with the cookie alone.
 	again := b.OpenServer(t, address, browser.View{})
@@ -80,24 +83,26 @@ func TestInABrowser(t *testing.T) {
 	for _, f := range hub.run("abc").series.After(0) {
 		totals.Add(f.Counts)
 	}
-	r.End(Done{Report: "abc", Totals: totals, Headline: "1 k/s of 1 k/s acked", Verdicts: []Verdict{{Mark: "good", Label: "trusted", Text: "the generator kept up"}}})
-	tab.Until(`!document.getElementById("result").hidden`)
-	if got := text(tab, "result"); !strings.Contains(got, "1 k/s of 1 k/s acked") || !strings.Contains(got, "✓ trusted") || !strings.Contains(got, "carronade report open abc") {
-		t.Errorf("the result: got %q", got)
-	}
-	tab.Keep("live-done")
+	answer := report.Band{Word: "PASS", Mark: "good", Text: "p99 < 20 ms: 12 ms", Facts: []report.Fact{{Name: "acked", Value: "1 k/s", Note: "100% of 1 k/s", Mark: "good"}}, More: 2}
+	r.End(Done{Report: "abc", Totals: totals, Headline: "1 k/s of 1 k/s acked", Band: answer, Verdicts: []Verdict{{Mark: "good", Label: "trusted", Text: "the generator kept up"}}})
+	const done = `document.documentElement.dataset.state === "done"`
+	tab.Until(done)
+	assert.Equal(t, browser.Eval[string](tab, `document.querySelector(".result").className + " " + [...document.querySelectorAll(".result .word,.result .why,.result dl>:not([hidden]),.result .more")].map((e) => e.textContent).join("; ")`),
+		"result good PASS; p99 < 20 ms: 12 ms; acked1 k/s100% of 1 k/s; 2 more below", "the band")
+	assert.Has(t, text(tab, "verdicts")+text(tab, "report"), "1 k/s of 1 k/s acked", "trusted the generator kept up", "carronade report open abc")
+	whole("live-done")
 
 	// It follows the next run, and can go back.
 	next := example(t, hub, "def", 0, 12)
 	tab.Until(`document.getElementById("about").textContent.includes("def") && document.documentElement.dataset.frames === "12"`)
 	tab.Do(chromedp.Evaluate[chromedp.Void](`(() => { const s = document.getElementById("runs"); s.value = "abc"; s.dispatchEvent(new Event("change")); })()`))
-	tab.Until(`document.getElementById("about").textContent.includes("abc") && !document.getElementById("result").hidden`)
+	tab.Until(`document.getElementById("about").textContent.includes("abc") && ` + done)
 	tab.Do(chromedp.Evaluate[chromedp.Void](`(() => { const s = document.getElementById("runs"); s.value = "def"; s.dispatchEvent(new Event("change")); })()`))
 	tab.Until(`document.getElementById("about").textContent.includes("def") && document.documentElement.dataset.state === "live"`)
 
 	// An address can name a run.
 	one := b.OpenServer(t, address+"?run=abc", browser.View{})
-	one.Until(`document.documentElement.dataset.frames === "91" && !document.getElementById("result").hidden`)
+	one.Until(`document.documentElement.dataset.frames === "91" && ` + done)
 	one.Check()
 
 	// The program ends in the middle of a run.
@@ -117,7 +122,7 @@ func TestTrialOfASearch(t *testing.T) {
 	defer s.Close()
 	r := NewRecorder("abc", Run{
 		Target: "null://example", Op: "produce", Interval: Seconds(time.Second), Schedule: true,
-		Limits: []Limit{{Text: "p99 < 20 ms", Time: "response", Percentile: 99, Name: "p99", Upper: true, Value: 0.02}},
+		Limits: []report.LimitLine{{Text: "p99 < 20 ms", Time: "response", Percentile: 99, Name: "p99", Upper: true, Value: 0.02}},
 		Search: &Search{Trial: 3, Role: "search", Load: "1 k/s", Holds: 900, Fails: 1200},
 	}, func(e Event) {
 		err := hub.Take(e)
@@ -128,8 +133,8 @@ func TestTrialOfASearch(t *testing.T) {
 	tab := b.OpenServer(t, s.URL(), browser.View{})
 	tab.Until(`document.documentElement.dataset.frames === "20"`)
 	tab.Keep("live-find")
-	legend := browser.Eval[string](tab, `document.querySelector("#c-rates .legend").textContent + document.querySelector("#c-response .legend").textContent`)
-	assert.Has(t, legend, "so far: holds 900/s", "so far: fails 1.2 k/s", "limit: p99 < 20 ms")
+	lines := browser.Eval[string](tab, `["rates", "response"].map((id) => document.querySelector("#c-" + id + " .plot").chart.f.limits.map((l) => l.text).join(", ")).join("; ")`)
+	assert.Equal(t, lines, "holds 900/s, fails 1.2 k/s; p99 < 20 ms", "lines")
 	// The colors at places of a chart: above, within and below the band, on the line of the limit,
 	// and at the line of a remark.
 	got := browser.Eval[string](tab, `(() => {
@@ -146,9 +151,8 @@ func TestTrialOfASearch(t *testing.T) {
 	if want := "none, band, none, ink, muted none"; !strings.HasPrefix(got, "none, band, none, ink") || !strings.HasSuffix(got, "muted none") {
 		t.Errorf("colors: got %q, want %q", got, want)
 	}
-	if got := browser.Eval[string](tab, `document.getElementById("remarks").textContent`); !strings.Contains(got, "12 s a step") || !strings.Contains(got, "0 s trial 3, search: 1 k/s") {
-		t.Errorf("remarks: got %q", got)
-	}
+	assert.Has(t, browser.Eval[string](tab, `document.getElementById("key").innerText.replace(/\s+/g, " ")`), "1 0 s trial 3, search: 1 k/s", "2 5 s measurement begins", "3 12 s a step", "warm-up or drain not measured")
+	assert.Equal(t, browser.Eval[string](tab, `[...document.querySelectorAll(".shades li:not([hidden])")].map((e) => e.className).join()`), "band", "shades")
 	tab.Check()
 }
 

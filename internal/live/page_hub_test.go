@@ -284,7 +284,7 @@ func TestPage(t *testing.T) {
 		b := assert.Value(io.ReadAll(a.Body))(t)
 		return answer{a.StatusCode, a.Header}, string(b)
 	}
-	for path, kind := range map[string]string{"/": "text/html", "/app.js": "text/javascript", "/theme.css": "text/css", "/uplot.js": "text/javascript", "/api/runs": "application/json"} {
+	for path, kind := range map[string]string{"/": "text/html", "/app.js": "text/javascript", "/style.css": "text/css", "/uplot.js": "text/javascript", "/api/runs": "application/json"} {
 		if a, _ := get(path, nil); a.StatusCode != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), kind) {
 			t.Errorf("%s: got %d, %s", path, a.StatusCode, a.Header.Get("Content-Type"))
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/report"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/test/testkit/assert"
@@ -13,7 +14,7 @@ import (
 func example(t testing.TB, hub *Hub, id string, from, to int) *Recorder {
 	r := NewRecorder(id, Run{
 		Target: "null://example", Op: "produce", Version: "test", StartedAt: "2026-01-02T03:04:05Z", Interval: Seconds(time.Second), Schedule: true, Processors: 2,
-		Limits: []Limit{{Text: "p99 < 20 ms", Time: "response", Percentile: 99, Name: "p99", Upper: true, Value: 0.02}, {Text: "throughput >= 900/s", Name: "throughput", Value: 900}},
+		Limits: []report.LimitLine{{Text: "p99 < 20 ms", Time: "response", Percentile: 99, Name: "p99", Upper: true, Value: 0.02}, {Text: "throughput >= 900/s", Name: "throughput", Value: 900}},
 		Labels: map[string]string{"team": "ingest"},
 	}, func(e Event) {
 		err := hub.Take(e)

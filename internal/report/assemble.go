@@ -99,21 +99,23 @@ func (d *Document) balance(name string) {
 	last.Unsent += unsent
 	last.Unread += unread
 	if d.Totals.RateOf == RateAcked && slices.ContainsFunc(rows, func(iv *Interval) bool { return iv.Response != nil }) {
-		last.addAges("response", leastAges(rows, end, answered, unknown))
+		last.addAges("response", leastAges(rows, end, answered+c.Dropped+c.Unsent, unknown+unsent))
 	}
-	last.addAges("end_to_end", leastAges(rows, end, c.Failed+c.Consumed+c.Unread, may))
+	if may > 0 {
+		last.addAges("end_to_end", leastAges(rows, end, c.Failed+c.Consumed+c.Unread+c.Dropped+c.Unsent, may+unsent))
+	}
 	last.sum, last.raw = nil, nil
 }
 
-// leastAges returns the least ages, at the end, of the events that are sent and not done. Of those sent until
+// leastAges returns the least ages, at the end, of the events that are due and not done. Of those due until
 // the end of an interval, as many are not done as there are more of them than of events that are done,
 // whichever those are: they are at least as old as that end.
 func leastAges(rows []*Interval, end float64, done, left uint64) *measure.Histogram {
 	h := measure.NewHistogram()
-	var sent, older uint64
+	var due, older uint64
 	for _, iv := range rows {
-		sent += iv.Sent
-		if n := min(excess(sent, done), left); n > older {
+		due += iv.Offered
+		if n := min(excess(due, done), left); n > older {
 			h.RecordN(units.Seconds(end-iv.EndS), n-older)
 			older = n
 		}

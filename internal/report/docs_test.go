@@ -15,8 +15,8 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// A field is a row of docs/report.md: a path and a type.
-type field struct{ path, kind string }
+// A field is a path of docs/report.md with its type, and the meaning that its row has.
+type field struct{ path, kind, meaning string }
 
 // fields lists the JSON of a type, a row per name. A type that was already
 // listed is one row, "like ..." with its first path.
@@ -45,11 +45,11 @@ func fields(t *testing.T, typ reflect.Type, prefix string, seen map[reflect.Type
 			ft = ft.Elem()
 		}
 		if ft.Kind() != reflect.Struct || ft == reflect.TypeFor[time.Time]() || ft == reflect.TypeFor[measure.Summary]() {
-			out = append(out, field{prefix + tag, list + kind(t, ft)})
+			out = append(out, field{path: prefix + tag, kind: list + kind(t, ft)})
 			continue
 		}
 		if before, ok := seen[ft]; ok {
-			out = append(out, field{path, "like `" + before + "`"})
+			out = append(out, field{path: path, kind: "like `" + before + "`"})
 			continue
 		}
 		seen[ft] = path
@@ -84,18 +84,30 @@ func kind(t *testing.T, typ reflect.Type) string {
 	return ""
 }
 
-var docRow = regexp.MustCompile("(?m)^\\| `([a-z0-9_.\\[\\]]+)` \\| ([^|]+) \\| ([^|]*) \\| ([^|]+) \\|$")
+// docRow is a row of a table: fields of one type, their type, unit and meaning.
+var docRow = regexp.MustCompile("(?m)^\\| (`[a-z0-9_.\\[\\]` ]+`) \\| ([^|]+) \\| ([^|]*) \\| ([^|]+) \\|$")
+
+// documented returns the fields of the tables of docs/report.md.
+func documented(t *testing.T) (list []field, page string) {
+	t.Helper()
+	page = string(assert.Value(os.ReadFile("../../docs/report.md"))(t))
+	for _, m := range docRow.FindAllStringSubmatch(page, -1) {
+		for name := range strings.FieldsSeq(m[1]) {
+			list = append(list, field{strings.Trim(name, "`"), strings.TrimSpace(m[2]), m[4]})
+		}
+	}
+	return list, page
+}
 
 // docs/report.md has a row for every field of the document, with its type, unit
 // and meaning, and no others.
 func TestDocumentIsDocumented(t *testing.T) {
-	page := assert.Value(os.ReadFile("../../docs/report.md"))(t)
+	rows, _ := documented(t)
 	var got, want []string
-	for _, m := range docRow.FindAllStringSubmatch(string(page), -1) {
-		if strings.HasPrefix(m[1], "times.") {
-			continue
+	for _, row := range rows {
+		if !strings.HasPrefix(row.path, "times.") {
+			got = append(got, row.path+": "+row.kind)
 		}
-		got = append(got, m[1]+": "+strings.TrimSpace(m[2]))
 	}
 	for _, f := range fields(t, reflect.TypeFor[Document](), "", map[reflect.Type]string{}) {
 		want = append(want, f.path+": "+f.kind)
@@ -108,10 +120,10 @@ func TestDocumentIsDocumented(t *testing.T) {
 
 // The documented rows of a time are those of a summary.
 func TestTimesAreDocumented(t *testing.T) {
-	page := assert.Value(os.ReadFile("../../docs/report.md"))(t)
+	rows, page := documented(t)
 	var got, want []string
-	for _, m := range docRow.FindAllStringSubmatch(string(page), -1) {
-		if name, ok := strings.CutPrefix(m[1], "times."); ok {
+	for _, row := range rows {
+		if name, ok := strings.CutPrefix(row.path, "times."); ok {
 			got = append(got, name)
 		}
 	}
@@ -124,20 +136,20 @@ func TestTimesAreDocumented(t *testing.T) {
 	slices.Sort(got)
 	slices.Sort(want)
 	assert.Same(t, got, want, "fields and rows of docs/report.md")
-	assert.True(t, strings.Contains(string(page), "`"+Schema+"`"), "docs/report.md does not name the schema %s", Schema)
+	assert.True(t, strings.Contains(page, "`"+Schema+"`"), "docs/report.md does not name the schema %s", Schema)
 }
 
 // docs/report.md lists every reason why a run ends, and every mode.
 func TestValuesAreDocumented(t *testing.T) {
-	page := assert.Value(os.ReadFile("../../docs/report.md"))(t)
-	rows := make(map[string]string)
-	for _, m := range docRow.FindAllStringSubmatch(string(page), -1) {
-		rows[m[1]] = m[4]
+	list, _ := documented(t)
+	meaning := make(map[string]string)
+	for _, row := range list {
+		meaning[row.path] = row.meaning
 	}
 	for r := range endings {
-		assert.True(t, strings.Contains(rows["stopped"], "`"+string(r)+"`"), "the row of stopped lacks %s", r)
+		assert.True(t, strings.Contains(meaning["stopped"], "`"+string(r)+"`"), "the row of stopped lacks %s", r)
 	}
 	for _, mode := range []load.Mode{load.OpenLoop, load.ClosedLoop, load.FullSpeed, load.Consuming} {
-		assert.True(t, strings.Contains(rows["mode"], "`"+string(mode)+"`"), "the row of mode lacks %s", mode)
+		assert.True(t, strings.Contains(meaning["mode"], "`"+string(mode)+"`"), "the row of mode lacks %s", mode)
 	}
 }

@@ -357,7 +357,7 @@ type Calibration struct {
 }
 
 // Generates is what this machine generates of the workload without a system: the same events,
-// sent to null://. It is shown beside the result of a run at full speed and does not affect
+// sent to null://. It is shown next to the result of a run at full speed and does not affect
 // verdicts.
 type Generates struct {
 	EventsPerS   float64   `json:"events_per_s"`

@@ -133,7 +133,7 @@ func (t *Tampered) Error() string {
 	return fmt.Sprintf("report %s was changed after it was made, or is incomplete: its hash is %.12s, and it says %.12s", t.ID, t.Got, t.Want)
 }
 
-// Head returns the document's JSON without its intervals, in one line, to be stored beside a
+// Head returns the document's JSON without its intervals, in one line, to be stored next to a
 // row per interval. For a document that was read it is the JSON as read, including unknown
 // fields, so its hash stays valid.
 func (d *Document) Head() ([]byte, error) {

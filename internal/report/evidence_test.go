@@ -254,15 +254,15 @@ func TestAssembleAges(t *testing.T) {
 	d := build(in)
 	d.Op, d.Intervals = workload.RoundTrip, nil
 	consumed := []uint64{100, 100, 50, 0}
-	for i := range 4 {
-		iv := Interval{Phase: measure.Measurement, StartS: float64(i), EndS: float64(i + 1), WithinS: 1, Counts: measure.Counts{Offered: 100, Sent: 100, Acked: 90 - 30*uint64(i/3), Consumed: consumed[i]}}
+	for i := range 4 { // and 3 more are due in the last second
+		iv := Interval{Phase: measure.Measurement, StartS: float64(i), EndS: float64(i + 1), WithinS: 1, Counts: measure.Counts{Offered: 100 + 3*uint64(i/3), Sent: 100, Acked: 90 - 30*uint64(i/3), Consumed: consumed[i]}}
 		iv.Response, iv.times = new(measure.Summary), new(measure.Set)
 		d.Intervals = append(d.Intervals, iv)
 	}
 	got := Assemble(d, d.Intervals)
 	assert.OK(t, got.Check())
 	c := got.Totals.Counts
-	assert.True(t, c.Unknown == 70 && c.Unread == 80, "%d unknown, %d unread, want 70 and 80", c.Unknown, c.Unread)
+	assert.True(t, c.Unknown == 70 && c.Unread == 80 && c.Unsent == 3, "%d unknown, %d unread, %d unsent, want 70, 80 and 3", c.Unknown, c.Unread, c.Unsent)
 	last := &got.Intervals[3]
 	for _, tt := range []struct {
 		name  string
@@ -272,9 +272,9 @@ func TestAssembleAges(t *testing.T) {
 		count uint64
 	}{
 		// 330 were answered: nothing sent before the last second must be without an answer.
-		{"response", last.Response, got.Response, last.Histogram("censored"), 70},
+		{"response", last.Response, got.Response, last.Histogram("censored"), 73},
 		// Of 300 that were sent until second 3, 50 were not read then, and another 100 since.
-		{"end to end", last.EndToEnd, got.EndToEnd, last.Histogram("unread"), 150},
+		{"end to end", last.EndToEnd, got.EndToEnd, last.Histogram("unread"), 153},
 	} {
 		assert.True(t, tt.sum != nil && tt.whole != nil && tt.sum.Censored == tt.count && tt.whole.Censored == tt.count && tt.ages.Count() == tt.count,
 			"%s: %+v, of the run %+v; want %d ages", tt.name, tt.sum, tt.whole, tt.count)

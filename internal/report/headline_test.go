@@ -72,7 +72,7 @@ func TestConditionsDivideInFlight(t *testing.T) {
 	}
 }
 
-// What the server's output refused stands beside the share that was indexed.
+// What the server's output refused stands next to the share that was indexed.
 func TestRefusedByTheOutput(t *testing.T) {
 	t.Parallel()
 	in := underTest()

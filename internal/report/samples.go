@@ -17,7 +17,7 @@ type Sample struct {
 	EndToEndUS float64 `json:"end_to_end_us"` // from there until it was consumed
 }
 
-// A Trace describes the file of rows that a run wrote beside its report.
+// A Trace describes the file of rows that a run wrote next to its report.
 type Trace struct {
 	File    string `json:"file"`
 	Rows    uint64 `json:"rows"`    // written

@@ -270,7 +270,7 @@ var endsBadly = []struct {
 // stepsNamed is how many steps a verdict names.
 const stepsNamed = 5
 
-// scenarioVerdicts are what a report says beside its steps.
+// scenarioVerdicts are what a report says besides its steps.
 func (d *Document) scenarioVerdicts() []Verdict {
 	s := d.Scenario
 	var out []Verdict

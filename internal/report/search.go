@@ -114,7 +114,7 @@ func (s *Search) ExitCode() int { return s.Answer.ExitCode(s.AtLeast) }
 // headline is the answer in a line.
 func (s *Search) headline() string { return s.Headline(strings.Join(s.Limits, ", ")) }
 
-// verdicts are what the search says beside its answer.
+// verdicts are what the search says besides its answer.
 func (s *Search) verdicts() []Verdict {
 	var out []Verdict
 	say := func(on Subject, mark Mark, label, text string) {
@@ -159,7 +159,7 @@ func (s *Search) verdicts() []Verdict {
 	return out
 }
 
-// searchText prints a search: the answer, what is known beside it, the trials, and what was
+// searchText prints a search: the answer, what is known next to it, the trials, and what was
 // searched.
 func (d *Document) searchText(p *layout.Page) {
 	d.Search.Text(p, strings.Join(d.Search.Limits, ", "))

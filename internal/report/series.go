@@ -53,7 +53,7 @@ func (iv *Interval) Keep() (Kept, error) {
 }
 
 // Row makes a row of a compact interval whose histograms are encoded when they are needed. It
-// keeps them, and they must not change. Thousands of such rows take little memory beside the
+// keeps them, and they must not change. Thousands of such rows take little memory next to the
 // engine's. kept is of the same interval, or nil. It is safe for concurrent use.
 func (s *Series) Row(iv *measure.Interval, kept *Kept) Interval {
 	if kept == nil {

@@ -92,7 +92,7 @@ func verdicts(p *layout.Page, of []Verdict) {
 	}
 }
 
-// events prints the counts, and beside them the other numbers.
+// events prints the counts, and next to them the other numbers.
 func (d *Document) events(p *layout.Page) {
 	p.Section("Events")
 	left, right := layout.Table{MinWidth: 9}, layout.Table{MinWidth: 9}

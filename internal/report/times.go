@@ -164,7 +164,7 @@ func exact(v measure.Value, ok bool) string {
 	}
 }
 
-// briefPercentiles are the columns of the brief table, beside the requested ones; 100 is the
+// briefPercentiles are the columns of the brief table, besides the requested ones; 100 is the
 // maximum.
 var briefPercentiles = []float64{50, 90, 99, 99.9}
 

@@ -292,24 +292,11 @@ func (d *Document) results() []string {
 			rate += fmt.Sprintf(" (%s within %s)", units.Plural(t.Acked, "event"), seconds(t.ElapsedS))
 		}
 		parts = append(parts, rate, units.FormatSize(int64(t.BytesPerS))+"/s")
-		main := d.MainTime()
-		if text, ok := d.rangeOf(&main, "", 99); ok {
-			parts = append(parts, text)
+		if name, value := d.mainP99(); value != "" {
+			parts = append(parts, name+" "+value)
 		}
 	}
-	var bad []string
-	for _, r := range d.Counts() {
-		switch r.Name {
-		case "failed", "unknown", "dropped", "unsent", "missing":
-			if r.Value > 0 && !(r.Name == "unknown" && t.RateOf == RateSent) {
-				bad = append(bad, r.Text()+" "+r.Label)
-			}
-		case "unread":
-			if text := d.neverRead(); text != "" {
-				bad = append(bad, text)
-			}
-		}
-	}
+	bad := d.notTaken()
 	switch {
 	case len(bad) > 0 || d.Mode == load.Consuming:
 	case t.RateOf == RateAcked && t.Offered+t.Sent+t.Acked == 0:
@@ -336,6 +323,35 @@ func (d *Document) results() []string {
 		}
 	}
 	return parts
+}
+
+// mainP99 is the p99 of the main time, by its name; empty texts if nothing was timed.
+func (d *Document) mainP99() (name, value string) {
+	main := d.MainTime()
+	text, ok := d.rangeOf(&main, "", 99)
+	if !ok {
+		return "", ""
+	}
+	name = main.Title + " p99"
+	return name, strings.TrimPrefix(text, name+" ")
+}
+
+// notTaken are the numbers of events that the system did not take, each with what became of them.
+func (d *Document) notTaken() []string {
+	var bad []string
+	for _, r := range d.Counts() {
+		switch r.Name {
+		case "failed", "unknown", "dropped", "unsent", "missing":
+			if r.Value > 0 && !(r.Name == "unknown" && d.Totals.RateOf == RateSent) {
+				bad = append(bad, r.Text()+" "+r.Label)
+			}
+		case "unread":
+			if text := d.neverRead(); text != "" {
+				bad = append(bad, text)
+			}
+		}
+	}
+	return bad
 }
 
 // fasterThanDue is how many times the target rate a rate must be for the report to say how it came about: the last of

@@ -385,7 +385,7 @@ func (r *shapeReader) number(option, typed string, whole, isTTL bool, forms stri
 	return n
 }
 
-// reservedFields are fields of events. The server keeps attributes beside them,
+// reservedFields are fields of events. The server keeps attributes next to them,
 // so an attribute of the same name would replace one.
 var reservedFields = []string{"host", "service", "state", "description", "metric", "tags", "time", "ttl"}
 

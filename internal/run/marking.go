@@ -56,7 +56,7 @@ func (m *Marker) Mark(kind, name, by string, from, to time.Time) (fault.Mark, er
 	return m.add(kind, name, by, from, to)
 }
 
-// MarkRemote is Mark for a request over the network. Requests get at most half of the room beside the
+// MarkRemote is Mark for a request over the network. Requests get at most half of the room besides the
 // run's own faults, so that its owner finds room for theirs.
 func (m *Marker) MarkRemote(kind, name, by string, from, to time.Time) (fault.Mark, error) {
 	m.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"carronade/protocol"
 )
 
-// A Reading is what one of several generators knows of the logs that it read, beside what
+// A Reading is what one of several generators knows of the logs that it read, besides what
 // arrived: for a run whose events it reads while others send them.
 type Reading struct {
 	Whole   []bool            // by log: it was read to its end; nil: not known

@@ -32,7 +32,7 @@ type TopicsJob struct {
 	Partitions, Replicas int // of topics to create
 	Rate                 float64
 	For                  time.Duration
-	// Settings are further ones, by the names of the command's flags: what a replay needs beside
+	// Settings are further ones, by the names of the command's flags: what a replay needs besides
 	// the numbers.
 	Settings []TopicsSetting
 

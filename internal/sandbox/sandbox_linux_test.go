@@ -85,6 +85,9 @@ func TestConfine(t *testing.T) {
 	}
 }
 
+// programs are folders of programs and of what they need.
+var programs = []string{"/bin", "/lib", "/lib64", "/usr/bin", "/usr/lib"}
+
 func confined(dir string) (code int) {
 	check := func(what string, err error, ok bool) {
 		if (err == nil) != ok || err != nil && !errors.Is(err, syscall.EACCES) && !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.EXDEV) {
@@ -100,7 +103,7 @@ func confined(dir string) (code int) {
 	allowed, port := listen()
 	other, _ := listen()
 	at := func(path string) string { return filepath.Join(dir, path) }
-	if err := Confine(Limits{Write: []string{at("write"), at("missing")}, Read: []string{at("read")}, Ports: []uint16{port}}); err != nil {
+	if err := Confine(Limits{Write: []string{at("write"), at("missing")}, Read: []string{at("read")}, Run: programs, Ports: []uint16{port}}); err != nil {
 		check("confine", err, true)
 		return 1
 	}
@@ -119,7 +122,8 @@ func confined(dir string) (code int) {
 	_, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", os.Getppid()))
 	check("the environment of another process", err, false)
 	check("a signal to another process", syscall.Kill(os.Getppid(), 0), false)
-	check("run", exec.Command(at("read/a")).Run(), false) //nolint:gosec,noctx // it fails
+	check("run what may be read", exec.Command(at("read/a")).Run(), false)       //nolint:gosec,noctx // it fails
+	check("run what may be run", exec.Command("/bin/sh", "-c", ":").Run(), true) //nolint:noctx // it ends at once
 	for l, ok := range map[net.Listener]bool{allowed: true, other: false} {
 		c, err := net.Dial("tcp", l.Addr().String())
 		check("connect", err, ok)

@@ -13,7 +13,7 @@ import (
 
 // memoryEvery is how often the child looks at its memory, and timeEvery how often at the time for
 // which the script has computed. It looks at neither while the script waits for a step: that would
-// take time from the step, which runs beside it.
+// take time from the step, which runs next to it.
 const (
 	memoryEvery = 5 * time.Millisecond
 	timeEvery   = 50 * time.Millisecond

@@ -16,7 +16,7 @@ type Script struct {
 	// Dry means that steps are checked and not run: they end at once, with reports without
 	// events.
 	Dry bool `json:"dry"`
-	// Data is what the language needs beside; nil: nothing.
+	// Data is what the language needs besides; nil: nothing.
 	Data json.RawMessage `json:"data,omitempty"`
 }
 

@@ -50,7 +50,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// Very many names cost no more than few: values beside them are hidden without looking
+// Very many names cost no more than few: values next to them are hidden without looking
 // whose they are.
 func TestLogOfManyNames(t *testing.T) {
 	var m Mask

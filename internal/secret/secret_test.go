@@ -8,7 +8,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// Ordinary settings below and beside what sounds like a secret's name stay unchanged, and so do
+// Ordinary settings below and next to what sounds like a secret's name stay unchanged, and so do
 // ordinary logs.
 func TestKept(t *testing.T) {
 	for _, test := range []struct{ name, text string }{

@@ -11,7 +11,7 @@ import (
 )
 
 // rules returns rules with a folder that has a file, links that stay in it and lead out of it,
-// and a folder beside it in which builds are allowed.
+// and a folder next to it in which builds are allowed.
 func rules(t *testing.T) (*Rules, string) {
 	t.Helper()
 	base := t.TempDir()

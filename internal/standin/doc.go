@@ -18,7 +18,7 @@
 //     no clock and never waits. Events are served in the order of their arrival, and the
 //     same arrivals with the same options are served at the same times.
 //   - Exactly the reported number of bytes is discarded, in order with the bytes that are
-//     read, inside the kernel where possible: a sink costs almost nothing beside the
+//     read, inside the kernel where possible: a sink costs almost nothing next to the
 //     generator that it measures.
 //   - A server that discards reads nothing from a client that does not read its answers.
 //   - Recorded times are those of the connections themselves, below any wrapper that delays

@@ -44,6 +44,7 @@ var measuredFields = []KnownField{
 	{"partial", KindBool, "it ended before it was done"},
 	{"trusted", KindBool, "the generator was not the limit: the run is trusted or noisy"},
 	{"trust_level", KindText, "trusted, noisy, not trusted"},
+	{"machine", KindText, "other programs that took processors from the generator, and how much"},
 	{"steady", KindBool, "neither in flight nor response times climbed, and the system accepted something in every interval"},
 	{"exit", KindNumber, "exit code of the run"},
 	{"limits", KindText, "of the run, the worst: holds, cannot tell, broken"},

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,16 +17,33 @@ import (
 
 const document = "../../docs/reports.md"
 
-// fieldsTable is the table of Fields in the document.
+// statistic is the part of a help text that says which number of a time a field is.
+var statistic = regexp.MustCompile(`(time|delay), (mean|min|max|p[0-9]+)`)
+
+// fieldsTable is the table of Fields in the document. Fields of one kind that differ only in
+// their names, or in the statistic of a time, share a row. A help text that points to the row
+// above, such as "of those, the longest", has a row of its own.
 func fieldsTable() string {
-	var b strings.Builder
-	b.WriteString("| field | kind | what it is | also called |\n|---|---|---|---|\n")
+	type row struct{ kind, help, name string }
+	var rows []row
+	names := make(map[row][]string)
 	for _, f := range Fields() {
-		also := ""
-		if names := aliasesOf(f.Name); len(names) > 0 {
-			also = "`" + strings.Join(names, "`, `") + "`"
+		r := row{fmt.Sprint(f.Kind), statistic.ReplaceAllString(f.Help, "$1"), ""}
+		if strings.HasPrefix(r.help, "of th") && !strings.HasPrefix(r.help, "of the ") {
+			r.name = f.Name
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, f.Kind, f.Help, also)
+		if names[r] == nil {
+			rows = append(rows, r)
+		}
+		names[r] = append(names[r], "`"+f.Name+"`")
+		for _, alias := range aliasesOf(f.Name) {
+			names[r] = append(names[r], "(`"+alias+"`)")
+		}
+	}
+	var b strings.Builder
+	b.WriteString("| field (also called) | kind | what it is |\n|---|---|---|\n")
+	for _, r := range rows {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.Join(names[r], " "), r.kind, r.help)
 	}
 	return b.String()
 }

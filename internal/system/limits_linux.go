@@ -27,7 +27,7 @@ type limits struct {
 
 const cpuPeriod = 100_000 // microseconds, the kernel's default
 
-// newLimits makes a group beside or below this process's own.
+// newLimits makes a group next to or below this process's own.
 func newLimits(tag string, memory int64, cpus float64) (*limits, error) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

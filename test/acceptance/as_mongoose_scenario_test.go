@@ -16,7 +16,7 @@ import (
 )
 
 // TestMongooseScenarios runs the scenarios in the documentation of mongoose's driver against a
-// real Kafka, with only the names of topics and the number of records changed. It does not run beside
+// real Kafka, with only the names of topics and the number of records changed. It does not run next to
 // other tests: a hundred thousand records one at a time take half a minute by themselves.
 func TestMongooseScenarios(t *testing.T) {
 	broker := kafkatest.Shared(t)

@@ -41,29 +41,29 @@ case " $* " in *" install "*) for c in $INSTALLS; do printf '#!/bin/sh\n' >"$BIN
 		apts     []string
 	}{
 		{name: "nothing missing", have: []string{"git", "gcc", "java", "mvn"}, id: root, apt: true},
-		{name: "nothing of all missing", args: all, have: []string{"git", "ip", "gcc", "java", "mvn", "kcat", "wrk", "chromium", "python3", "riemann-client", "ruby"}, id: root, apt: true},
+		{name: "nothing of all missing", args: all, have: []string{"git", "ip", "gcc", "java", "mvn", "kcat", "wrk", "chromium", "npm", "python3", "riemann-client", "ruby"}, id: root, apt: true},
 		{
-			name: "root on Debian", args: all, have: []string{"git", "ip", "gcc", "kcat", "wrk", "chromium", "python3", "riemann-client", "ruby"}, id: root, apt: true, installs: "java mvn",
+			name: "root on Debian", args: all, have: []string{"git", "ip", "gcc", "kcat", "wrk", "chromium", "npm", "python3", "riemann-client", "ruby"}, id: root, apt: true, installs: "java mvn",
 			says: []string{"installing default-jre-headless maven"}, apts: []string{"update", "install", "default-jre-headless maven"},
 		},
 		{
-			name: "installing did not help", args: all, have: []string{"git", "ip", "gcc", "kcat", "wrk", "chromium", "python3", "riemann-client", "ruby"}, id: root, apt: true, installs: "mvn", code: 1,
+			name: "installing did not help", args: all, have: []string{"git", "ip", "gcc", "kcat", "wrk", "chromium", "npm", "python3", "riemann-client", "ruby"}, id: root, apt: true, installs: "mvn", code: 1,
 			says: []string{"error: java is still missing"}, apts: []string{"install"},
 		},
 		{
-			name: "not root", args: all, have: []string{"git", "ip", "java", "mvn", "kcat", "wrk", "chromium", "python3", "riemann-client", "ruby"}, id: user, apt: true, code: 1,
+			name: "not root", args: all, have: []string{"git", "ip", "java", "mvn", "kcat", "wrk", "chromium", "npm", "python3", "riemann-client", "ruby"}, id: user, apt: true, code: 1,
 			says: []string{"error:", "missing here: gcc", "apt-get install gcc libc6-dev"},
 		},
 		{
-			name: "ruby without its library", args: all, have: []string{"git", "ip", "gcc", "java", "mvn", "kcat", "wrk", "chromium", "python3", "riemann-client"}, ruby: "#!/bin/sh\nexit 1\n", id: root, apt: true,
+			name: "ruby without its library", args: all, have: []string{"git", "ip", "gcc", "java", "mvn", "kcat", "wrk", "chromium", "npm", "python3", "riemann-client"}, ruby: "#!/bin/sh\nexit 1\n", id: root, apt: true,
 			code: 1, says: []string{"installing ruby-riemann-client", "error: ruby is still missing"}, apts: []string{"ruby-riemann-client"},
 		},
 		{
-			name: "python without environments", args: all, have: []string{"git", "ip", "gcc", "java", "mvn", "kcat", "wrk", "chromium", "riemann-client", "ruby"}, python: "#!/bin/sh\nexit 1\n", id: root, apt: true,
+			name: "python without environments", args: all, have: []string{"git", "ip", "gcc", "java", "mvn", "kcat", "wrk", "chromium", "npm", "riemann-client", "ruby"}, python: "#!/bin/sh\nexit 1\n", id: root, apt: true,
 			code: 1, says: []string{"installing python3-venv", "error: python3 is still missing"}, apts: []string{"python3-venv"},
 		},
 		{
-			name: "root elsewhere", args: all, have: []string{"git", "ip", "gcc", "java", "kcat", "wrk", "chromium", "python3", "riemann-client", "ruby"}, id: root, code: 1,
+			name: "root elsewhere", args: all, have: []string{"git", "ip", "gcc", "java", "kcat", "wrk", "chromium", "npm", "python3", "riemann-client", "ruby"}, id: root, code: 1,
 			says: []string{"error:", "missing here: mvn", "hint:"},
 		},
 	}

@@ -89,7 +89,7 @@ func runFor(ctx context.Context, lasts time.Duration, name string, args ...strin
 	})
 }
 
-// runBeside runs a command to its end, and beside runs meanwhile.
+// runBeside runs a command to its end, and calls beside while it runs.
 func runBeside(ctx context.Context, name string, args []string, beside func(p *os.Process, ended <-chan struct{})) (*processResult, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	var out, errs bytes.Buffer

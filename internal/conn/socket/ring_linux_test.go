@@ -252,7 +252,7 @@ func BenchmarkSendAndReceive(b *testing.B) {
 	}
 }
 
-// Control messages come beside the data: the time at which each piece was received.
+// Control messages come next to the data: the time at which each piece was received.
 func TestReceiveTimes(t *testing.T) {
 	room := unix.CmsgSpace(int(unsafe.Sizeof(unix.Timespec{})))
 	runtime.LockOSThread()

@@ -11,7 +11,7 @@ import (
 	"carronade/internal/store/elastic"
 )
 
-// The shell's commands beside test that are available here: dump, and elasticsearch
+// The shell's commands besides test that are available here: dump, and elasticsearch
 // reset.
 
 const (

@@ -1,3 +1,5 @@
+// Package heyapm is the drop-in for hey-apm: its load and its flags, its profiles, and what
+// it printed.
 package heyapm
 
 import (

@@ -280,7 +280,7 @@ func TestConsumerUsage(t *testing.T) {
 
 // The tests above use every option.
 func TestConsumerEveryOptionIsTested(t *testing.T) {
-	allTested(t, "kafka_consumer_test.go", consumerOptions, func(o consumerOption) string { return o.name })
+	allTested(t, "consumer_test.go", consumerOptions, func(o consumerOption) string { return o.name })
 }
 
 // The 4.3 tool's message about deprecated options.

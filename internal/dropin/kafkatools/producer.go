@@ -1,3 +1,5 @@
+// Package kafkatools has the drop-ins for Kafka's own performance tools: those of producers,
+// consumers, share groups and end-to-end latency, with the grammars of their command lines.
 package kafkatools
 
 import (

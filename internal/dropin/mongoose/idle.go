@@ -1,7 +1,7 @@
 package mongoose
 
 // warnIneffective warns of options that would have an effect on the work, but have
-// none beside other given options.
+// none besides other given options.
 func (s *step) warnIneffective(warn func(string, ...any)) {
 	const limit = "--storage-driver-limit-concurrency"
 	writes, makes := s.work == writeRecords, s.work == onTopics && s.topicOp == "create"

@@ -19,7 +19,7 @@ import (
 // wholeOp is the operation of a WeightedLoad in lines that are of all its contexts.
 const wholeOp = "MIX"
 
-// fitsWeighted returns an error if these loads cannot run beside each other.
+// fitsWeighted returns an error if these loads cannot run next to each other.
 func (l *loads) fitsWeighted() error {
 	for _, p := range l.parts {
 		if p.work != writeRecords && p.work != readRecords {

@@ -163,7 +163,7 @@ func withAPI(ctx context.Context, p *dropin.Program, v *values, flags *nodeFlags
 	return f(context.WithValue(ctx, apiKey{}, a))
 }
 
-// setNodes sets the nodes that take part beside this machine.
+// setNodes sets the nodes that take part besides this machine.
 func (s *step) setNodes() error {
 	for _, addr := range s.v.addrs("load-step-node") {
 		if err := checkAddr(addr); err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // A list of items has mongoose's own lines, in which a record has no place. So the places of
-// the records of a list are in a second file beside it, in the same order: a list as the
+// the records of a list are in a second file next to it, in the same order: a list as the
 // target reads it. Its last line identifies the list that it is for.
 
 // placesOf is the file with the places of a list.

@@ -21,7 +21,7 @@ import (
 // Language is the name of the language of scripts, which RunScript runs.
 const Language = "mongoose"
 
-// scriptData is what a script needs beside its source, as JSON in scenario.Script.Data.
+// scriptData is what a script needs besides its source, as JSON in scenario.Script.Data.
 type scriptData struct {
 	Strict bool `json:"strict,omitempty"` // as mongoose: nothing is repaired
 	Commas bool `json:"commas,omitempty"` // insert missing commas

@@ -66,7 +66,7 @@ type step struct {
 	quantiles            []float64
 	threshold            float64 // share of concurrency
 	recycle, trace       bool
-	nodes                []string // HOST:PORT, that send beside this machine
+	nodes                []string // HOST:PORT, that send besides this machine
 }
 
 // A recordHeader is a header of records, given by an option.

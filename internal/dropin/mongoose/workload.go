@@ -12,7 +12,7 @@ import (
 	"carronade/internal/workload"
 )
 
-// perRecord is the maximum overhead in bytes of a record beside its value, key and
+// perRecord is the maximum overhead in bytes of a record besides its value, key and
 // headers; perRequest is that of a request.
 const perRecord, perRequest = 32, 512
 

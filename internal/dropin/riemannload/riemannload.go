@@ -1,3 +1,5 @@
+// Package riemannload is the drop-in for riemann-load: its flags, its console, and the files
+// of its metrics.
 package riemannload
 
 import (

@@ -1,3 +1,4 @@
+// Package sangrenel is the drop-in for sangrenel, with the flags of each of its generations.
 package sangrenel
 
 import (

@@ -136,6 +136,7 @@ func (s *Source) opts(r *reader) []kgo.Opt {
 		kgo.ConsumerGroup(c.Group),
 		kgo.ConsumeTopics(s.cl.TopicNames()...),
 		kgo.ConsumeResetOffset(s.resetOffset()),
+		kgo.AdjustFetchOffsetsFn(s.fromStarts),
 		kgo.OnPartitionsAssigned(r.onAssigned),
 		kgo.OnPartitionsRevoked(r.onRevoked),
 		kgo.OnPartitionsLost(r.onRevoked),

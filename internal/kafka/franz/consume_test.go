@@ -96,3 +96,20 @@ func TestOwnDelayCountsToTheEnd(t *testing.T) {
 		})
 	}
 }
+
+// TestGroupBegins: a new group of a round trip begins where the logs ended when the run began; what it has committed, and
+// where a consumer wants to begin, stay.
+func TestGroupBegins(t *testing.T) {
+	c := assert.Value(kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "t")))(t)
+	defer c.Close()
+	for _, op := range []string{cluster.OpRoundTrip, cluster.OpConsume} {
+		s := assert.Value(NewSource(t.Context(), connect(t, op, "kafka://"+c.ListenAddrs()[0]+"/t", map[string][]string{"group": {"g"}, "engine": {"client"}}), false))(t)
+		end := kgo.NewOffset().AtEnd()
+		got := assert.Value(s.fromStarts(t.Context(), map[string]map[int32]kgo.Offset{"t": {0: end, 1: kgo.NewOffset().At(7)}, "other": {0: end}}))(t)
+		want := map[bool]int64{true: 0, false: -1}[op == cluster.OpRoundTrip]
+		for p, at := range map[int32]int64{0: want, 1: 7} {
+			assert.Equal(t, got["t"][p].EpochOffset().Offset, at, "%s, partition %d", op, p)
+		}
+		assert.Equal(t, got["other"][0].EpochOffset().Offset, -1, "%s, another topic", op)
+	}
+}

@@ -25,6 +25,24 @@ func (s *Source) resetOffset() kgo.Offset {
 	return kgo.NewOffset().AtStart()
 }
 
+// fromStarts has a group that has committed nothing start at the ends that the logs had when the run began, unless it
+// only consumes. The ends when it gets its partitions are later: the events sent until then would never be read.
+func (s *Source) fromStarts(_ context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	const end = -1
+	if s.cl.Config.Op == cluster.OpConsume {
+		return offsets, nil
+	}
+	starts := s.Starts()
+	for topic, parts := range offsets {
+		for p, at := range parts {
+			if log := s.cl.LogOf(topic, p); log >= 0 && at.EpochOffset().Offset == end {
+				parts[p] = kgo.NewOffset().At(starts[log])
+			}
+		}
+	}
+	return offsets, nil
+}
+
 func (r *reader) onAssigned(_ context.Context, _ *kgo.Client, parts map[string][]int32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

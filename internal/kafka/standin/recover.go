@@ -20,7 +20,7 @@ import (
 )
 
 // The files of a data folder are kfake's: the segments contain record batches as
-// they are sent, and an index beside each has one entry a batch. kfake writes a
+// they are sent, and an index next to each has one entry a batch. kfake writes a
 // batch before it answers, but does without the sequence numbers of producers until
 // it is closed. It also appends to a log of entries with a torn tail, so that what
 // follows the tail is lost at the next start.

@@ -29,7 +29,7 @@ func newSource(c *conn, nc net.Conn) source {
 // A rawSource reads a TCP socket without blocking while it has bytes, and writes
 // the accumulated answers before it blocks. It drops bytes inside the kernel:
 // recv(2) with MSG_TRUNC removes them from a TCP socket's queue without copying
-// them (tcp(7), since Linux 2.4). So the sink costs almost nothing beside the
+// them (tcp(7), since Linux 2.4). So the sink costs almost nothing next to the
 // generator that it measures.
 type rawSource struct {
 	conn *conn

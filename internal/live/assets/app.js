@@ -6,28 +6,39 @@ import * as team from './team.js';
 
 const $ = (id) => document.getElementById(id);
 const figures = new Figures($('charts'), $('said'));
+const result = document.querySelector('.result');
 // An address with ?run=ID stays with that run.
 const pinned = new URLSearchParams(location.search).get('run');
 let feed, done, known = [], follow = !pinned;
 
-const SIGNS = { live: '●', lost: '!', end: '■', done: '■', wait: '…', refused: '✗' };
+// band shows a band, and says a new state to screen readers.
+function band(b) {
+  page.band(result, b);
+  const text = b.word + ', ' + b.text.split(',')[0];
+  if ($('state').textContent !== text) $('state').textContent = text;
+}
 
-function state(kind, text) {
-  $('sign').textContent = SIGNS[kind];
-  $('state').textContent = text;
+// state shows a state of the page in place of that of a run.
+function state(kind, text, word = 'WAITING') {
   document.documentElement.dataset.state = kind;
+  page.band(result, { word, mark: kind === 'refused' || kind === 'lost' ? 'caution' : 'remark', text, facts: [] });
+  $('state').textContent = text;
 }
 
 // terms fills a list of names and values, and changes only what is new.
 function terms(into, rows) {
-  const wanted = rows.filter(Boolean);
-  while (into.children.length > wanted.length * 2) into.lastChild.remove();
+  const wanted = rows.filter(Boolean), { make } = charts;
+  while (into.children.length > wanted.length) into.lastChild.remove();
   wanted.forEach(([name, text, kind], i) => {
-    if (into.children.length < i * 2 + 2) into.append(document.createElement('dt'), document.createElement('dd'));
-    const [dt, dd] = [into.children[i * 2], into.children[i * 2 + 1]];
+    if (!into.children[i]) {
+      const div = make('div');
+      div.append(make('dt'), make('dd'));
+      into.append(div);
+    }
+    const div = into.children[i], [dt, dd] = div.children;
     if (dt.textContent !== name) dt.textContent = name;
     if (dd.textContent !== text) dd.textContent = text;
-    dd.className = kind ?? '';
+    div.className = kind ?? '';
   });
 }
 
@@ -45,10 +56,21 @@ function usual(run, name) {
   return false;
 }
 
+// timesOf is the main time of a frame, with its name.
+function timesOf(f) {
+  for (const [key, name] of [['response', 'response'], ['end_to_end', 'end to end'], ['service', 'service']]) if (f[key].p99_us !== null) return [key, name, f[key]];
+  return null;
+}
+
 function numbers() {
   const { run, frames } = feed;
   const sum = {};
-  for (const f of frames) for (const k in f.counts) sum[k] = (sum[k] ?? 0) + f.counts[k];
+  let freezes = 0, frozen = 0;
+  for (const f of frames) {
+    for (const k in f.counts) sum[k] = (sum[k] ?? 0) + f.counts[k];
+    freezes += f.freezes;
+    frozen = Math.max(frozen, f.frozen_max_us ?? 0);
+  }
   const f = frames.findLast((x) => whole(x, run)), end = frames[frames.length - 1];
   const counts = COUNTS.filter((k) => usual(run, k) || sum[k]);
   terms($('sum'), [
@@ -56,34 +78,31 @@ function numbers() {
     ...counts.map((k) => [k, format.whole(sum[k] ?? 0), BAD.has(k) && sum[k] ? 'bad' : '']),
     ['bytes', format(sum.bytes ?? 0, 'bytes')],
   ]);
-  if (!f) return;
-  const s = f.to - f.from;
-  const main = f.response.p99_us !== null ? ['response', f.response] : f.end_to_end.p99_us !== null ? ['end to end', f.end_to_end] : ['service', f.service];
-  const least = (p) => (main[1].at_least && p >= main[1].at_least ? '≥ ' : '');
-  const times = main[1].p99_us === null ? [] : [
-    [main[0] + ' p50', least(50) + format(main[1].p50_us, 'measured')], [main[0] + ' p99', least(99) + format(main[1].p99_us, 'measured')], [main[0] + ' max', least(100) + format(main[1].max_us, 'measured')],
-  ];
+  if (!f) return [];
+  const s = f.to - f.from, main = timesOf(f), least = (p) => (main[2].at_least && p >= main[2].at_least ? '≥ ' : '');
   terms($('now'), [
     ...counts.filter((k) => usual(run, k) || f.counts[k]).map((k) => [k, format(f.counts[k] / s, '/s'), BAD.has(k) && f.counts[k] ? 'bad' : '']),
-    ...times,
+    ...(main ? [[50, 'p50'], [99, 'p99'], [100, 'max']].map(([p, name]) => [main[1] + ' ' + name, least(p) + format(main[2][name + '_us'], 'measured')]) : []),
     run.reading ? f.lag !== null && ['behind', format.whole(f.lag)] : !run.unanswered && ['in flight', format.whole(f.in_flight)],
     f.send_delay_p99_us !== null && ['send delay p99', format(f.send_delay_p99_us, 'us'), f.send_delay_p99_us > 10e3 ? 'bad' : ''],
     f.freezes > 0 && ['freezes', `${f.freezes}, up to ${format(f.frozen_max_us, 'us')}`, 'bad'],
   ]);
-}
-
-function remarks() {
-  const all = feed.frames.flatMap((f) => f.marks ?? []);
-  $('remarks').hidden = all.length === 0;
-  const list = $('remarks').querySelector('ul');
-  if (list.children.length === all.length) return;
-  list.replaceChildren(...all.slice(-200).map((m) => {
-    const li = document.createElement('li');
-    const b = document.createElement('b');
-    b.textContent = format(m.at, 's');
-    li.append(b, ' ', m.text);
-    return li;
-  }));
+  // The numbers of the band: what the report has, as far as it is known.
+  const rateOf = run.reading ? 'consumed' : run.unanswered ? 'sent' : 'acked', rate = f.counts[rateOf] / s;
+  const facts = [{ name: rateOf + ' in the last ' + format(run.interval, 's'), value: format(rate, '/s'), note: run.schedule ? 'of ' + format(f.counts.offered / s, '/s') : format(f.counts.bytes / s, 'bytes/s') }];
+  if (main) {
+    const limit = run.limits?.find((l) => l.time === main[0] && [50, 90, 99, 100].includes(l.percentile));
+    const p = limit?.percentile ?? 99, name = p === 100 ? 'max' : 'p' + p, us = main[2][name + '_us'];
+    const holds = limit && (limit.upper ? us <= limit.value * 1e6 : us >= limit.value * 1e6);
+    facts.push({ name: main[1] + ' ' + name, value: least(p) + format(us, 'measured'), note: limit ? 'limit ' + format(limit.value, 's') : 'max ' + least(100) + format(main[2].max_us, 'measured'), mark: limit && (holds ? 'good' : 'caution') });
+  }
+  if (!run.reading) {
+    const bad = COUNTS.filter((k) => BAD.has(k) && sum[k] && !(k === 'unknown' && run.unanswered)), n = bad.reduce((a, k) => a + sum[k], 0);
+    facts.push({ name: 'failures and losses', value: format(n, 'events'), note: n ? bad.map((k) => format.whole(sum[k]) + ' ' + k).join(', ') : 'of ' + format.whole(sum.sent ?? 0) + ' events', mark: n ? 'bad' : 'good' });
+  }
+  facts.push({ name: 'freezes of this machine', value: String(freezes), note: freezes ? 'up to ' + format(frozen, 'us') : 'the generator keeps up', mark: freezes ? 'caution' : 'good' });
+  facts.push(run.reading ? { name: 'behind', value: f.lag === null ? '–' : format(f.lag, 'events') } : { name: 'in flight', value: format(f.in_flight, 'events') });
+  return facts;
 }
 
 let waiting = false;
@@ -95,39 +114,32 @@ function draw() {
     waiting = false;
     if (!feed?.run) return;
     figures.show(feed.run, feed.frames);
-    numbers();
-    remarks();
+    const facts = numbers();
+    page.key($('key'), ...figures.key());
     const f = feed.frames[feed.frames.length - 1];
-    if (f && !done && document.documentElement.dataset.state === 'live') state('live', `${f.phase}, ${format(f.to, 's')}` + (f.left_us > 0 ? `, ${format(f.left_us, 'us')} left` : ''));
+    if (!done && document.documentElement.dataset.state === 'live') {
+      band({ word: 'RUNNING', mark: 'live', text: f ? `${f.phase}, ${format(f.to, 's')}` + (f.left_us > 0 ? `, ${format(f.left_us, 'us')} left` : '') : 'begins', facts });
+    }
     document.documentElement.dataset.frames = String(feed.frames.length);
   });
 }
 
-function result(d) {
+// show shows the end of a run: the band of its report.
+function show(d) {
   done = d;
-  const into = $('result');
-  into.hidden = false;
-  const line = (tag, text, cls) => {
-    const e = document.createElement(tag);
-    e.textContent = text;
-    if (cls) e.className = cls;
-    return e;
-  };
-  into.replaceChildren(line('h2', 'Result'), line('p', d.error ?? d.headline ?? '', 'answer'));
-  const list = line('ul', '', 'marks');
-  const sign = { good: '✓', bad: '✗', caution: '!', open: '?', remark: '·' };
-  for (const v of d.verdicts ?? []) {
-    const li = line('li', '', v.mark);
-    li.append(line('b', `${sign[v.mark] ?? '·'} ${v.label}`), ' ' + v.text);
-    list.append(li);
-  }
-  into.append(list);
-  if (d.report) {
-    const p = line('p', 'The report: ');
-    p.append(line('code', `carronade report open ${d.report}`));
-    into.append(p);
-  }
-  state('done', d.error ? 'ended without a report' : 'ended');
+  document.documentElement.dataset.state = 'done';
+  if (d.error || !d.band?.word) state('done', d.error ?? d.headline ?? 'ended without a report', 'ENDED');
+  else band(d.band);
+  $('report').hidden = !d.report;
+  if (d.report) $('report').querySelector('code').textContent = `carronade report open ${d.report}`;
+  const all = $('verdicts'), { make } = charts;
+  all.hidden = !d.verdicts?.length;
+  all.querySelector('p').textContent = d.headline ?? '';
+  all.querySelector('ul').replaceChildren(...(d.verdicts ?? []).map((v) => {
+    const li = make('li', { class: v.mark });
+    li.append(make('b', {}, v.label), ' ' + v.text);
+    return li;
+  }));
   team.ended();
   draw();
 }
@@ -135,12 +147,11 @@ function result(d) {
 async function choose(id) {
   feed?.close();
   done = undefined;
-  $('result').hidden = true;
-  $('remarks').querySelector('ul').replaceChildren();
+  $('report').hidden = $('verdicts').hidden = true;
   state('wait', 'connecting');
   const mine = new Feed(id, {
     frames: () => mine === feed && draw(),
-    done: (d) => mine === feed && result(d),
+    done: (d) => mine === feed && show(d),
     next: (next) => { if (mine === feed) again(next); },
     state: (kind) => mine === feed && connection(kind),
   });
@@ -148,19 +159,22 @@ async function choose(id) {
   figures.rebuild();
   await feed.open();
   const { run } = feed;
-  $('title').textContent = `${run.op} ${run.target}`;
-  document.title = `${run.op} ${run.target} - Carronade`;
-  $('about').textContent = [run.title, 'report ' + id, 'started ' + new Date(run.started_at).toLocaleTimeString(),
-    ...Object.entries(run.labels ?? {}).map(([k, v]) => `${k}=${v}`), ...(run.limits ?? []).map((l) => l.text)].filter(Boolean).join(' · ');
+  const title = `${run.op} ${run.target}`, serves = !$('team').hidden;
+  $(serves ? 'which-run' : 'title').textContent = title;
+  document.title = title + ' - Carronade';
+  const started = new Date(run.started_at);
+  const about = [run.title, 'report ' + id, !Number.isNaN(started.valueOf()) && 'started ' + started.toLocaleTimeString(),
+    ...Object.entries(run.labels ?? {}).map(([k, v]) => `${k}=${v}`), ...(run.limits ?? []).map((l) => l.text.replaceAll(' ', '\u00a0'))].filter(Boolean).join(' · '); // a limit stays in one line
+  if (!serves) $('about').textContent = about;
   $('last').textContent = run.interval > 1 ? 'Last ' + format(run.interval, 's') : 'Last second';
   $('runs').value = id;
 }
 
 function connection(kind) {
-  if (kind === 'live') { if (!done) state('live', 'running'); draw(); return; }
   if (done) return;
-  if (kind === 'lost') state('lost', 'the connection was lost; trying again');
-  if (kind === 'end') state('end', 'the program has ended');
+  if (kind === 'live') { document.documentElement.dataset.state = 'live'; draw(); }
+  if (kind === 'lost') state('lost', 'the connection was lost; trying again', 'NO CONNECTION');
+  if (kind === 'end') state('end', 'the program has ended', 'ENDED');
 }
 
 // again reads the list of runs, and shows the newest one if the page follows.
@@ -177,22 +191,25 @@ async function again(next) {
   if (next && follow) await choose(next);
 }
 
+const GONE = 'The program does not answer. It may have ended.';
+
 async function start() {
+  page.colors($('options'), () => figures.group.repaint());
   try {
     await session();
     const serves = await team.start();
     for (;;) {
       await again();
       if (pinned ? known.some((r) => r.id === pinned) : known.length > 0) break;
-      state('wait', serves ? 'no run is in progress' : 'waiting for a run');
+      state('wait', serves ? 'no run is in progress' : 'waiting for a run', 'NO RUN');
       await new Promise((r) => setTimeout(r, 500));
     }
     await choose(pinned ?? known[known.length - 1].id);
   } catch (e) {
-    if (e instanceof Refused && e.status === 401) state('refused', 'This page needs its token: open the address that carronade printed.');
+    if (e instanceof Refused && e.status === 401) state('refused', 'This page needs its token: open the address that carronade printed.', 'REFUSED');
     else {
       console.error(e);
-      state('lost', 'The program does not answer. It may have ended.');
+      state('lost', GONE, 'NO CONNECTION');
     }
   }
   document.documentElement.dataset.ready = '';
@@ -200,7 +217,7 @@ async function start() {
 
 $('runs').addEventListener('change', (e) => {
   follow = e.target.value === known[known.length - 1].id;
-  choose(e.target.value).catch(() => state('lost', 'The program does not answer. It may have ended.'));
+  choose(e.target.value).catch(() => state('lost', GONE, 'NO CONNECTION'));
 });
 for (const b of document.querySelectorAll('[data-window]')) {
   b.addEventListener('click', () => {

@@ -97,21 +97,21 @@ function gauges(frames) {
 // limitsOf are the values that a chart shows as lines: limits of the workload and, on the rates of
 // a search, the ends of what is known of the ceiling.
 function limitsOf(c, { limits = [], search }) {
-  const out = limits.filter((l) => (c.limit ? l.time === c.limit : !l.time && c.limits?.includes(l.name))).map((l) => ({ kind: 'limit', text: l.text, value: c.limit ? l.value * 1e6 : l.value }));
-  if (c.id === 'rates' && search?.holds) out.push({ kind: 'so far', text: 'holds ' + format(search.holds, '/s'), value: search.holds });
-  if (c.id === 'rates' && search?.fails) out.push({ kind: 'so far', text: 'fails ' + format(search.fails, '/s'), value: search.fails });
+  const out = limits.filter((l) => (c.limit ? l.time === c.limit : !l.time && c.limits?.includes(l.name))).map((l) => ({ text: l.text, value: c.limit ? l.value * 1e6 : l.value }));
+  if (c.id === 'rates' && search?.holds) out.push({ text: 'holds ' + format(search.holds, '/s'), value: search.holds });
+  if (c.id === 'rates' && search?.fails) out.push({ text: 'fails ' + format(search.fails, '/s'), value: search.fails });
   return out;
 }
 
-// marksOf are the warm-up, the frames in which the generator froze, the faults until they were mended,
-// and the remarks.
+// marksOf are the warm-up, the frames in which the generator froze, the faults until they were healed,
+// and the remarks. A freeze is shaded, and needs no remark.
 function marksOf(frames) {
   const shades = [], remarks = [], faults = new Map();
   for (const f of frames) {
     if (f.phase === 'warm-up' && f.to > f.from) shades.push([f.from, f.to, '', 0]);
     if (f.freezes) shades.push([f.from, f.to, '', 2]);
     for (const m of f.marks ?? []) {
-      remarks.push([m.at, m.at, m.text.length > 30 ? m.text.slice(0, 29) + '…' : m.text, 0]); // the list has all
+      if (m.kind !== 'freeze') remarks.push([m.at, m.at, m.text, 0]);
       const name = m.text.slice(m.text.indexOf(' ') + 1);
       if (m.kind === 'fault') {
         faults.set(name, [m.at, frames.at(-1).to, '', 3]);
@@ -164,9 +164,16 @@ export class Figures {
     const [from, to] = this.window ? [Math.max(0, end - this.window), Math.max(end, Math.min(this.window, 10))] : [0, Math.max(end, 10)];
     const shown = this.window ? frames.filter((f) => f.to > from) : frames, marks = marksOf(shown);
     this.group.range = [from, to];
+    this.marks = marks;
     if (shape !== this.shape) this.build(all, (c) => figure(c, run, shown, marks));
     else all.forEach((c, i) => this.group.list[i].set(figure(c, run, shown, marks)));
     this.shape = shape;
+  }
+
+  // key are the shades and marks of the charts, for their key.
+  key() {
+    const marks = this.marks ?? [];
+    return [new Set(marks.filter((m) => m[1] > m[0]).map((m) => ['band', 'stall', 'freeze', 'fault'][m[3]])), marks];
   }
 
   // rebuild begins with another run.
@@ -183,8 +190,7 @@ export class Figures {
     this.into.replaceChildren();
     for (const c of all) {
       const { make } = charts, f = make('figure', { id: 'c-' + c.id }), caption = make('figcaption'), legend = make('ul', { class: 'legend' }), plot = make('div', { class: 'plot' });
-      caption.append(make('h3', {}, c.title), make('p', {}, c.note));
-      for (const l of limitsOf(c, this.run)) legend.append(make('li', { class: 'limit' }, l.kind + ': ' + l.text));
+      caption.append(make('h2', {}, c.title), make('p', {}, c.note));
       f.append(caption, legend, plot);
       this.into.append(f);
       new charts.Chart(of(c), plot, legend, this.group);

@@ -13,20 +13,17 @@ async function get(path) {
   return answer.json();
 }
 
-function cell(text, cls) {
-  const td = document.createElement('td');
-  td.textContent = text;
-  if (cls) td.className = cls;
-  return td;
+// name gives the cells of rows the names of their columns, for narrow screens.
+function name(table) {
+  const names = [...table.tHead.rows[0].cells].map((c) => (c.querySelector('.screen-reader') ? '' : c.textContent));
+  for (const row of table.tBodies[0].rows) [...row.cells].forEach((c, i) => { if (names[i]) c.dataset.of = names[i]; });
 }
 
-function button(text, label, act) {
-  const b = document.createElement('button');
-  b.type = 'button';
-  b.textContent = text;
-  b.setAttribute('aria-label', label);
-  b.addEventListener('click', act);
-  return b;
+// cell is a cell of a table; more stands below its text.
+function cell(text, cls, more) {
+  const td = charts.make('td', cls ? { class: cls } : {}, text);
+  if (more) td.append(charts.make('span', { class: 'more' }, more));
+  return td;
 }
 
 const SIGNS = { queued: '…', running: '●', done: '✓', failed: '✗', cancelled: '–', interrupted: '!' };
@@ -58,22 +55,24 @@ async function queue() {
     const row = document.createElement('tr');
     const act = document.createElement('td');
     if (job.user === user && (job.state === 'queued' || job.state === 'running')) {
-      act.append(button('Cancel', `Cancel job ${job.id}`, () => cancel(job).catch(() => {})));
+      act.append(page.button(`Cancel job ${job.id}`, () => cancel(job).catch(() => {})));
     } else if (job.state !== 'queued') {
       const a = document.createElement('a');
       a.href = `${API}/jobs/${job.id}/output`;
-      a.textContent = 'output';
-      a.setAttribute('aria-label', `Output of job ${job.id}`);
+      a.textContent = `Output of job ${job.id}`;
       act.append(a);
     }
-    row.append(cell(job.id, 'number'), cell(`${SIGNS[job.state] ?? ''} ${job.state}`, job.state), cell(job.user), cell(job.typed, 'line'), cell(what(job)), act);
+    row.append(cell(job.id), cell(`${SIGNS[job.state] ?? ''} ${job.state}`, job.state), cell(job.typed, 'line', ['by ' + job.user, what(job)].filter(Boolean).join(', ')), act);
     return row;
   }));
+  name($('queue'));
   $('queue').hidden = jobs.length === 0;
   $('idle').hidden = jobs.length > 0;
 }
 
-const COLUMNS = 'target,op,throughput,response_p99,service_p99,trust_level,branch';
+const COLUMNS = 'target,op,throughput,response_p99,service_p99,limits,trust_level,branch';
+// What became of the limits of a report, by the field of stores.
+const RESULTS = { holds: 'limits hold', 'cannot tell': 'cannot tell', broken: 'limits broken' };
 const chosen = new Set();
 
 function open(ids) {
@@ -84,7 +83,7 @@ function open(ids) {
 
 function compare() {
   $('overlay').disabled = chosen.size < 2;
-  $('overlay').textContent = chosen.size < 2 ? 'Choose two or more to overlay' : `Overlay ${chosen.size} reports`;
+  $('overlay').textContent = chosen.size < 2 ? 'Choose reports to compare' : `Compare ${chosen.size} reports`;
 }
 
 async function reports() {
@@ -118,19 +117,20 @@ async function reports() {
     });
     const pick = document.createElement('td');
     pick.append(box);
-    const name = document.createElement('td');
+    const id = document.createElement('td');
     const a = document.createElement('a');
     a.href = `${API}/reports/${encodeURIComponent(r.id)}/page`;
     a.target = '_blank';
     a.rel = 'noopener';
     a.textContent = r.id;
-    name.append(a);
+    id.append(a);
     const p99 = f.response_p99 ?? f.service_p99;
-    row.append(pick, name, cell(new Date(r.started_at).toLocaleString()), cell([f.op, f.target].filter(Boolean).join(' '), 'line'), cell(f.branch ?? ''),
-      cell(f.throughput === undefined ? '' : format(f.throughput, '/s'), 'number'), cell(p99 === undefined ? '' : format(p99 * 1e6, 'measured') + (f.response_p99 === undefined ? ' service' : ''), 'number'),
-      cell(r.running ? 'running' : f.trust_level ?? ''));
+    row.append(pick, id, cell(new Date(r.started_at).toLocaleString(undefined, { dateStyle: 'short', timeStyle: 'short' })), cell([f.op, f.target].filter(Boolean).join(' '), 'line', f.branch),
+      cell(f.throughput === undefined ? '' : format(f.throughput, '/s')), cell(p99 === undefined ? '' : format(p99 * 1e6, 'measured'), '', p99 !== undefined && f.response_p99 === undefined ? 'service' : ''),
+      cell(r.running ? 'running' : RESULTS[f.limits] ?? '', '', r.running ? '' : f.trust_level));
     return row;
   }));
+  name($('reports'));
   compare();
 }
 
@@ -140,7 +140,9 @@ export async function start() {
   if (answer.status === 204) return false;
   if (!answer.ok) throw new Refused(answer.status);
   ({ user } = await answer.json());
-  $('team').hidden = false;
+  $('team').hidden = $('which-run').hidden = false;
+  $('title').textContent = 'Carronade for a team';
+  $('about').textContent = location.host;
   $('find').addEventListener('submit', (e) => { e.preventDefault(); reports(); });
   $('overlay').addEventListener('click', () => open([...chosen]));
   const look = async () => {

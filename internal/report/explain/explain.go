@@ -112,7 +112,7 @@ type group struct {
 	Needed time.Duration
 
 	among span          // the part of the measurement in which such incidents are found
-	lasts time.Duration // the shortest level beside a step
+	lasts time.Duration // the shortest level next to a step
 }
 
 // Unexplained returns how many incidents no finding coincides with. Signs explain nothing.

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"carronade/internal/layout"
+	"carronade/internal/page"
 	"carronade/internal/report"
 	"carronade/internal/report/picture"
 )
@@ -21,17 +22,14 @@ import (
 //go:embed page.js
 var own string
 
-// script is the page's script: the charts, and what draws the report with them.
-var script = sync.OnceValue(func() string { return picture.ChartScript() + own })
-
-//go:embed page.css
-var sheet string
+// script is the page's script: that of all pages, and what draws the report with it.
+var script = sync.OnceValue(func() string { return page.Script() + own })
 
 //go:embed page.html
 var markup string
 
 // pageTemplate makes the page of a pageView.
-var pageTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(markup)) })
+var pageTemplate = sync.OnceValue(func() *template.Template { return page.Parse(markup) })
 
 // errNothing: a page without a report would be blank.
 var errNothing = errors.New("write a page: no report was given")
@@ -45,17 +43,6 @@ const (
 	wholePage = 1200
 )
 
-// style is the page's style sheet: the colors of both themes, the rules of the
-// pictures and those of the page.
-var style = sync.OnceValue(func() string {
-	light, dark := picture.Properties(picture.Light), picture.Properties(picture.Dark)
-	return ":root{color-scheme:light;" + light + "}" +
-		"@media(prefers-color-scheme:dark){:root:not([data-theme=light]){color-scheme:dark;" + dark + "}}" +
-		":root[data-theme=dark]{color-scheme:dark;" + dark + "}" +
-		"@media print{:root:root:root{color-scheme:light;" + light + "}}\n" +
-		picture.Rules() + "\n" + picture.ChartSheet() + sheet
-})
-
 // policy allows only the page's own style and script: no connection, no frame, no
 // other script, and no text as markup.
 func policy() string {
@@ -63,7 +50,7 @@ func policy() string {
 		sum := sha256.Sum256([]byte(s))
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	return "default-src 'none'; script-src " + hash(script()) + "; style-src " + hash(style()) +
+	return "default-src 'none'; script-src " + hash(script()) + "; style-src " + hash(page.Style()) +
 		"; img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 }
 
@@ -72,12 +59,15 @@ type pageView struct {
 	Policy, Title, Heading string
 	Style                  template.CSS
 	Data, Script           template.JS
+	About                  []string
 	Several                bool
+	Bands                  []page.Band
+	Key                    page.Key
+	Figures                []pageFigure
 	Verdicts               []pageVerdict
 	Conditions             []report.Condition // of a single report
 	Differences            *pageTable         // of several
 	Totals, Parts          []*pageTable
-	Figures                []pageFigure
 	Sections               []pageSection
 	Folds                  []pageFold
 }
@@ -87,7 +77,15 @@ type pageTable struct {
 	Class   string // numeric, prose, or these with more
 	Head    []string
 	Rows    [][]string
-	Meaning string // a sentence beside it
+	Meaning string // a sentence next to it
+}
+
+// Of is the name of a column, for narrow screens, where each row is a card.
+func (t *pageTable) Of(i int) string {
+	if i < len(t.Head) && strings.Contains(t.Class, "cards") {
+		return t.Head[i]
+	}
+	return ""
 }
 
 // Headed reports whether the columns have names.
@@ -98,7 +96,7 @@ func numericTable(head []string, rows [][]string) *pageTable {
 }
 
 func proseTable(head []string, rows [][]string) *pageTable {
-	return &pageTable{Class: "prose", Head: head, Rows: rows}
+	return &pageTable{Class: "prose cards", Head: head, Rows: rows}
 }
 
 // A pageSection is a table below a heading.
@@ -121,7 +119,7 @@ func writePage(w io.Writer, ds ...*report.Document) error {
 		return errNothing
 	}
 	figures := picture.Of(ds...)
-	p := &page{ds: ds, names: picture.Names(ds...)}
+	p := &builder{ds: ds, names: picture.Names(ds...)}
 	var b bytes.Buffer
 	if err := pageTemplate().Execute(&b, p.view(figures)); err != nil {
 		return fmt.Errorf("make the page: %w", err)
@@ -132,19 +130,19 @@ func writePage(w io.Writer, ds ...*report.Document) error {
 	return nil
 }
 
-// A page is a page under construction.
-type page struct {
+// A builder is a page under construction.
+type builder struct {
 	ds    []*report.Document
 	names []string // of several reports; empty strings for one
 	folds []pageFold
 }
 
-func (p *page) view(figures []picture.Figure) *pageView {
+func (p *builder) view(figures []picture.Figure) *pageView {
 	v := &pageView{
 		Policy: policy(), Title: p.title(), Heading: p.title(), Several: p.several(),
 		//nolint:gosec // the program's own, and JSON by encode
-		Style: template.CSS(style()), Data: template.JS(encode(figures)), Script: template.JS(script()),
-		Verdicts: p.verdicts(), Totals: p.totals(), Parts: p.parts(), Sections: slices.Concat(p.trials(), p.steps()),
+		Style: template.CSS(page.Style()), Data: template.JS(encode(figures)), Script: template.JS(script()),
+		About: p.about(), Bands: p.bands(), Key: page.KeyOf(figures), Verdicts: p.verdicts(), Totals: p.totals(), Parts: p.parts(), Sections: slices.Concat(p.trials(), p.steps()),
 	}
 	if p.several() {
 		v.Differences = p.differences()
@@ -159,13 +157,13 @@ func (p *page) view(figures []picture.Figure) *pageView {
 	return v
 }
 
-func (p *page) several() bool { return len(p.ds) > 1 }
+func (p *builder) several() bool { return len(p.ds) > 1 }
 
 // runs reports whether the page is of at least one run.
-func (p *page) runs() bool { return slices.ContainsFunc(p.ds, (*report.Document).IsRun) }
+func (p *builder) runs() bool { return slices.ContainsFunc(p.ds, (*report.Document).IsRun) }
 
 // ids are short names of the reports.
-func (p *page) ids() []string {
+func (p *builder) ids() []string {
 	out := make([]string, len(p.ds))
 	for i, d := range p.ds {
 		if out[i] = d.ID; out[i] == "" {
@@ -175,7 +173,7 @@ func (p *page) ids() []string {
 	return out
 }
 
-func (p *page) title() string {
+func (p *builder) title() string {
 	if p.several() {
 		return fmt.Sprintf("%d reports compared", len(p.ds))
 	}
@@ -189,7 +187,7 @@ func (p *page) title() string {
 }
 
 // of names one of several reports after the name of what it has.
-func (p *page) of(i int) string {
+func (p *builder) of(i int) string {
 	if p.several() {
 		return " of " + p.names[i]
 	}

@@ -8,7 +8,7 @@
   const said = make('div', { class: 'screen-reader', 'aria-live': 'polite', id: 'said' });
   const at = make('output', { id: 'at', 'aria-live': 'off' });
   const shown = make('output', { id: 'shown' }, 'the whole run');
-  document.body.append(said);
+  document.querySelector('main').append(said);
 
   const group = new charts.Group({
     said,
@@ -46,6 +46,7 @@
   function draw(f) {
     const figure = document.getElementById('f-' + f.name), plot = figure.querySelector('.plot'), still = plot.querySelector('svg');
     if (f.heat) unpack(f.heat);
+    f.wide = figure.classList.contains('whole');
     const words = make('p', { class: 'screen-reader', id: 'd-' + f.name }, still.querySelector('desc').textContent);
     plot.setAttribute('aria-describedby', words.id);
     plot.replaceChildren();
@@ -55,36 +56,15 @@
 
   // --- The page ---
 
-  const press = (text, what, f) => {
-    const b = make('button', { type: 'button', title: what, 'aria-label': what }, text);
-    b.addEventListener('click', f);
-    return b;
-  };
-  // The theme is the reader's until the button is pressed. The choice is then
-  // stored if the browser allows it for files.
-  const themes = ['auto', 'light', 'dark'];
-  let theme = 'auto';
-  try { theme = localStorage.getItem('carronade-theme') || 'auto'; } catch { /* not allowed here */ }
-  if (!themes.includes(theme)) theme = 'auto';
-  const button = press('', 'Change the colors', () => paint(themes[(themes.indexOf(theme) + 1) % 3], true));
-  function paint(to, keep) {
-    theme = to;
-    if (to === 'auto') delete root.dataset.theme; else root.dataset.theme = to;
-    button.textContent = 'Theme: ' + to;
-    button.setAttribute('aria-label', 'Theme: ' + to + '. Press to change the colors');
-    group.repaint();
-    if (keep) try { localStorage.setItem('carronade-theme', to); } catch { /* not allowed here */ }
-  }
-  paint(theme, false);
+  page.colors(document.getElementById('options'), () => group.repaint());
   const tools = document.getElementById('tools');
   if (timed.length > 0) {
     tools.append(
-      press('+', 'Zoom in', () => group.zoomBy(0.5)), press('−', 'Zoom out', () => group.zoomBy(2)),
-      press('←', 'Earlier', () => group.pan(-0.5)), press('→', 'Later', () => group.pan(0.5)),
-      press('Whole run', 'Show the whole run', () => group.all()));
+      page.button('Whole run', () => group.all()), page.button('Zoom in', () => group.zoomBy(0.5)), page.button('Zoom out', () => group.zoomBy(2)),
+      page.button('Earlier', () => group.pan(-0.5)), page.button('Later', () => group.pan(0.5)), shown);
   }
-  tools.append(button, ...(timed.length > 0 ? [shown] : []), at);
-  tools.hidden = false;
+  tools.append(at);
+  tools.hidden = timed.length === 0;
 
   // What is visible is drawn at once. The other charts are drawn when the browser is idle, for
   // printing and for searching in the page.

@@ -14,6 +14,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/report/picture"
+	"carronade/internal/verdict/fault"
 	"carronade/test/testkit/assert"
 	"carronade/test/testkit/browser"
 )
@@ -91,8 +92,9 @@ func TestInABrowser(t *testing.T) {
 			blue + " " + c.Stall + " " + c.Stall, blue + " " + c.Freeze + " " + orange, c.Background + " " + c.Freeze + " " + orange, c.Background + " " + c.Background + " " + c.Background,
 		}, ", "), c.Background, "none")
 		assert.Equal(t, got, want, "colors of a stall, a freeze within it, a short freeze, and between them")
-		press := `document.querySelectorAll("#f-throughput .legend li:not([data-s]) button[aria-pressed]").length`
-		assert.Equal(t, browser.Eval[int](tab, press), 0, "of the legend's shades can be hidden")
+		const key = `document.getElementById("key").textContent`
+		assert.Equal(t, strings.Count(eval(tab, key), "generator froze"), 1, "explanations of freezes")
+		assert.Equal(t, strings.Count(eval(tab, `document.querySelector(".figures").textContent`), "generator froze"), 0, "more of them")
 		tab.Keep("freezes")
 		tab.Check()
 	})
@@ -187,28 +189,42 @@ func TestInABrowser(t *testing.T) {
 			tab.SetView(browser.View{Dark: dark})
 			want := map[bool]string{false: "rgb(255, 255, 255)", true: "rgb(18, 22, 27)"}
 			assert.Equal(t, eval(tab, background), want[dark], "the screen's theme, dark %v", dark)
-			press := `(() => { const b = [...document.querySelectorAll(".tools button")].find((b) => b.textContent.startsWith("Theme")); b.click(); return b.textContent })()`
+			choose := `((value) => { const s = document.querySelector("#options select"); s.value = value; s.dispatchEvent(new Event("change")); return s.labels[0].textContent.split(" ")[0] })`
 			for _, next := range []struct {
-				text string
-				dark bool
-			}{{"Theme: light", false}, {"Theme: dark", true}, {"Theme: auto", dark}} {
-				assert.Equal(t, eval(tab, press), next.text, "the button")
-				assert.Equal(t, eval(tab, background), want[next.dark], "%s", next.text)
+				value string
+				dark  bool
+			}{{"light", false}, {"dark", true}, {"auto", dark}} {
+				assert.Equal(t, eval(tab, choose+`("`+next.value+`")`), "Colors", "the label")
+				assert.Equal(t, eval(tab, background), want[next.dark], "%s", next.value)
 			}
 			tab.Check()
 		}
 	})
 
-	t.Run("on a phone nothing exceeds the width", func(t *testing.T) {
-		tab := desktop(t)
-		tab.SetView(browser.View{Width: 360, Height: 800, Touch: true})
-		tab.Until(`document.documentElement.clientWidth === 360 && [...document.querySelectorAll(".plot canvas")].every((c) => c.clientWidth < 360)`)
-		got := browser.Eval[int](tab, `document.documentElement.scrollWidth`)
-		assert.True(t, got <= 360, "width: got %d, want at most 360", got)
-		if got := browser.Eval[float64](tab, `Math.min(...document.querySelector("#f-throughput .plot").chart.plot.axes.map((a) => parseFloat(a.font[0]) / devicePixelRatio))`); got < 10 {
-			t.Errorf("smallest text of a picture: got %v pixels, want 10", got)
+	t.Run("everything fits", func(t *testing.T) {
+		marked, limited := measured("m", 90, 1), measured("l", 60, 1)
+		bound := 0.02
+		for i, name := range []string{"p99 < 20 ms", "p99.9 < 20 ms", "max < 20 ms", "throughput >= 0.02/s"} {
+			limited.Checks = append(limited.Checks, report.Check{Name: name, OK: i > 0, Text: "7 ms", Bound: &bound})
 		}
-		tab.Check()
+		marked.Faults = &report.Faults{}
+		for i := range 25 {
+			marked.Faults.Marks = append(marked.Faults.Marks, fault.Mark{Kind: "note", Name: "a text that is longer than its room", AtS: float64(i * i % 89)})
+		}
+		for name, ds := range map[string][]*report.Document{
+			"marks": {marked}, "limits": {limited}, "nasty": {hostileReport()}, "several": {measured("first", 60, 1), measured("second", 40, 2)}, "search": {pageSearched()},
+		} {
+			tab := b.Open(t, file(t, ds...), browser.View{Width: 1280, Height: 800})
+			tab.Until(`document.documentElement.dataset.drawn === "all"`)
+			for _, v := range []browser.View{{Width: 1280, Height: 800}, {Width: 400, Height: 800, Touch: true, Dark: true}} {
+				tab.Shown(v)
+				tab.Fits()
+				if name == "limits" || name == "search" { // the others have the same parts
+					tab.Accessible()
+				}
+				tab.Keep(fmt.Sprintf("report-%s-%d", name, v.Width))
+			}
+		}
 	})
 
 	t.Run("the keyboard reads a map's cells", func(t *testing.T) {
@@ -229,8 +245,8 @@ func TestInABrowser(t *testing.T) {
 	t.Run("the scale changes", func(t *testing.T) {
 		tab := desktop(t)
 		show(tab, "response")
-		press := `(() => { const b = document.querySelector("#f-response .how button"); b.click(); return b.textContent + " " + document.querySelector("#f-response .plot").chart.plot.scales.y.distr })()`
-		assert.Equal(t, eval(tab, press)+", "+eval(tab, press), "linear scale 1, log scale 3", "pressed twice")
+		press := `(() => { const b = document.querySelector("#f-response .how"), text = b.firstChild.data; b.click(); return text + ": " + document.querySelector("#f-response .plot").chart.plot.scales.y.distr })()`
+		assert.Equal(t, eval(tab, press)+", "+eval(tab, press), "Use a linear scale: 1, Use a log scale: 3", "pressed twice")
 		tab.Check()
 	})
 

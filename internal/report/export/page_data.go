@@ -84,6 +84,17 @@ func (e *encoder) figure(f *picture.Figure) {
 		e.text(m.Text)
 		e.raw("," + strconv.Itoa(int(m.Kind)) + "]")
 	}
+	e.raw(`],"limits":[`)
+	for i, l := range f.Limits {
+		if i > 0 {
+			e.raw(",")
+		}
+		e.raw(`{"value":`)
+		e.number(l.Value, 6)
+		e.raw(`,"text":`)
+		e.text(l.Text)
+		e.raw(`,"x":` + strconv.FormatBool(l.OnX) + "}")
+	}
 	e.raw(`],"series":[`)
 	for i := range f.Series {
 		if i > 0 {
@@ -130,6 +141,9 @@ func (e *encoder) series(s *picture.Series) {
 	e.raw(`,"tone":` + strconv.Itoa(int(s.Tone)) + `,"dash":` + strconv.Itoa(int(s.Dash)) + `,"style":` + strconv.Itoa(int(s.Style)))
 	e.raw(`,"x":` + strconv.Itoa(e.share(s.X)))
 	e.numbers("y", s.Y)
+	if s.Filled {
+		e.raw(`,"filled":true`)
+	}
 	if s.Style == picture.Ranges {
 		path, filled := s.Symbol.Sample()
 		e.raw(`,"filled":` + strconv.FormatBool(filled) + `,"symbol":`)

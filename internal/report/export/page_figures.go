@@ -13,7 +13,6 @@ type pageFigure struct {
 	Series                   []pageSample // of its lines; none of a heat map
 	Cells                    []int        // of a heat map: where the samples of its levels are
 	Events                   string       // and how many events it has
-	Marks                    []pageMark
 	Picture                  template.HTML
 	Numbers                  *pageTable
 }
@@ -21,15 +20,9 @@ type pageFigure struct {
 // A pageSample is a line of a legend: the shape of a series and its name.
 type pageSample struct{ Class, Path, Name string }
 
-// A pageMark is a kind of time spans in a legend.
-type pageMark struct {
-	picture.MarkKind
-	Edge int // where its edge is
-}
-
-func (p *page) figure(f *picture.Figure) pageFigure {
+func (p *builder) figure(f *picture.Figure) pageFigure {
 	width, class := float64(halfWidth), "half"
-	if f.Heat != nil || !p.runs() {
+	if !p.runs() {
 		width, class = wholePage, "whole"
 	}
 	t := f.Table(tableRows)
@@ -37,16 +30,6 @@ func (p *page) figure(f *picture.Figure) pageFigure {
 		Name: f.Name, Class: class, Title: f.Title, Note: f.Note,
 		Picture: template.HTML(f.Inline("p-"+f.Name, width)), //nolint:gosec // layout.Markup escapes its text
 		Numbers: &pageTable{Class: "numeric", Head: t.Head, Rows: t.Rows, Meaning: t.Note},
-	}
-	for _, k := range f.MarkKinds() {
-		m := pageMark{MarkKind: k}
-		switch k {
-		case picture.Freeze:
-			m.Edge = 9
-		case picture.Fault:
-			m.Edge = 3
-		}
-		x.Marks = append(x.Marks, m)
 	}
 	if f.Heat != nil {
 		x.Events = picture.Format(float64(f.Heat.Count), picture.Events)

@@ -4,31 +4,51 @@ import (
 	"slices"
 	"strings"
 
+	"carronade/internal/page"
 	"carronade/internal/report"
 	"carronade/internal/report/picture"
 	"carronade/units"
 )
 
-// A pageVerdict is the result of a report, with its verdicts.
+// A pageVerdict has all verdicts on a report.
 type pageVerdict struct {
-	Tone             picture.Tone // of several reports, and a name and what it is of
-	Name, Of, Answer string
-	Marks            []pageVerdictMark
+	Name, Headline string // the name of one of several
+	Marks          []report.Note
 }
 
-type pageVerdictMark struct{ Class, Label, Text string }
-
-// symbols are the symbol of a verdict and its class in the style sheet.
-var symbols = map[report.Mark][2]string{
-	report.Remark: {"·", ""}, report.Good: {"✓", "good"}, report.Open: {"?", ""}, report.Caution: {"!", "mind"}, report.Bad: {"✗", "bad"},
+// about is what was run, when, and the report: one line below the heading.
+func (p *builder) about() []string {
+	if p.several() {
+		return nil
+	}
+	d := p.ds[0]
+	out := []string{d.Load(mostAbout), d.When()}
+	if d.ID != "" {
+		out = append(out, "report "+d.ID)
+	}
+	return slices.DeleteFunc(append(out, d.Note), func(s string) bool { return s == "" })
 }
 
-func (p *page) verdicts() (all []pageVerdict) {
+// mostAbout is the most characters of a workload below the heading.
+const mostAbout = 90
+
+// bands are the bands of the reports. Those of several have no notes.
+func (p *builder) bands() (all []page.Band) {
 	for i, d := range p.ds {
-		v := pageVerdict{Tone: picture.ToneOf(i), Name: p.names[i], Of: d.Op + " " + d.Target, Answer: d.Headline()}
+		b := page.Band{Band: d.Band()}
+		if p.several() {
+			b.Tone, b.Name, b.Of, b.Notes, b.More = picture.ToneOf(i), p.names[i], d.Op+" "+d.Target, nil, 0
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+func (p *builder) verdicts() (all []pageVerdict) {
+	for i, d := range p.ds {
+		v := pageVerdict{Name: p.names[i], Headline: d.Headline()}
 		for _, x := range d.Verdicts() {
-			sign := symbols[x.Mark]
-			v.Marks = append(v.Marks, pageVerdictMark{sign[1], sign[0] + " " + strings.ToLower(x.Label), strings.Join(x.Sentences(), "; ")})
+			v.Marks = append(v.Marks, report.Note{Mark: x.Mark.Name(), Label: strings.ToLower(x.Label), Text: strings.Join(x.Sentences(), "; ")})
 		}
 		all = append(all, v)
 	}
@@ -62,7 +82,7 @@ func systemText(d *report.Document) string {
 
 // differences has a row for each condition in which the reports differ, and one for when each
 // ran.
-func (p *page) differences() *pageTable {
+func (p *builder) differences() *pageTable {
 	t := proseTable(append([]string{""}, p.ids()...), nil)
 	row := func(name string, of func(d *report.Document) string) {
 		cells, first, differ := []string{name}, of(p.ds[0]), false

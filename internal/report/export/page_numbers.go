@@ -11,7 +11,7 @@ import (
 )
 
 // totals are the totals of the measurement: counts and times.
-func (p *page) totals() []*pageTable {
+func (p *builder) totals() []*pageTable {
 	if !p.runs() {
 		return nil
 	}
@@ -23,7 +23,7 @@ func (p *page) totals() []*pageTable {
 }
 
 // parts are the numbers of the parts of each report.
-func (p *page) parts() (all []*pageTable) {
+func (p *builder) parts() (all []*pageTable) {
 	for _, d := range p.ds {
 		if rows := d.PartRows(); rows != nil && p.runs() {
 			all = append(all, numericTable(rows[0], rows[1:]))
@@ -34,7 +34,7 @@ func (p *page) parts() (all []*pageTable) {
 
 // counts has a row per number and a column per report; for a single report also its
 // remarks. Numbers that are 0 everywhere are left out.
-func (p *page) counts(title string, of func(*report.Document) []report.Row) []*pageTable {
+func (p *builder) counts(title string, of func(*report.Document) []report.Row) []*pageTable {
 	var order []report.Row
 	found := make([]map[string]report.Row, len(p.ds))
 	for i, d := range p.ds {
@@ -72,7 +72,7 @@ func (p *page) counts(title string, of func(*report.Document) []report.Row) []*p
 
 // times has a row per percentile, with a column per time for one report, and a column per
 // report for several.
-func (p *page) times() []*pageTable {
+func (p *builder) times() []*pageTable {
 	var cols []report.Time
 	if p.several() {
 		for i, d := range p.ds {
@@ -100,7 +100,7 @@ func (p *page) times() []*pageTable {
 
 // rest adds everything else: messages of failures, stalls and freezes, the settings,
 // attached files, and the whole report as text.
-func (p *page) rest() {
+func (p *builder) rest() {
 	for i, d := range p.ds {
 		of := p.of(i)
 		p.failures(d, of)
@@ -123,10 +123,10 @@ func (p *page) rest() {
 	}
 }
 
-func (p *page) fold(f pageFold) { p.folds = append(p.folds, f) }
+func (p *builder) fold(f pageFold) { p.folds = append(p.folds, f) }
 
 // machines adds a table for each kind of machine.
-func (p *page) machines(ds ...*report.Document) {
+func (p *builder) machines(ds ...*report.Document) {
 	for _, m := range report.MachinesOf(ds...) {
 		var rows [][]string
 		for _, r := range m.Rows {
@@ -137,7 +137,7 @@ func (p *page) machines(ds ...*report.Document) {
 }
 
 // trials are the trials of searches.
-func (p *page) trials() (all []pageSection) {
+func (p *builder) trials() (all []pageSection) {
 	for i, d := range p.ds {
 		if d.Search != nil {
 			all = append(all, p.section(i, "Trials", "Each is a run with a report: carronade report list label.find="+d.Labels["find"], d.Search.Rows()))
@@ -147,7 +147,7 @@ func (p *page) trials() (all []pageSection) {
 }
 
 // steps are the steps of scenarios.
-func (p *page) steps() (all []pageSection) {
+func (p *builder) steps() (all []pageSection) {
 	for i, d := range p.ds {
 		if d.Scenario != nil {
 			all = append(all, p.section(i, "Steps", "Each that measured has a report: carronade report list label."+report.ScenarioLabel+"="+d.ID, d.Scenario.Rows()))
@@ -156,11 +156,11 @@ func (p *page) steps() (all []pageSection) {
 	return all
 }
 
-func (p *page) section(i int, label, meaning string, rows [][]string) pageSection {
-	return pageSection{label, label + p.of(i), &pageTable{"prose trials", rows[0], rows[1:], meaning}}
+func (p *builder) section(i int, label, meaning string, rows [][]string) pageSection {
+	return pageSection{label, label + p.of(i), &pageTable{"prose cards trials", rows[0], rows[1:], meaning}}
 }
 
-func (p *page) failures(d *report.Document, of string) {
+func (p *builder) failures(d *report.Document, of string) {
 	var rows [][]string
 	for _, f := range d.FailureRows() {
 		rows = append(rows, []string{f.Class, f.Events, f.Batches, f.Text})
@@ -172,14 +172,14 @@ func (p *page) failures(d *report.Document, of string) {
 }
 
 // faults adds the scores of faults.
-func (p *page) faults(d *report.Document, of string) {
+func (p *builder) faults(d *report.Document, of string) {
 	if rows := d.FaultTable(); rows != nil {
 		p.fold(pageFold{Title: fmt.Sprintf("Faults%s (%d)", of, len(d.Faults.Scores)), Table: numericTable(rows[0], rows[1:]), Sentences: d.FaultTexts()})
 	}
 }
 
 // stalls adds when the system answered nothing.
-func (p *page) stalls(d *report.Document, of string) {
+func (p *builder) stalls(d *report.Document, of string) {
 	var rows [][]string
 	for _, s := range d.Stall.Each() {
 		rows = append(rows, []string{pageSeconds(s.AtS), pageSeconds(s.LengthS)})
@@ -191,7 +191,7 @@ func (p *page) stalls(d *report.Document, of string) {
 }
 
 // freezes adds when the generator did not run, the longest first.
-func (p *page) freezes(d *report.Document, of string) {
+func (p *builder) freezes(d *report.Document, of string) {
 	f := &d.Freezes
 	if len(f.Longest) == 0 {
 		return
@@ -207,7 +207,7 @@ func (p *page) freezes(d *report.Document, of string) {
 	p.fold(pageFold{Title: title, Table: proseTable([]string{"at", "length", "cause", "why"}, rows)})
 }
 
-func (p *page) settings(d *report.Document, of string) {
+func (p *builder) settings(d *report.Document, of string) {
 	var rows [][]string
 	for _, s := range d.Settings {
 		by := "set"

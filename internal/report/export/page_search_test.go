@@ -36,7 +36,7 @@ func pageSearched() *report.Document {
 // The page of a search has the answer, the curve and the trials, and no numbers of a run.
 func TestSearch(t *testing.T) {
 	got := pageWritten(t, pageSearched())
-	assert.Has(t, got, "Ceiling of kafka://127.0.0.1:9092/orders", "ceiling 948 to 997/s", "f-load-latency-response", "label.find=f1234567", "&lt;script&gt;late", "limit p99 &lt; 50 ms")
+	assert.Has(t, got, "Ceiling of kafka://127.0.0.1:9092/orders", "ceiling 948 to 997/s", "f-load-latency-response", "label.find=f1234567", "&lt;script&gt;late", ">p99 &lt; 50 ms<")
 	for _, not := range []string{"Numbers of the measurement", "<script>late"} {
 		assert.True(t, !strings.Contains(got, not), "it has %s", not)
 	}

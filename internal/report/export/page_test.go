@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/page"
 	"carronade/internal/report"
 	"carronade/load"
 	"carronade/measure"
@@ -150,7 +151,7 @@ func TestReadable(t *testing.T) {
 	}
 	want := "a\uFFFDb\uFFFDc"
 	assert.True(t, strings.Contains(got, want), "the page has no %q", want)
-	for name, s := range map[string]string{"style": style(), "script": script()} {
+	for name, s := range map[string]string{"style": page.Style(), "script": script()} {
 		assert.True(t, strings.Contains(got, s), "the page's %s is changed", name)
 	}
 }
@@ -202,7 +203,7 @@ func TestNumbersWithoutScript(t *testing.T) {
 		`<th scope="row">p99.9</th>`, "The report as text", "<desc id=\"p-throughput-d\">", `aria-label="Pictures"`)
 }
 
-// Freezes of the generator are in the verdicts, in a list and in legends. Without
+// Freezes of the generator are in the verdicts, in a list and, once, in the key. Without
 // freezes the page does not mention them.
 func TestFreezes(t *testing.T) {
 	d := measured("a", 20, 1)
@@ -215,9 +216,9 @@ func TestFreezes(t *testing.T) {
 	}}
 	got := pageWritten(t, d)
 	assert.Has(t, got,
-		"<b>· freezes</b> 12, 1.2 s of the measurement; longest 1 s (at 8.2 s): the process, stopped and continued",
+		`<li class="remark"><b>freezes</b> 12, 1.2 s of the measurement; longest 1 s (at 8.2 s): the process, stopped and continued`,
 		"<summary>Freezes of the generator (the 2 longest of 12)</summary>",
-		"<td>sending thread</td>", "<td>stopped and continued</td>", "<span> generator froze</span>", "<span> stall</span>",
+		`<td data-of="cause">sending thread</td>`, `<td data-of="why">stopped and continued</td>`, `<li class="freeze"><b>generator froze</b> this machine`, `<li class="stall"><b>stall</b> the system`,
 		`[8.2,9.2,"",2]`, `[8,10,"",1]`, `[12,12.5,"",1]`, "Stalls of the system (2)", `class="freeze"`)
 }
 

@@ -93,7 +93,7 @@ func TestOneView(t *testing.T) {
 			}
 			// A limit that is not decided has one word everywhere.
 			for format, want := range map[string]string{
-				"brief": "cannot tell steady: too short to tell", "text": "cannot tell steady: too short to tell", "html": "? cannot tell",
+				"brief": "cannot tell steady: too short to tell", "text": "cannot tell steady: too short to tell", "html": "cannot tell steady: too short to tell",
 				"markdown": "cannot tell: steady: too short to tell", "junit": "cannot tell: too short to tell",
 			} {
 				assert.True(t, strings.Contains(plainText(t, format, d), want), "%s does not say %q", format, want)

@@ -20,6 +20,7 @@ const (
 type Colors struct {
 	Background, Ink, Muted, Grid, Axis, Band string
 	Stall, Freeze, Fault                     string // behind the series, as Band is
+	Good, Bad, Caution, Live                 string // of text about a result
 
 	Tones [tones]string
 	Heat  [heatLevels]string // few to many
@@ -32,7 +33,7 @@ type Colors struct {
 // hardly visible on black.
 var (
 	light = Colors{
-		Background: "#ffffff", Ink: "#1b1f23", Muted: "#57606a", Grid: "#e4e7eb", Axis: "#8c959f", Band: "#f2f4f6", Stall: "#e8f2fd", Freeze: "#fff0d0", Fault: "#fde8ea",
+		Background: "#ffffff", Ink: "#1b1f23", Muted: "#57606a", Grid: "#e4e7eb", Axis: "#8c959f", Band: "#f2f4f6", Stall: "#e8f2fd", Freeze: "#fff0d0", Fault: "#fde8ea", Good: "#00704f", Bad: "#b3202b", Caution: "#8a5300", Live: "#0060a8",
 		Tones: [tones]string{
 			Blue: "#0060a8", Orange: "#cb7400", Green: "#009270", Purple: "#8f2d7a", Red: "#d1242f",
 			Sky: "#3f8fd6", Olive: "#6b6100", Grey: "#6e7781",
@@ -40,7 +41,7 @@ var (
 		Heat: ramp("#bfe3d6", "#4fb0ae", "#2a6a9e", "#2b1650"),
 	}
 	dark = Colors{
-		Background: "#12161b", Ink: "#e6e9ec", Muted: "#a2abb5", Grid: "#272d34", Axis: "#69727d", Band: "#1b2128", Stall: "#10294a", Freeze: "#3d2a0a", Fault: "#40181b",
+		Background: "#12161b", Ink: "#e6e9ec", Muted: "#a2abb5", Grid: "#272d34", Axis: "#69727d", Band: "#1b2128", Stall: "#10294a", Freeze: "#3d2a0a", Fault: "#40181b", Good: "#2fd1a2", Bad: "#ff8a82", Caution: "#f2a03d", Live: "#6cb6ff",
 		Tones: [tones]string{
 			Blue: "#4a9dff", Orange: "#f2a03d", Green: "#2fd1a2", Purple: "#d47ad1", Red: "#ff6b63",
 			Sky: "#a5d8ff", Olive: "#d3cb4f", Grey: "#9aa4ae",
@@ -87,6 +88,18 @@ func ramp(stops ...string) (out [heatLevels]string) {
 		out[i] = hex(unlab(a))
 	}
 	return out
+}
+
+// areaOpacity is that of the area below a line.
+const areaOpacity = 0.2
+
+// mix puts a color with an opacity on another one.
+func mix(below, above string, opacity float64) string {
+	a, b := rgb(below), rgb(above)
+	for i := range a {
+		a[i] += (b[i] - a[i]) * opacity
+	}
+	return hex(a)
 }
 
 // rgb parses #rrggbb into components from 0 to 1.

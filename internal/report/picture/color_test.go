@@ -47,7 +47,7 @@ func TestContrast(t *testing.T) {
 		for _, x := range []struct {
 			what, color string
 			least       float64
-		}{{"ink", c.Ink, 7}, {"muted", c.Muted, 4.5}, {"axis", c.Axis, 2.9}} {
+		}{{"ink", c.Ink, 7}, {"muted", c.Muted, 4.5}, {"axis", c.Axis, 2.9}, {"good", c.Good, 5}, {"bad", c.Bad, 5}, {"caution", c.Caution, 5}, {"live", c.Live, 5}} {
 			got := contrast(x.color, c.Background)
 			assert.True(t, got >= x.least, "%s %s: got a contrast of %.2f, want %.1f", name, x.what, got, x.least)
 		}

@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -15,6 +16,7 @@ type Figure struct {
 	Series []Series
 	Heat   *Heat  // nil in all but heat maps, which have no series
 	Marks  []Mark // stretches and points of X
+	Limits []Limit
 
 	// Shared figures have the time of the run as X and share one zoom and one
 	// cross-hair.
@@ -22,6 +24,13 @@ type Figure struct {
 	// Middles: X are the middles of the intervals over which Y was measured.
 	// Otherwise they are points in time.
 	Middles bool
+}
+
+// A Limit is a line across the plot at a value of Y, or of X.
+type Limit struct {
+	Value float64
+	Text  string
+	OnX   bool
 }
 
 // A Unit is the unit of numbers and determines how they are printed.
@@ -68,6 +77,7 @@ type Series struct {
 	// Lo and Hi are the ends of the interval of each point: of X for Intervals, of Y for Ranges.
 	Lo, Hi []float64
 	Symbol Symbol // only for Ranges
+	Filled bool   // of Steps: the area down to zero, too
 }
 
 // A Tone is a color of a series, in both themes.
@@ -133,9 +143,9 @@ const (
 )
 
 // markNames are the names in the legend.
-var markNames = [markKinds]string{Stall: "stall", Freeze: "generator froze", Fault: "fault"}
+var markNames = [markKinds]string{OtherPhase: "warm-up or drain", Stall: "stall", Freeze: "generator froze", Fault: "fault"}
 
-// Name is a kind's name in the legend; "" if it has none.
+// Name is a kind's name in the legend.
 func (k MarkKind) Name() string { return markNames[k%markKinds] }
 
 // Class is the style sheet class of the kind's stretches.
@@ -156,15 +166,39 @@ func (k MarkKind) Tone() Tone {
 	return Blue
 }
 
+// EachMarkKind are all kinds of marks.
+var EachMarkKind = []MarkKind{OtherPhase, Stall, Freeze, Fault}
+
 // MarkKinds are the figure's mark kinds that the legend names.
 func (f *Figure) MarkKinds() []MarkKind {
 	var out []MarkKind
 	for k := range markKinds {
-		if k.Name() != "" && slices.ContainsFunc(f.Marks, func(m Mark) bool { return m.Kind == k }) {
+		if f.Shared && slices.ContainsFunc(f.Marks, func(m Mark) bool { return m.Kind == k && m.To > m.From }) {
 			out = append(out, k)
 		}
 	}
 	return out
+}
+
+// Numbered are the points of time with a text, in order. The plot has only their numbers, from 1: texts
+// would overlap.
+func (f *Figure) Numbered() []Mark {
+	if !f.Shared {
+		return nil
+	}
+	out := slices.DeleteFunc(slices.Clone(f.Marks), func(m Mark) bool { return m.Text == "" || m.From != m.To })
+	slices.SortStableFunc(out, func(a, b Mark) int { return cmp.Compare(a.From, b.From) })
+	return out
+}
+
+// Explain says what a shaded stretch of this kind is, in a sentence.
+func (k MarkKind) Explain() string {
+	return [markKinds]string{
+		OtherPhase: "not measured",
+		Stall:      "the system answered nothing",
+		Freeze:     "this machine did not run: these delays are its own, not the system's",
+		Fault:      "something was broken on purpose",
+	}[k%markKinds]
 }
 
 // A Heat is a map of counts over time and the logarithm of a duration.

@@ -17,7 +17,9 @@ const heatRows = 100
 // The rows' edges form a geometric sequence from the smallest to the largest
 // observation, including both. A stretch of time without observations is empty, not
 // zero, and the counts of all cells add up to the number of observations.
-func (p *plot) heat(name, key, title string) {
+func (p *plot) heat(key string) {
+	i := slices.IndexFunc(overTimes, func(t overTime) bool { return t.key == key })
+	name, title := overTimes[i].name, overTimes[i].all
 	type stack struct {
 		run    int
 		r      *run
@@ -60,6 +62,7 @@ func (p *plot) heat(name, key, title string) {
 		h.sort()
 		f := p.overTime(name+"-map", title, "All of them: how many took how long, and when. Darker (in the dark theme: lighter) is more.",
 			Axis{Label: "time", Unit: Micros, Log: true})
+		f.Limits = p.limits(key, "", false)
 		if p.several() {
 			f.Title += ": " + s.r.name
 			if n > 0 {
@@ -142,7 +145,7 @@ const HeatLevels = heatLevels
 const heatLevels = 10
 
 // level is the color of a count, from 0. It is logarithmic relative to the largest
-// count, so that a count of one is visible beside a million.
+// count, so that a count of one is visible next to a million.
 func (h *Heat) level(n uint64) int {
 	if h.Most <= 1 || n == 0 {
 		return heatLevels - 1

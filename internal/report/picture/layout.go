@@ -1,8 +1,8 @@
 package picture
 
 import (
+	"fmt"
 	"math"
-	"slices"
 
 	"carronade/internal/layout"
 )
@@ -113,7 +113,7 @@ func (f *Figure) box(w, y float64) rect {
 	return rect{left, y + 18, w - left - marginSide, h} // room for the names of marks
 }
 
-// A row of a figure with names beside it: its height, and the most characters of its name.
+// A row of a figure with names next to it: its height, and the most characters of its name.
 const (
 	nameRow = 24.0
 	maxName = 60
@@ -146,7 +146,7 @@ func (d *drawing) legend(f *Figure, y float64) float64 {
 	}
 	x := marginSide
 	if len(f.Series) == 1 && f.Series[0].Name == "" {
-		if len(f.MarkKinds()) == 0 {
+		if len(f.MarkKinds())+len(f.Numbered()) == 0 {
 			return y
 		}
 		return d.legendOfMarks(f, x, y) + 18
@@ -175,6 +175,16 @@ func (d *drawing) legend(f *Figure, y float64) float64 {
 // legendOfMarks draws the names of the stretches of time behind the series, and
 // returns the y of its last line.
 func (d *drawing) legendOfMarks(f *Figure, x, y float64) float64 {
+	for i, m := range f.Numbered()[:min(len(f.Numbered()), mostNumbered)] {
+		text := layout.Cut(m.Text, 40)
+		need := pillWidth(plain(i+1)) + 6 + measureText(text, fontSize)
+		if x > marginSide && x+need > d.w-marginSide {
+			x, y = marginSide, y+18
+		}
+		w := d.pill(x, y, plain(i+1))
+		d.text("label", atStart, x+w+6, y+11, text)
+		x += need + 18
+	}
 	for _, k := range f.MarkKinds() {
 		need := sampleWidth + 6 + measureText(k.Name(), fontSize)
 		if x > marginSide && x+need > d.w-marginSide {
@@ -226,9 +236,11 @@ func (f *Figure) draw(d *drawing, box rect) {
 	}
 	if f.Heat != nil {
 		f.drawHeat(d, x, y, box)
+		f.drawLimits(d, x, y, box)
 		return
 	}
 	f.drawSeries(d, x, y, box)
+	f.drawLimits(d, x, y, box)
 }
 
 // scales are the scales of both axes.
@@ -257,6 +269,14 @@ func (f *Figure) scales(box rect) (x, y scale) {
 			}
 		}
 	}
+	for _, l := range f.Limits {
+		if f.Heat == nil && !l.OnX && yhi >= ylo && drawable(l.Value, f.Y.Log) {
+			ylo, yhi = min(ylo, l.Value), max(yhi, l.Value)
+		}
+		if l.OnX && xhi >= xlo && drawable(l.Value, f.X.Log) {
+			xlo, xhi = min(xlo, l.Value), max(xhi, l.Value*1.05)
+		}
+	}
 	fx, fy := f.X, f.Y
 	x.axis, y.axis = fx, fy
 	x.lo, x.hi = domain(fx, xlo, xhi)
@@ -267,65 +287,6 @@ func (f *Figure) scales(box rect) (x, y scale) {
 	x.a, x.b = box.x, box.x+box.w
 	y.a, y.b = box.y+box.h, box.y
 	return x, y
-}
-
-// marks draws the marks, behind everything else.
-func (f *Figure) marks(d *drawing, x scale, box rect) {
-	var written [][2]float64 // where texts are
-	for _, m := range f.Marks {
-		from, to := max(x.at(m.From), box.x), min(x.at(m.To), box.x+box.w)
-		switch {
-		case to < box.x || from > box.x+box.w:
-			continue
-		case m.From == m.To:
-			d.line("mark", point{from, box.y}, point{from, box.y + box.h})
-		default:
-			d.stretch(m.Kind, rect{from, box.y, max(to-from, 1), box.h})
-		}
-		if m.Text == "" {
-			continue
-		}
-		text := measureText(m.Text, fontSize)
-		align, at, begin := atStart, from, from
-		if from+text >= box.x+box.w {
-			align, at, begin = atEnd, to, to-text
-		}
-		if slices.ContainsFunc(written, func(w [2]float64) bool { return begin < w[1] && begin+text > w[0] }) {
-			continue
-		}
-		written = append(written, [2]float64{begin, begin + text + 6})
-		d.text("note", align, at, box.y-5, m.Text)
-	}
-	for _, m := range f.Marks { // a stall covers the fault that caused it
-		from, to := max(x.at(m.From), box.x), min(x.at(m.To), box.x+box.w)
-		if m.Kind == Fault && to >= from {
-			d.faultEdge(rect{from, box.y, max(to-from, 1), box.h})
-		}
-	}
-}
-
-// edge is the height of a stretch's edge.
-const edge = 4
-
-// stretch draws a stretch of time, with its edge.
-func (d *drawing) stretch(k MarkKind, r rect) {
-	if k == Freeze { // below the edge of a stall around it
-		r.w, r.y, r.h = max(r.w, 2), r.y+edge, r.h-edge
-	}
-	d.add(shape{kind: fill, class: k.Class(), rects: []rect{r}})
-	switch k {
-	case Stall:
-		d.add(shape{kind: fill, class: "bar", tone: k.Tone(), rects: []rect{{r.x, r.y, r.w, edge}}})
-	case Freeze:
-		d.add(shape{kind: fill, class: "bar", tone: k.Tone(), rects: []rect{{r.x, r.y + r.h - edge, r.w, edge}}})
-	case Fault:
-		d.faultEdge(r)
-	}
-}
-
-// faultEdge draws the edge of a fault, below that of a stall.
-func (d *drawing) faultEdge(r rect) {
-	d.add(shape{kind: fill, class: "bar", tone: Fault.Tone(), rects: []rect{{r.x, r.y + edge, r.w, edge}}})
 }
 
 func (f *Figure) drawSeries(d *drawing, x, y scale, box rect) {
@@ -350,6 +311,9 @@ func (f *Figure) drawSeries(d *drawing, x, y scale, box rect) {
 		if s.Style == Ranges {
 			d.ranges(s, x, y)
 			continue
+		}
+		if s.Filled {
+			d.add(shape{kind: fill, class: fmt.Sprintf("area f%d", s.Tone), tone: s.Tone, rects: areaOf(s, x, y)})
 		}
 		paths := thin(pathsOf(s, x, y), box, d.grain)
 		if len(paths) > 0 {
@@ -396,6 +360,18 @@ func barsOf(s *Series, x, y scale, nth, of int) []rect {
 		left := x.at(s.X[i]) - w*float64(of)/2 + w*float64(nth)
 		top := y.at(v)
 		out = append(out, rect{left + 1, top, max(w-2, 1), y.at(0) - top})
+	}
+	return out
+}
+
+// areaOf is the area between a line of steps and zero.
+func areaOf(s *Series, x, y scale) []rect {
+	var out []rect
+	for i, v := range s.Y {
+		if i+1 < len(s.X) && drawable(v, false) && v > 0 {
+			left, top := x.at(s.X[i]), y.at(v)
+			out = append(out, rect{left, top, x.at(s.X[i+1]) - left, y.at(0) - top})
+		}
 	}
 	return out
 }

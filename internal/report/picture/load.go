@@ -74,6 +74,7 @@ func (p *plot) throughput() {
 	f := p.overTime("throughput", "Throughput",
 		"Events a second: offered by when they were due, sent by when they were sent, the rest by when they were done.",
 		Axis{Label: "events a second", Unit: PerSecond, Zero: true})
+	f.Limits = p.limits("", "throughput", false)
 	for i, r := range p.runs {
 		lines := []countLine{}
 		scheduled := r.Mode == load.OpenLoop

@@ -3,8 +3,11 @@ package picture
 import (
 	"bytes"
 	"image/png"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,9 +66,55 @@ func TestFreezesAndStalls(t *testing.T) {
 			}
 		}
 	}
-	if f, _ := ByName(Of(measured("a", 20, 1)), "throughput"); len(f.MarkKinds()) > 0 || strings.Contains(f.Describe(), "did not run") {
+	if f, _ := ByName(Of(measured("a", 20, 1)), "throughput"); slices.Contains(f.MarkKinds(), Freeze) || strings.Contains(f.Describe(), "did not run") {
 		t.Errorf("nothing froze, and the legend has %v", f.MarkKinds())
 	}
+}
+
+// TestNumbers: each mark of a time axis has its number above the plot, within the picture, and no two overlap.
+func TestNumbers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	box := rect{84, 30, 500, 240}
+	x := scale{axis: Axis{Unit: Seconds}, hi: 100, a: box.x, b: box.x + box.w}
+	for n := range 60 {
+		f := Figure{Shared: true, Marks: []Mark{{To: 5, Text: "warm-up"}, {From: 1, To: 1}}}
+		for range n {
+			at := math.Floor(r.Float64()*r.Float64()*100*8) / 8
+			f.Marks = append(f.Marks, Mark{From: at, To: at, Text: "a long text of a mark"})
+		}
+		next, end := 1, 0.0
+		for _, l := range numbersAt(f.Numbered(), x, box) {
+			w := pillWidth(l.text)
+			assert.True(t, l.first == next && l.x >= end && l.x >= 0 && l.x+w <= box.x+box.w+marginSide, "of %d marks, %q from %.1f to %.1f after %.1f", n, l.text, l.x, l.x+w, end)
+			next, end = l.last+1, l.x+w
+		}
+		assert.Equal(t, next-1, n, "marks with a number")
+	}
+}
+
+// TestLimits: a limit is a line in each picture of its result, and in no other.
+func TestLimits(t *testing.T) {
+	d := measured("a", 20, 1)
+	bound := 0.005
+	for _, name := range []string{"p99 < 5 ms", "service.max < 5 ms", "throughput >= 0.005/s"} {
+		d.Checks = append(d.Checks, report.Check{Name: name, OK: true, Bound: &bound})
+	}
+	got := map[string]string{}
+	for _, f := range Of(d) {
+		for _, l := range f.Limits {
+			got[f.Name] += l.Text + map[bool]string{true: " on x"}[l.OnX] + "."
+		}
+		if len(f.Limits) > 0 {
+			var b bytes.Buffer
+			assert.OK(t, f.SVG(&b, Light))
+			assert.Has(t, b.String(), `class="limit"`)
+			assert.Has(t, f.Describe(), "Limit: ")
+		}
+	}
+	assert.Same(t, got, map[string]string{
+		"throughput": "throughput >= 0.005/s.", "response": "p99 < 5 ms.", "distribution": "p99 < 5 ms on x.", "response-map": "p99 < 5 ms.",
+		"percentiles": "p99 < 5 ms.", "service": "service.max < 5 ms.", "service-map": "service.max < 5 ms.",
+	}, "limits by picture")
 }
 
 // The shades behind lines are distinguishable with each kind of color vision.

@@ -1,6 +1,9 @@
 package picture
 
 import (
+	"fmt"
+	"slices"
+
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/verdict/fault"
@@ -16,15 +19,17 @@ func Of(ds ...*report.Document) []Figure {
 	p := &plot{runs: runs(ds)}
 	p.search()
 	p.throughput()
-	p.percentilesOver("response", "Response time", "From when an event was due to its answer: how long a user would have waited.",
-		func(r *row) summary { return r.response })
-	p.percentilesOver("service", "Service time", "From when a batch was sent to its answer.",
-		func(r *row) summary { return r.service })
-	p.percentilesOver("end-to-end", "End-to-end time", "From when an event was due (without a schedule: sent) until it was read back.",
-		func(r *row) summary { return r.endToEnd })
+	main, _ := p.mainTime()
+	p.time(main)
+	p.distribution()
+	p.heat(main)
+	for _, t := range overTimes[:3] {
+		if t.key != main {
+			p.time(t.key)
+		}
+	}
 	p.outstanding()
-	p.percentilesOver("send-delay", "Send delay", "How late the generator itself was: it should stay far below the times above.",
-		func(r *row) summary { return r.sendDelay })
+	p.time("send_delay")
 	p.behind()
 	p.answers()
 	p.failures()
@@ -34,12 +39,30 @@ func Of(ds ...*report.Document) []Figure {
 	p.collector()
 	p.serverFigures()
 	p.curve()
-	p.distribution()
 	p.steps()
-	p.heat("end-to-end", "end_to_end", "End-to-end times")
-	p.heat("response", "response", "Response times")
-	p.heat("service", "service", "Service times")
+	for _, t := range overTimes[:3] {
+		if t.key != main {
+			p.heat(t.key)
+		}
+	}
 	return p.figures
+}
+
+// limits are the limits on a percentile of a time, or without one on another result.
+func (p *plot) limits(time, name string, onX bool) []Limit {
+	var out []Limit
+	for _, r := range p.runs {
+		for _, l := range r.LimitLines() {
+			x := Limit{Value: l.Value, Text: l.Text, OnX: onX}
+			if time != "" {
+				x.Value *= 1e6
+			}
+			if l.Time == time && (time != "" || l.Name == name) && !slices.Contains(out, x) {
+				out = append(out, x)
+			}
+		}
+	}
+	return out
 }
 
 // ByName finds a figure by its name.
@@ -116,9 +139,8 @@ func (r *run) marks() []Mark {
 	faults, moments := r.faultMarks()
 	out = append(out, faults...)
 	for i := range r.Steps {
-		if i > 0 {
-			out = append(out, Mark{From: r.Steps[i].StartS, To: r.Steps[i].StartS})
-		}
+		at := r.Steps[i].StartS
+		out = append(out, Mark{From: at, To: at, Text: fmt.Sprintf("step %d: %s", i+1, Format(r.Steps[i].Rate, PerSecond))})
 	}
 	for _, s := range r.Stall.Each() {
 		end := s.AtS + s.LengthS
@@ -135,7 +157,7 @@ func (r *run) marks() []Mark {
 }
 
 // longestName is the length at which the name of a mark is cut.
-const longestName = 24
+const longestName = 80
 
 // faultMarks are the stretches in which faults were there, and the moments of all marks. A fault
 // without a heal lasts until the limit holds again, as far as that was seen.

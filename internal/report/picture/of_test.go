@@ -39,9 +39,9 @@ func figure(t *testing.T, figures []Figure, name string) *Figure {
 func TestFiguresOfAReport(t *testing.T) {
 	got := names(Of(measured("a", 30, 1)))
 	want := []string{
-		"throughput", "response", "service", "end-to-end", "outstanding", "send-delay", "answers", "failures", "classes", "bytes",
-		"memory", "cpu", "collector", "figures-server-events", "percentiles", "distribution",
-		"end-to-end-map", "response-map", "service-map",
+		"throughput", "response", "distribution", "response-map", "service", "end-to-end", "outstanding", "send-delay", "answers", "failures", "classes", "bytes",
+		"memory", "cpu", "collector", "figures-server-events", "percentiles",
+		"service-map", "end-to-end-map",
 	}
 	assert.True(t, slices.Equal(got, want), "figures:\n got %v\nwant %v", got, want)
 }
@@ -95,7 +95,7 @@ func TestSparseReports(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got := names(Of(c.d))
 			assert.True(t, slices.Equal(got, c.want), "figures: got %v, want %v", got, c.want)
-			// Also beside a complete report.
+			// Also next to a complete report.
 			for _, f := range Of(full, c.d) {
 				var b strings.Builder
 				assert.OK(t, f.SVG(&b, Auto))
@@ -185,7 +185,7 @@ func TestUnanswered(t *testing.T) {
 	for _, y := range f.Series[0].Y {
 		sum += y
 	}
-	assert.True(t, f.Series[0].Name == "response" && math.Abs(sum-50) <= 0.1 && strings.Contains(f.Note, "in no bar"),
+	assert.True(t, f.Series[0].Name == "response" && math.Abs(sum-50) <= 0.1 && strings.Contains(f.Note, "in no bin"),
 		"%s: the bars have %v%%, want half; the note: %s", f.Series[0].Name, sum, f.Note)
 	for i := range d.Intervals {
 		delete(d.Intervals[i].Histograms, "response")

@@ -84,10 +84,14 @@ func (r *raster) shape(s *shape) error {
 		if strings.HasPrefix(s.class, "grid") {
 			paint = r.c.Grid
 		}
-		if s.class == "mark" {
+		wide := 1.0
+		switch s.class {
+		case "mark":
 			dash = []float64{3, 3}
+		case "limit":
+			paint, wide, dash = r.c.Ink, 2, []float64{10, 3, 2, 3}
 		}
-		r.lines(s.paths, 1, dash, rgba(paint))
+		r.lines(s.paths, wide, dash, rgba(paint))
 	case curve:
 		r.lines(s.paths, lineWidth, strokes[s.dash%dashes], rgba(r.c.Tones[s.tone%tones]))
 	case fill:
@@ -101,6 +105,11 @@ func (r *raster) shape(s *shape) error {
 			paint = r.c.Freeze
 		case Fault.Class():
 			paint = r.c.Fault
+		case "pill":
+			paint = r.c.Muted
+		}
+		if strings.HasPrefix(s.class, "area") {
+			paint = mix(r.c.Background, paint, areaOpacity)
 		}
 		r.rects(s.rects, rgba(paint))
 	case cells:
@@ -271,8 +280,11 @@ func (r *raster) text(s *shape) error {
 		return err
 	}
 	paint := r.c.Ink
-	if strings.HasPrefix(s.class, "note") {
+	switch {
+	case strings.HasPrefix(s.class, "note"):
 		paint = r.c.Muted
+	case strings.HasPrefix(s.class, "inverse"):
+		paint = r.c.Background
 	}
 	long := float64(font.MeasureString(face, s.text)) / 64
 	back := 0.0

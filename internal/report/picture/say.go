@@ -21,6 +21,12 @@ func (f *Figure) Describe() string {
 		lo, hi := h.Edges[0], h.Edges[len(h.Edges)-1]
 		part("%s in %d columns, from %s to %s.", Format(float64(h.Count), Events), len(h.Columns), Format(lo, f.Y.Unit), Format(hi, f.Y.Unit))
 	}
+	for _, l := range f.Limits {
+		part("Limit: %s.", l.Text)
+	}
+	for i, m := range f.Numbered() {
+		part("Mark %d at %s: %s.", i+1, Format(m.From, Seconds), m.Text)
+	}
 	stalls := 0
 	for _, m := range f.Marks {
 		switch m.Kind {

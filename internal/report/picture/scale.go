@@ -144,7 +144,7 @@ func tickText(v, step float64, u Unit) string {
 }
 
 // shortUnit is the unit after a mark's number. External units may be long and
-// appear only once, beside the axis.
+// appear only once, next to the axis.
 func shortUnit(u Unit) Unit {
 	switch u {
 	case Seconds, Micros, PerSecond, Events, Bytes, BytesPerS, Share, Percentile:

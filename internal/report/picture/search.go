@@ -51,28 +51,19 @@ func (p *plot) loadLatency(of string) {
 		Note: "Each point is a trial, on the interval of its percentile. A limit holds at a rate if the whole interval is below it.",
 		X:    Axis{Label: "rate", Unit: PerSecond, Zero: true}, Y: Axis{Label: title, Unit: Micros, Log: true},
 	}
-	var most float64 // rate
 	for i, r := range p.runs {
 		if r.Search == nil {
 			continue
 		}
 		curve := r.Search.Curve()
-		for k := range curve {
-			most = max(most, curve[k].Rate)
-		}
 		for n, percentile := range limited(curve, of) {
 			p.curveOf(&f, i, curve, of, percentile, n)
 		}
 	}
-	for i, r := range p.runs {
+	f.Limits = p.limits(of, "", false)
+	for _, r := range p.runs {
 		if r.Search == nil {
 			continue
-		}
-		for _, l := range r.Search.Within {
-			if l.Of == of {
-				y := measure.Micros(l.Within)
-				f.Series = append(f.Series, Series{Name: p.seriesName(i, "limit "+l.Name), Tone: Grey, Dash: LongDash, X: []float64{0, most * 1.05}, Y: []float64{y, y}, Report: i})
-			}
 		}
 		if !p.several() {
 			f.Marks = ceilingMarks(r.Search.Answer)

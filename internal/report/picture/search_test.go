@@ -53,8 +53,7 @@ func TestLoadLatency(t *testing.T) {
 	for name, want := range map[string]int{"p99 holds": 2, "p99 fails": 1, "p99 undecided or not judged": 2, "p50 of a trial": 5} {
 		assert.Equal(t, points[name], want, "points of %s", name)
 	}
-	limit := slices.IndexFunc(f.Series, func(s Series) bool { return s.Name == "limit p99 < 50 ms" })
-	assert.True(t, limit >= 0 && f.Series[limit].Y[0] == 50_000, "no line of the limit in %+v", f.Series)
+	assert.Same(t, f.Limits, []Limit{{Value: 50_000, Text: "p99 < 50 ms"}}, "limits")
 	if len(f.Marks) != 2 || f.Marks[0].Text != "ceiling 800 to 840/s" || f.Marks[0].From != 800 || f.Marks[0].To != 840 || f.Marks[1].Text != "knee" || f.Marks[1].From != 500 {
 		t.Errorf("marks: %+v", f.Marks)
 	}
@@ -74,10 +73,10 @@ func TestLoadLatency(t *testing.T) {
 	assert.True(t, err == nil && b.Len() != 0, "PNG: %v", err)
 	b.Reset()
 	err = f.SVG(&b, Auto)
-	assert.True(t, err == nil && strings.Contains(b.String(), "limit p99 &lt; 50 ms"), "SVG: %v", err)
+	assert.True(t, err == nil && strings.Contains(b.String(), ">p99 &lt; 50 ms<"), "SVG: %v", err)
 }
 
-// Several searches are overlaid; a run beside one has its own figures.
+// Several searches are overlaid; a run next to one has its own figures.
 func TestLoadLatencyOfSeveral(t *testing.T) {
 	figures := Of(searched("f1"), searched("f2"), measured("r1", 5, 1))
 	f, ok := ByName(figures, "load-latency-response")
@@ -89,7 +88,7 @@ func TestLoadLatencyOfSeveral(t *testing.T) {
 	assert.True(t, ok, "the run has no throughput")
 }
 
-// A knee beside the ceiling shares its text, and a ceiling that is not known has none.
+// A knee next to the ceiling shares its text, and a ceiling that is not known has none.
 func TestCeilingMarks(t *testing.T) {
 	a := searched("f1").Search.Answer
 	a.Trials = slices.DeleteFunc(a.Trials, func(t find.Tried) bool { return t.Rate == 500 })

@@ -126,7 +126,7 @@ func shapeRules() string {
 	b.WriteString("text{font:" + layout.Number(fontSize) + "px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}")
 	b.WriteString(".title{font-size:" + layout.Number(titleSize) + "px;font-weight:600}")
 	b.WriteString(".middle{text-anchor:middle}.end{text-anchor:end}")
-	b.WriteString(".line,.grid,.axis,.mark{fill:none}.grid,.axis,.mark{stroke-width:1;shape-rendering:crispEdges}.mark{stroke-dasharray:3 3}")
+	b.WriteString(".line,.grid,.axis,.mark,.limit{fill:none}.grid,.axis,.mark{stroke-width:1;shape-rendering:crispEdges}.mark{stroke-dasharray:3 3}.limit{stroke-width:2;stroke-dasharray:10 3 2 3}.area{shape-rendering:crispEdges;fill-opacity:" + layout.Number(areaOpacity) + "}")
 	b.WriteString(".line{stroke-width:" + layout.Number(lineWidth) + ";stroke-linejoin:round;stroke-linecap:round}.cells{shape-rendering:crispEdges}")
 	for d := range dashes {
 		if a := DashArray(d); a != "" {
@@ -140,8 +140,8 @@ func shapeRules() string {
 // viewer supports.
 func colorRules(c Colors) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".background{fill:%s}.title,.label{fill:%s}.note{fill:%s}.grid{stroke:%s}.axis,.mark{stroke:%s}.band{fill:%s}.stall{fill:%s}.freeze{fill:%s}.fault{fill:%s}",
-		c.Background, c.Ink, c.Muted, c.Grid, c.Axis, c.Band, c.Stall, c.Freeze, c.Fault)
+	fmt.Fprintf(&b, ".background{fill:%s}.title,.label{fill:%s}.note{fill:%s}.grid{stroke:%s}.axis,.mark{stroke:%s}.limit{stroke:%s}.pill{fill:%s}.inverse{fill:%s}.band{fill:%s}.stall{fill:%s}.freeze{fill:%s}.fault{fill:%s}",
+		c.Background, c.Ink, c.Muted, c.Grid, c.Axis, c.Ink, c.Muted, c.Background, c.Band, c.Stall, c.Freeze, c.Fault)
 	for i, tone := range c.Tones {
 		fmt.Fprintf(&b, ".t%d{stroke:%s}.f%d{fill:%s}", i, tone, i, tone)
 	}
@@ -161,7 +161,7 @@ func styleOf(t Theme) string {
 
 // Rules are a page's style rules for the figures of Inline, with the theme's colors
 // as custom properties: --background, --ink, --muted, --grid, --axis, --band,
-// --stall, --freeze, --fault, --t0 and so on, --h0 and so on.
+// --stall, --freeze, --fault, --good, --bad, --caution, --live, --t0 and so on, --h0 and so on.
 func Rules() string {
 	return shapeRules() + colorRules(eachColor(func(name string) string { return "var(--" + name + ")" }))
 }
@@ -180,6 +180,10 @@ func Properties(t Theme) string {
 		{"stall", c.Stall},
 		{"freeze", c.Freeze},
 		{"fault", c.Fault},
+		{"good", c.Good},
+		{"bad", c.Bad},
+		{"caution", c.Caution},
+		{"live", c.Live},
 	} {
 		fmt.Fprintf(&b, "--%s:%s;", p.name, p.value)
 	}
@@ -195,6 +199,7 @@ func Properties(t Theme) string {
 func eachColor(of func(name string) string) (c Colors) {
 	c.Background, c.Ink, c.Muted, c.Grid, c.Axis, c.Band = of("background"), of("ink"), of("muted"), of("grid"), of("axis"), of("band")
 	c.Stall, c.Freeze, c.Fault = of("stall"), of("freeze"), of("fault")
+	c.Good, c.Bad, c.Caution, c.Live = of("good"), of("bad"), of("caution"), of("live")
 	for i := range c.Tones {
 		c.Tones[i] = of(fmt.Sprintf("t%d", i))
 	}

@@ -2,6 +2,7 @@ package picture
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"carronade/internal/report"
@@ -26,11 +27,33 @@ var linePercentiles = []struct {
 	{100, "max", Red, Dotted},
 }
 
+// An overTime is a time that is drawn over the run.
+type overTime struct {
+	key, name, title, all, note string
+	of                          func(*row) summary
+}
+
+var overTimes = []overTime{
+	{"response", "response", "Response time", "Response times", "From when an event was due to its answer: how long a user would have waited.", func(r *row) summary { return r.response }},
+	{"service", "service", "Service time", "Service times", "From when a batch was sent to its answer.", func(r *row) summary { return r.service }},
+	{"end_to_end", "end-to-end", "End-to-end time", "End-to-end times", "From when an event was due (without a schedule: sent) until it was read back.", func(r *row) summary { return r.endToEnd }},
+	{"send_delay", "send-delay", "Send delay", "", "How late the generator itself was: it should stay far below the other times.", func(r *row) summary { return r.sendDelay }},
+}
+
+// time draws a time over the run.
+func (p *plot) time(key string) {
+	for _, t := range overTimes {
+		if t.key == key {
+			p.percentilesOver(t.name, t.title, t.note, t.of)
+		}
+	}
+}
+
 // percentilesOver draws a time's percentiles over the run; only two of them for
 // several reports.
 func (p *plot) percentilesOver(name, title, note string, of func(*row) summary) {
 	f := p.overTime(name, title, note, Axis{Label: "time", Unit: Micros, Log: true})
-	f.Middles = true
+	f.Middles, f.Limits = true, p.limits(strings.ReplaceAll(name, "-", "_"), "", false)
 	bounds := false
 	for i, r := range p.runs {
 		rows := r.rateRows()
@@ -138,8 +161,9 @@ func (p *plot) curve() {
 		Note: "Of the measurement. Each mark on the axis leaves a tenth of the events that the mark before it left; a line ends at its maximum.",
 		X:    Axis{Label: "percentile", Unit: Percentile, Log: true}, Y: Axis{Label: "time", Unit: Micros, Log: true},
 	}
+	key, name := p.mainTime()
+	f.Limits = p.limits(key, "", false)
 	if p.several() {
-		key, name := p.mainTime()
 		f.Title = "Percentiles: " + name
 		for i, r := range p.runs {
 			f.Series = append(f.Series, r.curveOf(key, p.seriesName(i, ""), toneOf(i), Dash(i/int(Grey))%dashes, i)...)
@@ -216,17 +240,16 @@ func (r *run) curveOf(key, name string, tone Tone, dash Dash, report int) []Seri
 // perDecade is the number of a distribution's bars per power of ten.
 const perDecade = 20
 
-// distribution draws how often each time occurred in the measurement.
+// distribution draws how often each time occurred in the measurement: a histogram.
 func (p *plot) distribution() {
+	key, name := p.mainTime()
 	f := Figure{
-		Name: "distribution", Title: "Distribution",
-		Note: "Of the measurement: the share of all that took this long, with 20 bars per power of ten.",
+		Name: "distribution", Title: strings.ToUpper(name[:1]) + name[1:] + "-time histogram", Limits: p.limits(key, "", true),
+		Note: "The share of all in the measurement that took this long, in 20 bins per power of ten.",
 		X:    Axis{Label: "time", Unit: Micros, Log: true}, Y: Axis{Label: "share", Unit: Share, Zero: true},
 	}
 	unanswered := false
 	if p.several() {
-		key, name := p.mainTime()
-		f.Title = "Distribution: " + name
 		for i, r := range p.runs {
 			f.Series = append(f.Series, r.distributionOf(key, p.seriesName(i, ""), toneOf(i), Dash(i/int(Grey))%dashes, i)...)
 			unanswered = unanswered || r.ages(key).Count() > 0
@@ -234,13 +257,17 @@ func (p *plot) distribution() {
 	} else {
 		for _, t := range curveTimes {
 			if t.key != "send_delay" {
-				f.Series = append(f.Series, p.runs[0].distributionOf(t.key, t.name, t.tone, t.dash, 0)...)
+				all := p.runs[0].distributionOf(t.key, t.name, t.tone, t.dash, 0)
+				for i := range all {
+					all[i].Filled = t.key == key
+				}
+				f.Series = append(f.Series, all...)
 				unanswered = unanswered || p.runs[0].ages(t.key).Count() > 0
 			}
 		}
 	}
 	if unanswered {
-		f.Note += " Events without an answer, or that were not read, count in the total, but are in no bar."
+		f.Note += " Events without an answer, or that were not read, count in the total, but are in no bin."
 	}
 	p.add(f)
 }
@@ -299,5 +326,6 @@ func (p *plot) steps() {
 		line("service p99", Orange, Dotted, func(k int) (measure.Value, bool) { return r.Steps[k].Service.At(99) })
 	}
 	f.Series = nonEmpty(f.Series)
+	f.Limits = append(p.limits("response", "", false), p.limits("service", "", false)...)
 	p.add(f)
 }

@@ -12,7 +12,7 @@ import (
 
 // Submit stores a job. When it returns, the job is on disk, and runs when its
 // turn comes. The number is that of the jobs that must end before it starts: those
-// ahead of it for its system, or for all systems if it cannot run beside theirs. It
+// ahead of it for its system, or for all systems if it cannot run next to theirs. It
 // is 0 only if the job starts at once. The error is an ErrLimit, ErrInvalid or ErrClosed, or one
 // of the folder; then no job was stored.
 func (q *Queue) Submit(ctx context.Context, r Request) (Job, int, error) {

@@ -142,7 +142,7 @@ func TestDocumentedSession(t *testing.T) {
 		t.Errorf("jobs\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 
-	// The output of a job appears beside the prompt.
+	// The output of a job appears next to the prompt.
 	q.print(1, "building\n")
 	assert.Has(t, d.until("building\n"), "")
 	q.end(1, jobs.Done, 0, "")

@@ -86,7 +86,7 @@ func Cause(err error) error {
 	return err
 }
 
-// CannotOpen reports whether SQLite could not open the file, or one beside it.
+// CannotOpen reports whether SQLite could not open the file, or one next to it.
 func CannotOpen(err error) bool {
 	var s *sqlite.Error
 	return errors.As(err, &s) && s.Code()&0xff == lib.SQLITE_CANTOPEN

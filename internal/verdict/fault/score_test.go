@@ -15,7 +15,7 @@ import (
 const second = time.Second
 
 // TestClosedForms compares scores of one outage under a constant load with what follows from its
-// length and the headroom, and with the predictions beside them.
+// length and the headroom, and with the predictions next to them.
 func TestClosedForms(t *testing.T) {
 	for _, tt := range []struct {
 		name string

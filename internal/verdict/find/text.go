@@ -89,7 +89,7 @@ func rangeText(lo, hi float64) string {
 	return a + " to " + b
 }
 
-// A Remark is something that is known beside the answer.
+// A Remark is something that is known besides the answer.
 type Remark struct {
 	Name, Text string
 }
@@ -101,7 +101,7 @@ const (
 	Doubtful  = "trust"
 )
 
-// Remarks are what is known beside the answer: its width, how the system behaves around it, and
+// Remarks are what is known besides the answer: its width, how the system behaves around it, and
 // where trials contradict each other.
 func (a *Answer) Remarks() []Remark {
 	var out []Remark

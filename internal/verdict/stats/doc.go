@@ -4,11 +4,11 @@
 // equal runs are compared by them, most comparisons find a difference.
 //
 // The package is responsible for how often a verdict is wrong. It does not know what was measured. It
-// has two invariants. A verdict never contradicts the interval and the probability that are shown beside
+// has two invariants. A verdict never contradicts the interval and the probability that are shown next to
 // it. (If values are equal, the interval of a difference may end exactly at 0, but does not go beyond.)
 // And the same samples give the same result, to the bit, on every machine.
 //
-// The difference of two samples is the difference of the two medians that are shown beside it.
+// The difference of two samples is the difference of the two medians that are shown next to it.
 //
 // Three parts of the package assume a distribution of the samples: the prediction from a history
 // (outlook.go), the comparison of fewer than six values (few.go) and the analysis of a design

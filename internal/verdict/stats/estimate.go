@@ -128,7 +128,7 @@ func (s *shift) clipAtZero() {
 }
 
 // around is the difference between two medians, with the interval of the shift.
-// The medians are the numbers shown beside it, so a reader who divides them
+// The medians are the numbers shown next to it, so a reader who divides them
 // gets the same. Where the medians are further apart than the interval, it is
 // extended to them; if they then differ in the other direction than the test
 // says, 0 is inside it, and the verdict is left out.

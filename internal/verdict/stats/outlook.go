@@ -14,7 +14,7 @@ const Levels = 6
 // predict compares a new sample with the predicted next level of a history: the
 // levels (the median of each one's repetitions) scatter about their median, and
 // a new one scatters equally, however its own repetitions scatter. The
-// difference is that of the two medians that are shown beside it. The
+// difference is that of the two medians that are shown next to it. The
 // prediction is Student's, which assumes that levels, in logarithms if they are
 // positive, are normal. An outlier among them, or among the repetitions of one,
 // makes the interval wide but not wrong: it would shift a mean, but hardly

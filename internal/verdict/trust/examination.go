@@ -116,7 +116,7 @@ func (e *ExaminationEntry) write(p *layout.Page) {
 	if e.Mend == "" {
 		return
 	}
-	// A command that does not fit beside its label has a line of its own, to be copied.
+	// A command that does not fit next to its label has a line of its own, to be copied.
 	if n := layout.Width(e.Mend); isCommand(e.Mend) && n > p.Columns()-beside && n <= p.Columns()-below {
 		p.Line(p.Paint(layout.Dim, "    mend"))
 		p.Line(strings.Repeat(" ", below) + layout.Clean(e.Mend))
@@ -132,7 +132,7 @@ func isCommand(text string) bool {
 	return name == "echo" || name == "sudo" || strings.Contains(name, "-") && strings.HasPrefix(rest, "--")
 }
 
-// Columns where texts begin: beside a label of a page, and below it.
+// Columns where texts begin: next to a label of a page, and below it.
 const beside, below = 16, 4
 
 // headline is the answer in a sentence.

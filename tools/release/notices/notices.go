@@ -48,7 +48,7 @@ type Text struct{ Name, Text string }
 // and the source code of the modules meet.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "blessing", "CC0-1.0", "ISC", "MIT", "MIT-0", "MPL-2.0", "Unlicense", "Zlib"}
 
-// grant is a promise about patents beside a licence, not a licence.
+// grant is a promise about patents next to a licence, not a licence.
 const grant = "GooglePatentsFile"
 
 // recognised is the share of a text, in percent, that must be a known licence.
@@ -270,7 +270,7 @@ func standard(ctx context.Context, root string) (Part, error) {
 		return Part{}, fmt.Errorf("go env GOROOT GOVERSION printed %q", out.String())
 	}
 	part := Part{Name: Library, Version: words[1]}
-	for _, dir := range []string{words[0], filepath.Join(words[0], "..")} { // some systems keep it beside
+	for _, dir := range []string{words[0], filepath.Join(words[0], "..")} { // some systems keep it next to
 		if err := part.read(dir); err != nil {
 			return Part{}, err
 		}
@@ -316,7 +316,7 @@ func (p *Part) classify() error {
 	for _, t := range p.Texts {
 		c := licensecheck.Scan([]byte(t.Text))
 		if c.Percent < recognised {
-			continue // a notice, or a text beside the licence
+			continue // a notice, or a text next to the licence
 		}
 		var found []string
 		for _, m := range c.Match {

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package host
-
-import "io/fs"
-
-func hostRoot() fs.FS { return nil }
