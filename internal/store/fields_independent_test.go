@@ -1,13 +1,8 @@
 package store
 
 import (
-	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"carronade/internal/apm"
 	"carronade/internal/kafka"
@@ -15,7 +10,6 @@ import (
 	"carronade/internal/riemann"
 	"carronade/internal/workload"
 	"carronade/protocol"
-	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
@@ -214,81 +208,4 @@ func TestIndependentSettings(t *testing.T) {
 	}
 	slices.Sort(got["facts"])
 	assert.Same(t, got, storedSettings, "independent settings, and those of stored reports")
-}
-
-const document = "../../docs/reports.md"
-
-// fieldsTable is the table of Fields in the document.
-func fieldsTable() string {
-	var b strings.Builder
-	b.WriteString("| field | kind | what it is | also called |\n|---|---|---|---|\n")
-	for _, f := range Fields() {
-		also := ""
-		if names := aliasesOf(f.Name); len(names) > 0 {
-			also = "`" + strings.Join(names, "`, `") + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, f.Kind, f.Help, also)
-	}
-	return b.String()
-}
-
-// aliasesOf lists the aliases of a field, sorted.
-func aliasesOf(name string) []string {
-	var out []string
-	for alias, of := range aliases {
-		if of == name {
-			out = append(out, alias)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// independentTable is the table of independent variables, by target.
-func independentTable() string {
-	settings := func(table []workload.Setting, kind string) string {
-		var out []string
-		for _, s := range table {
-			if s.Kind == kind && s.Independent && s.Name != "system-flag" {
-				out = append(out, s.Name)
-			}
-		}
-		return "`" + strings.Join(out, "` `") + "`"
-	}
-	var facts []string
-	for name := range independent {
-		if name != "op" {
-			facts = append(facts, name)
-		}
-	}
-	slices.Sort(facts)
-	var b strings.Builder
-	b.WriteString("| of | independent variables |\n|---|---|\n")
-	fmt.Fprintf(&b, "| every workload | %s |\n", settings(workload.Table(nil), ""))
-	for _, k := range programKinds {
-		fmt.Fprintf(&b, "| %s | %s |\n", k.Name(), settings(workload.Table(k), k.Name()))
-	}
-	b.WriteString("| the system under test | each flag of `--system-flag` |\n")
-	fmt.Fprintf(&b, "| where it ran, and what the target reported | `%s` `target.topic.settings.*` |\n", strings.Join(facts, "` `"))
-	return b.String()
-}
-
-// TestDocument compares the document's tables with the code; with -update it writes them.
-func TestDocument(t *testing.T) {
-	data := assert.Value(os.ReadFile(document))(t)
-	text := string(data)
-	for name, want := range map[string]string{"fields": fieldsTable(), "independent": independentTable()} {
-		begin, end := fmt.Sprintf("<!-- %s: made from the code -->\n", name), fmt.Sprintf("<!-- end of %s -->", name)
-		before, rest, ok := strings.Cut(text, begin)
-		got, after, ok2 := strings.Cut(rest, end)
-		assert.Must(t, ok && ok2, "%s has no markers of %q", document, name)
-		if testkit.Update() {
-			text = before + begin + want + end + after
-		} else if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: go test ./internal/store -update fixes it (-want +got):\n%s", name, diff)
-		}
-	}
-	if testkit.Update() {
-		assert.OK(t, os.WriteFile(document, []byte(text), 0o644))
-	}
 }
