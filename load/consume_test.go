@@ -116,8 +116,7 @@ func TestConsumeLimits(t *testing.T) {
 	}
 }
 
-// twoLaneSource is a source in virtual time with two lanes that deliver at the same
-// moments.
+// twoLaneSource is a source in virtual time with two lanes that deliver at the same moments.
 type twoLaneSource struct {
 	tickSource
 	at []time.Duration
@@ -220,9 +219,8 @@ func TestSourceThatDoesNotStop(t *testing.T) {
 				res, err := r.Wait()
 				assert.Equal(t, time.Since(began), tt.took, "time until it ended")
 				assert.Equal(t, (err != nil), tt.fails, "error %v", err)
-				if res.Stopped != Interrupted || res.Measurement.Length() != time.Second {
-					t.Errorf("stopped by %q after %v", res.Stopped, res.Measurement.Length())
-				}
+				assert.True(t, res.Stopped == Interrupted && res.Measurement.Length() == time.Second,
+					"stopped by %q after %v", res.Stopped, res.Measurement.Length())
 				assert.True(t, res.Whole != tt.abort, "whole: got %v of a reading without a limit", res.Whole)
 				<-s.closed
 			})
@@ -230,8 +228,7 @@ func TestSourceThatDoesNotStop(t *testing.T) {
 	}
 }
 
-// TestWholeReading: an interruption completes a reading without another end, and cuts
-// short one that has another end.
+// An interruption completes a reading without another end, and cuts short one that has another end.
 func TestWholeReading(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -261,8 +258,7 @@ func TestWholeReading(t *testing.T) {
 	}
 }
 
-// TestStoppedBeforeStart: a run or a reading that is stopped before it starts does
-// nothing, and ends with a result.
+// A run or a reading that is stopped before it starts does nothing, and ends with a result.
 func TestStoppedBeforeStart(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

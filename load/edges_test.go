@@ -13,8 +13,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// TestInFlightMeanKeepsToThePhase: events still in flight when the measurement ends
-// then count for the drain, not the measurement.
+// Events still in flight when the measurement ends then count for the drain, not the measurement.
 func TestInFlightMeanKeepsToThePhase(t *testing.T) {
 	for _, tt := range []struct {
 		name              string
@@ -47,9 +46,8 @@ func TestInFlightMeanKeepsToThePhase(t *testing.T) {
 	}
 }
 
-// TestInFlightPeakBetweenIntervals: events that are in flight in the middle of
-// intervals, and never at their ends, count for the peak. Batches of three events are
-// due at the start of each second and answered within it.
+// Events that are in flight in the middle of intervals, and never at their ends, count for the peak. Batches
+// of three events are due at the start of each second and answered within it.
 func TestInFlightPeakBetweenIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fireTest(t, Plan{Schedule: Constant(10), Linger: 250 * time.Millisecond, MaxInFlight: 1, Measurement: Limits{Time: 4 * time.Second}},
@@ -93,8 +91,7 @@ func (l *unwrittenLane) Fire(batches []Batch) int {
 	return len(batches)
 }
 
-// TestRetryOfTheUnwritten: service time begins with the first byte written, at any
-// attempt.
+// Service time begins with the first byte written, at any attempt.
 func TestRetryOfTheUnwritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(Single(), 1, constantly(5*time.Millisecond))
@@ -133,8 +130,7 @@ type waitingTarget struct {
 
 func (w *waitingTarget) Route(int32) Lane { return w.lane }
 
-// TestRetryThatWaits: a batch of which nothing was written, and whose next attempt waits for its lane,
-// waits for the system.
+// A batch of which nothing was written, and whose next attempt waits for its lane, waits for the system.
 func TestRetryThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(Single(), 1, constantly(5*time.Millisecond))
@@ -147,8 +143,7 @@ func TestRetryThatWaits(t *testing.T) {
 	})
 }
 
-// TestTimeInALibrary: what a client library takes before it writes is not the system's, but
-// at full speed its queue is the load.
+// What a client library takes before it writes is not the system's, but at full speed its queue is the load.
 func TestTimeInALibrary(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
@@ -173,8 +168,7 @@ func TestTimeInALibrary(t *testing.T) {
 	}
 }
 
-// TestRetriesCutShortAreObserved: a batch that is given up before its retry has a final
-// outcome, and Observe receives it.
+// A batch that is given up before its retry has a final outcome, and Observe receives it.
 func TestRetriesCutShortAreObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(Single(), 1, func(_ int, s Batch, at time.Duration) (time.Duration, Outcome) {
@@ -216,8 +210,7 @@ func TestUnansweredAreNoFailures(t *testing.T) {
 	})
 }
 
-// TestBusy: a thread that waits is not at work, even if its wait began before the
-// measurement or lasted beyond its end.
+// A thread that waits is not at work, even if its wait began before the measurement or lasted beyond its end.
 func TestBusy(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -239,8 +232,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestWhicheverLimitIsFirst: the measurement ends with the limit that is reached first,
-// and its length is the time until then.
+// The measurement ends with the limit that is reached first, and its length is the time until then.
 func TestWhicheverLimitIsFirst(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -342,9 +334,8 @@ func checkStalls(t *testing.T, r *Result) {
 	}
 }
 
-// TestStallWithoutConnection: without a connection nothing can be in flight, but
-// answers are missing. If it does not come back, they are missing until the end of the
-// run.
+// Without a connection nothing can be in flight, but answers are missing. If it does not come back, they are
+// missing until the end of the run.
 func TestStallWithoutConnection(t *testing.T) {
 	const ms, sec = time.Millisecond, time.Second
 	last := Limits{Time: 2 * sec}
@@ -411,8 +402,7 @@ func TestStallWithoutConnection(t *testing.T) {
 	}
 }
 
-// TestFullShareOfACount: once the last requested event has been fired, the bound
-// empties, which is not caused by the generator.
+// Once the last requested event has been fired, the bound empties, which is not caused by the generator.
 func TestFullShareOfACount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fireTest(t, Plan{BatchEvents: 1, MaxInFlight: 10, Measurement: Limits{Events: 15}}, newFake(Single(), 1, constantly(100*time.Millisecond)))
@@ -420,8 +410,7 @@ func TestFullShareOfACount(t *testing.T) {
 	})
 }
 
-// TestManyUnsent: counting the events that were due and never sent takes a time that
-// does not grow with their number.
+// Counting the events that were due and never sent takes a time that does not grow with their number.
 func TestManyUnsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		never := func(int, Batch, time.Duration) (time.Duration, Outcome) { return Never, Outcome{} }
@@ -468,8 +457,7 @@ func TestNoLaneForEver(t *testing.T) {
 	}
 }
 
-// TestGateOfASchedule: a run with a gate ends when the gate is empty and closed, with
-// or without a schedule.
+// A run with a gate ends when the gate is empty and closed, with or without a schedule.
 func TestGateOfASchedule(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -118,10 +118,9 @@ func TestMixOfThreeOnThreads(t *testing.T) {
 		for i := range weights {
 			fakes = append(fakes, newFake(RoundRobin(8), 1+i, constantly(time.Duration(i+1)*time.Millisecond)))
 		}
-		res, err := Fire(t.Context(), Plan{
+		res := assert.Value(Fire(t.Context(), Plan{
 			Concurrency: 9, BatchEvents: 4, Threads: 3, Measurement: Limits{Events: 40_000}, Portable: true,
-		}, newTestMix(t, weights, fakes...))
-		assert.OK(t, err)
+		}, newTestMix(t, weights, fakes...)))(t)
 		for i, want := range []float64{4000, 12_000, 24_000} {
 			got := float64(res.Parts[i].Sent)
 			assert.True(t, math.Abs(got-want) <= 3*4, "part %d sent %v, want %v", i, got, want)
@@ -165,19 +164,17 @@ func TestScheduledMix(t *testing.T) {
 	})
 }
 
-// TestMixEndsWithItems: when a part has nothing left to send, the run ends, because the
-// shares cannot be kept.
+// When a part has nothing left to send, the run ends, because the shares cannot be kept.
 func TestMixEndsWithItems(t *testing.T) {
 	for _, plan := range []Plan{{Concurrency: 4}, {Schedule: Constant(1000)}} {
 		synctest.Test(t, func(t *testing.T) {
 			g := NewGate()
 			g.Add(80)
 			g.Close()
-			m, err := NewMix([]Part{
+			m := assert.Value(NewMix([]Part{
 				{Name: "write", Weight: 1, Target: newFake(Single(), 1, constantly(time.Millisecond))},
 				{Name: "read", Weight: 4, Target: newFake(Single(), 1, constantly(time.Millisecond)), Gate: g},
-			})
-			assert.OK(t, err)
+			}))(t)
 			plan.BatchEvents, plan.Portable = 1, true
 			time.AfterFunc(time.Hour, func() { panic("the run does not end") })
 			res := assert.Value(Fire(t.Context(), plan, m))(t)
@@ -231,8 +228,7 @@ func BenchmarkMix(b *testing.B) {
 	}
 }
 
-// TestSchedulesOfAMix: each part has the events that its own schedule has, on time, also if
-// another is slow.
+// Each part has the events that its own schedule has, on time, also if another is slow.
 func TestSchedulesOfAMix(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -248,11 +244,10 @@ func TestSchedulesOfAMix(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				steady := newFake(RoundRobin(3), 1, constantly(time.Millisecond))
 				bursts := newFake(Single(), 1, constantly(50*time.Millisecond))
-				m, err := NewMix([]Part{
+				m := assert.Value(NewMix([]Part{
 					{Name: "steady", Schedule: Constant(1000), Target: steady},
 					{Name: "bursts", Schedule: Burst(100, 200*time.Millisecond), Target: bursts},
-				})
-				assert.OK(t, err)
+				}))(t)
 				plan := tt.plan
 				plan.Schedule, plan.MaxInFlight, plan.BatchEvents, plan.Portable = Constant(1), 1000, 1, true
 				res := assert.Value(Fire(t.Context(), plan, m))(t)

@@ -9,9 +9,8 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// asyncTarget is a target of one lane that answers at once, from another goroutine, and
-// counts how often it is written to. Its threads keep minSleep, as those with precise
-// waits do, also in virtual time.
+// asyncTarget is a target of one lane that answers at once, from another goroutine, and counts how often it
+// is written to. Its threads keep minSleep, as those with precise waits do, also in virtual time.
 type asyncTarget struct {
 	sink    Sink
 	work    chan []Outcome
@@ -62,8 +61,7 @@ func (f *asyncTarget) Close() error {
 	return nil
 }
 
-// Events closer together than minSleep are fired together, and those of a low rate
-// separately.
+// Events closer together than minSleep are fired together, and those of a low rate separately.
 func TestMinSleep(t *testing.T) {
 	const length = 300 * time.Millisecond
 	for _, tt := range []struct {
@@ -91,9 +89,8 @@ func TestMinSleep(t *testing.T) {
 	}
 }
 
-// Answers end a wait for the bound at once, and otherwise wait for the end of a
-// minSleep: with a minSleep in between, one batch in flight could reach at most 10,000
-// a second.
+// Answers end a wait for the bound at once, and otherwise wait for the end of a minSleep: with a minSleep in
+// between, one batch in flight could reach at most 10,000 a second.
 func TestAnswersEndAWaitForTheBound(t *testing.T) {
 	for _, tt := range []struct {
 		name                             string

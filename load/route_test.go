@@ -47,11 +47,10 @@ func TestStreamWithoutLane(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(Single(), 2, constantly(time.Millisecond))
 				w := &movingLane{fake: f, noneFrom: time.Second, noneUntil: 2 * time.Second}
-				r, err := Fire(t.Context(), Plan{
+				r := assert.Value(Fire(t.Context(), Plan{
 					Schedule: Constant(100), BatchEvents: 1, MaxInFlight: 1000, Overload: tt.overload,
 					Measurement: Limits{Time: 3 * time.Second}, Portable: true,
-				}, w)
-				assert.OK(t, err)
+				}, w))(t)
 				assert.True(t, r.Measurement.Dropped == tt.dropped && r.Measurement.Acked == 300-tt.dropped,
 					"dropped %d, acked %d", r.Measurement.Dropped, r.Measurement.Acked)
 				if tt.overload == Drop {
@@ -66,8 +65,7 @@ func TestStreamWithoutLane(t *testing.T) {
 	}
 }
 
-// blockedLane is a lane that accepts nothing for a time, as if its connection accepted
-// no bytes.
+// blockedLane is a lane that accepts nothing for a time, as if its connection accepted no bytes.
 type blockedLane struct {
 	*fakeLane
 	from, to time.Duration
@@ -99,11 +97,10 @@ func TestFullLane(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(RoundRobin(2), 1, constantly(time.Millisecond))
 			n := &blockedTarget{f, &blockedLane{fakeLane: f.lanes[0], from: 500 * time.Millisecond, to: 800 * time.Millisecond}}
-			r, err := Fire(t.Context(), Plan{
+			r := assert.Value(Fire(t.Context(), Plan{
 				Schedule: Constant(1000), BatchEvents: perBatch, MaxInFlight: 1000,
 				Measurement: Limits{Time: time.Second}, Portable: true,
-			}, n)
-			assert.OK(t, err)
+			}, n))(t)
 			assert.Equal(t, r.Measurement.Acked, 1000, "acked")
 			assert.Equal(t, r.Measurement.SendDelay.Max(), 0, "send delay")
 			assert.Equal(t, r.Measurement.Queueing.Max(), 300*time.Millisecond, "longest queueing")
@@ -154,11 +151,10 @@ func TestMovedStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &turningTarget{fake: newFake(Single(), 2, constantly(time.Millisecond))}
 		w.moving = [2]turningLane{{fakeLane: w.lanes[0]}, {fakeLane: w.lanes[1]}}
-		r, err := Fire(t.Context(), Plan{
+		r := assert.Value(Fire(t.Context(), Plan{
 			Schedule: Constant(100), BatchEvents: 1, MaxInFlight: 1000,
 			Measurement: Limits{Time: time.Second}, Portable: true,
-		}, w)
-		assert.OK(t, err)
+		}, w))(t)
 		m := &r.Measurement
 		assert.Equal(t, m.Acked, 100, "acked")
 		got, want := m.Response.Max(), refuse+time.Millisecond
@@ -172,19 +168,17 @@ func TestMovedStream(t *testing.T) {
 func TestBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(Single(), 1, frozen(time.Second))
-		r, err := Fire(t.Context(), Plan{
+		r := assert.Value(Fire(t.Context(), Plan{
 			Schedule: Constant(200), BatchEvents: 1, MaxInFlight: 1, Overload: Drop, BufferBytes: 500, EventBytes: 10,
 			Measurement: Limits{Time: 3 * time.Second}, Portable: true,
-		}, f)
-		assert.OK(t, err)
+		}, f))(t)
 		// 100 events are due while the one in flight is frozen; 50 of them fit.
 		d := r.Measurement.Dropped
 		assert.True(t, d >= 50 && d <= 52, "dropped %d, want about the 50 that do not fit into the buffer", d)
 	})
 }
 
-// TestBufferOfStreams: the buffer is shared evenly, and a full lane is checked again
-// when the share of one stream is full.
+// The buffer is shared evenly, and a full lane is checked again when the share of one stream is full.
 func TestBufferOfStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(RoundRobin(4), 1, frozen(time.Second))
@@ -193,8 +187,7 @@ func TestBufferOfStreams(t *testing.T) {
 			Measurement: Limits{Time: 3 * time.Second}, Portable: true,
 		}, f)
 		assert.OK(t, err)
-		// From 1 s to 1.5 s 92 events are due while one is frozen; each of four streams
-		// has room for 12.5.
+		// From 1 s to 1.5 s 92 events are due while one is frozen; each of four streams has room for 12.5.
 		d := r.Measurement.Dropped
 		assert.True(t, d >= 38 && d <= 44, "dropped %d, want about the 42 that do not fit into the buffer", d)
 		m := &r.Measurement

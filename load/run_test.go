@@ -29,9 +29,8 @@ func fireTest(t *testing.T, p Plan, f *fake) *Result {
 	return res
 }
 
-// TestConservation runs random plans against targets that answer, fail, forget and
-// never answer at random. The engine itself checks the identities and the sums of the
-// series; the histograms are counted here.
+// TestConservation runs random plans against targets that answer, fail, forget and never answer at random.
+// The engine itself checks the identities and the sums of the series; the histograms are counted here.
 func TestConservation(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
@@ -190,9 +189,8 @@ func TestLimits(t *testing.T) {
 			assert.Equal(t, r.Measurement.Sent, 1234, "sent")
 		}},
 		{"events of a schedule", Plan{Schedule: Constant(100), Measurement: Limits{Events: 50}}, nil, ByEvents, func(t *testing.T, r *Result) {
-			if r.Measurement.Sent != 50 || r.Measurement.Length() < 490*time.Millisecond {
-				t.Errorf("sent %d in %v", r.Measurement.Sent, r.Measurement.Length())
-			}
+			assert.True(t, r.Measurement.Sent == 50 && r.Measurement.Length() >= 490*time.Millisecond,
+				"sent %d in %v", r.Measurement.Sent, r.Measurement.Length())
 		}},
 		{"bytes", Plan{Measurement: Limits{Bytes: 1000}}, nil, ByBytes, func(t *testing.T, r *Result) {
 			assert.True(t, r.Measurement.Bytes >= 1000 && r.Measurement.Bytes <= 1060, "%d bytes", r.Measurement.Bytes)
@@ -312,11 +310,10 @@ func TestInterruptedDrain(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r, err := New(Plan{
+				r := assert.Value(New(Plan{
 					Schedule: Until(Constant(100), time.Second), BatchEvents: 1, MaxInFlight: 1000, Portable: true,
 					Measurement: tt.limit, Drain: time.Minute,
-				}, newFake(Single(), 1, constantly(time.Hour)))
-				assert.OK(t, err)
+				}, newFake(Single(), 1, constantly(time.Hour))))(t)
 				r.Start()
 				time.Sleep(3 * time.Second)
 				r.Stop(Interrupted)
@@ -331,8 +328,7 @@ func TestInterruptedDrain(t *testing.T) {
 	}
 }
 
-// TestUnsentIsCensored: events that were due and never sent count in the response times
-// with their age.
+// Events that were due and never sent count in the response times with their age.
 func TestUnsentIsCensored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		never := func(int, Batch, time.Duration) (time.Duration, Outcome) { return Never, Outcome{} }

@@ -68,8 +68,7 @@ func TestSegmentIsExact(t *testing.T) {
 	})
 }
 
-// Where floating point decides, it agrees with the integers, and it decides nearly
-// always.
+// Where floating point decides, it agrees with the integers, and it decides nearly always.
 func TestSegmentFast(t *testing.T) {
 	var asked, decided int
 	rapid.Check(t, func(t *rapid.T) {

@@ -123,8 +123,7 @@ func TestStage(t *testing.T) {
 	}
 }
 
-// TestStageInFlight: the number of reads in flight has a limit, and waiting for one of them is not the
-// generator's delay.
+// The number of reads in flight has a limit, and waiting for one of them is not the generator's delay.
 func TestStageInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		of := &fakeFollower{takes: 10 * time.Millisecond}
@@ -148,8 +147,7 @@ func TestStageQueue(t *testing.T) {
 	})
 }
 
-// TestStageFails: events that could not be read, were not read in time or have no place are
-// counted apart.
+// Events that could not be read, were not read in time or have no place are counted apart.
 func TestStageFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		of := &fakeFollower{takes: time.Millisecond, answer: func(o *Outcome) {
@@ -167,8 +165,7 @@ func TestStageFails(t *testing.T) {
 	})
 }
 
-// TestStageWaits: what an event waits because the queue of reads is full is not the generator's
-// delay.
+// What an event waits because the queue of reads is full is not the generator's delay.
 func TestStageWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		of := &fakeFollower{takes: 10 * time.Millisecond}

@@ -47,8 +47,7 @@ func TestPercentileAgainstHDR(t *testing.T) {
 		for _, p := range []float64{0, 1, 25, 50, 90, 95, 99, 99.9, 99.99, 100} {
 			got := h.Percentile(p)
 			r := int(rank(p, uint64(n)))
-			// The reference rounds ranks to the nearest; for the exact percentage of
-			// the rank it must agree.
+			// The reference rounds ranks to the nearest; for the exact percentage of the rank it must agree.
 			want := min(time.Duration(ref.ValueAtPercentile(float64(r)/float64(n)*100))*Lowest, ds[n-1])
 			if got != want {
 				t.Fatalf("p%v of %d: got %v, want %v", p, n, got, want)
@@ -141,9 +140,8 @@ func TestOutOfRange(t *testing.T) {
 	h.Record(Highest)
 	h.Record(Highest + 1)
 	h.Record(100 * time.Hour)
-	if h.Below() != 3 || h.Above() != 2 || h.Count() != 7 {
-		t.Errorf("got %d below, %d above of %d; want 3, 2 of 7", h.Below(), h.Above(), h.Count())
-	}
+	assert.True(t, h.Below() == 3 && h.Above() == 2 && h.Count() == 7,
+		"got %d below, %d above of %d; want 3, 2 of 7", h.Below(), h.Above(), h.Count())
 	for _, tt := range []struct {
 		p    float64
 		want time.Duration
@@ -153,8 +151,7 @@ func TestOutOfRange(t *testing.T) {
 	assert.Equal(t, h.Max(), 100*time.Hour, "max")
 }
 
-// No matter how observations are divided, merged, compacted or reset, the total is the
-// same.
+// No matter how observations are divided, merged, compacted or reset, the total is the same.
 func TestMergeIsTheWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ds := durations(t)
@@ -207,8 +204,7 @@ func TestRecordSpan(t *testing.T) {
 		for i := range n {
 			d := from
 			if n > 1 {
-				// Rounded up, as in cells: a value between two nanoseconds lies above
-				// the lower one.
+				// Rounded up, as in cells: a value between two nanoseconds lies above the lower one.
 				x := uint64(to-from) * i
 				d += time.Duration((x + n - 2) / (n - 1))
 			}

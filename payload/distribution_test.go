@@ -35,8 +35,7 @@ func checkChiSquare(t *testing.T, counts, probabilities []float64) {
 			got, want = 0, 0
 		}
 	}
-	// Wilson and Hilferty: the cube root of chi-square over its degrees of
-	// freedom is very nearly normal.
+	// Wilson and Hilferty: the cube root of chi-square over its degrees of freedom is very nearly normal.
 	k := float64(cells - 1)
 	z := (math.Cbrt(statistic/k) - (1 - 2/(9*k))) / math.Sqrt(2/(9*k))
 	assert.True(t, math.Abs(z) <= 5 && cells >= 2, "chi-square %.1f of %d cells is %.1f standard deviations off", statistic, cells, z)
@@ -159,8 +158,7 @@ func TestIndependence(t *testing.T) {
 	checkChiSquare(t, counts, want)
 }
 
-// TestRandomBytes: at every position and in every pair of neighbours, all byte values
-// are equally frequent.
+// At every position and in every pair of neighbours, all byte values are equally frequent.
 func TestRandomBytes(t *testing.T) {
 	g := generator(t, Spec{Seed: 1, Size: "43"}) // a block of 32, a word, and the rest
 	flat := func(n int) []float64 {
@@ -217,8 +215,7 @@ var codecs = []struct {
 	{"snappy", func(b []byte) (int, error) { return len(s2.EncodeSnappy(nil, b)), nil }},
 }
 
-// TestCompression: batches of 128 KiB of events compress to the requested ratio, with
-// each codec and at each size.
+// Batches of 128 KiB of events compress to the requested ratio, with each codec and at each size.
 func TestCompression(t *testing.T) {
 	for _, test := range []struct {
 		payload  string

@@ -6,91 +6,34 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
 func TestRefused(t *testing.T) {
-	for _, test := range []struct {
-		name  string
-		spec  Spec
-		err   string // what the error must say
-		forms string
-	}{
-		{"size of no unit", Spec{Size: "10Q"}, `"Q"`, SizeForms},
-		{"size of two meanings", Spec{Size: "64K"}, "may mean 64KiB (powers of 1024) or 64kB (powers of 1000)", "want one of these two"},
-		{"size of two meanings in a range", Spec{Size: "1kB-2KB"}, "may mean 2KiB (powers of 1024) or 2kB (powers of 1000)", "want one of these two"},
-		{"negative size", Spec{Size: "-5"}, "negative", SizeForms},
-		{"range without end", Spec{Size: "5-"}, "empty", SizeForms},
-		{"range backwards", Spec{Size: "200-100"}, "ends before", SizeForms},
-		{"three ends", Spec{Size: "1-2-3"}, `"-3"`, SizeForms},
-		{"too large", Spec{Size: "2GiB"}, "1GiB", SizeForms},
-		{"unknown distribution", Spec{Size: "pareto(1)"}, `"pareto"`, SizeForms},
-		{"unclosed", Spec{Size: "lognormal(1,1"}, "closing )", SizeForms},
-		{"rubbish behind", Spec{Size: "lognormal(1,1)x"}, "closing )", SizeForms},
-		{"weighted without choices", Spec{Size: "weighted()"}, "0 choices", SizeForms},
-		{"weighted bare", Spec{Size: "weighted"}, "0 choices", SizeForms},
-		{"weighted without weight", Spec{Size: "weighted(100)"}, "no weight", SizeForms},
-		{"weighted by nothing", Spec{Size: "weighted(100:0)"}, "all weights", SizeForms},
-		{"weighted below nothing", Spec{Size: "weighted(100:-1)"}, "not a weight", SizeForms},
-		{"weighted by NaN", Spec{Size: "weighted(100:NaN)"}, "not a weight", SizeForms},
-		{"weighted by too many", Spec{Size: "weighted(" + strings.Repeat("1:1,", 1000) + "1:1)"}, "1001 choices", SizeForms},
-		{"lognormal of one", Spec{Size: "lognormal(1KiB)"}, "median and a sigma", SizeForms},
-		{"lognormal without spread", Spec{Size: "lognormal(1KiB,0)"}, "sigma", SizeForms},
-		{"lognormal of NaN", Spec{Size: "lognormal(1KiB,NaN)"}, "sigma", SizeForms},
-		{"lognormal of nothing", Spec{Size: "lognormal(0,1)"}, "median is 0", SizeForms},
-		{"lognormal too large", Spec{Size: "lognormal(1MiB,3)"}, "4 sigma", SizeForms},
-		{"one quantile", Spec{Size: "quantiles(5)"}, "1 quantiles", SizeForms},
-		{"quantiles that fall", Spec{Size: "quantiles(1,3,2)"}, "after a larger", SizeForms},
-		{"quantile of nothing", Spec{Size: "quantiles(1,,2)"}, "empty", SizeForms},
-		{"unknown key", Spec{Key: "random"}, `"random"`, KeyForms},
-		{"no keys", Spec{Key: "uniform(0)"}, "0 keys", KeyForms},
-		{"uniform bare", Spec{Key: "uniform"}, "number of keys", KeyForms},
-		{"too many keys", Spec{Key: "uniform(1e16)"}, "2^53", KeyForms},
-		{"zipf without exponent", Spec{Key: "zipf(10)"}, "exponent", KeyForms},
-		{"zipf of exponent 0", Spec{Key: "zipf(10,0)"}, "exponent", KeyForms},
-		{"zipf of NaN", Spec{Key: "zipf(10,nan)"}, "exponent", KeyForms},
-		{"names without digits", Spec{Key: "names"}, "a number of digits", KeyForms},
-		{"names without end", Spec{Key: "names(13)"}, "2^63", KeyForms},
-		{"names of radix 37", Spec{Key: "names(3,37)"}, "radix", KeyForms},
-		{"names of no digit", Spec{Key: "names(0)"}, "digits", KeyForms},
-		{"uniform keys too short", Spec{Key: "uniform(1000,2)"}, "digits from 3", KeyForms},
-		{"zipf keys too long", Spec{Key: "zipf(1000,1.1,5000)"}, "to 4096", KeyForms},
-		{"zipf of four", Spec{Key: "zipf(1000,1.1,5,6)"}, "exponent", KeyForms},
-		{"seq of something", Spec{Key: "seq(5)"}, "takes nothing", KeyForms},
-		{"unclosed key", Spec{Key: "zipf(10,1"}, "closing )", KeyForms},
-		{"unknown payload", Spec{Payload: "json"}, `"json"`, PayloadForms},
-		{"random of something", Spec{Payload: "random(5)"}, "takes nothing", PayloadForms},
-		{"no ratio", Spec{Payload: "compressible"}, "is empty", PayloadForms},
-		{"ratio of nothing", Spec{Payload: "compressible(0)"}, "zero", PayloadForms},
-		{"ratio above all", Spec{Payload: "compressible(4)"}, "more than", PayloadForms},
-		{"no path", Spec{Payload: "file:"}, "no file", "want file:PATH"},
-		{"no path in parentheses", Spec{Payload: "file()"}, "no file", "want file:PATH"},
-		{"missing file", Spec{Payload: "file:/does/not/exist"}, "no such file", "--payload"},
-		{"a directory", Spec{Payload: "file:/"}, "directory", "--payload"},
-		{"an empty file", Spec{Payload: "file:" + os.DevNull}, "is empty", "at least one"},
-		{"no letters", Spec{Payload: "letters(0)"}, "at least 1 must be distinct", ""},
-		{"letters of no number", Spec{Payload: "letters(x)"}, "letters", PayloadForms},
-		{"no characters", Spec{Payload: "chars"}, "the set is empty", PayloadForms},
-		{"an empty set", Spec{Payload: "chars()"}, "the set is empty", PayloadForms},
-		{"a range that falls", Spec{Payload: "chars(z-a)"}, "the range z-a is empty", PayloadForms},
-		{"a character of several bytes", Spec{Payload: "chars(ab\u00e9)"}, "printable ASCII", PayloadForms},
-		{"a character that is not seen", Spec{Payload: "chars(a\t)"}, "printable ASCII", PayloadForms},
-		{"too many characters", Spec{Payload: "chars( -~ -~ -~)"}, "at most 256 characters, not 285", PayloadForms},
-		{"an open set", Spec{Payload: "chars(a-z"}, "closing )", PayloadForms},
-		{"no expression", Spec{Payload: "file(x,match=[)"}, "missing closing ]", PayloadForms},
-		{"matches of nothing", Spec{Payload: "file(x,match=-*)"}, "also matches the empty text", PayloadForms},
-		{"empty delimiter", Spec{Payload: "file(x,delim=)"}, "delimiter is empty", PayloadForms},
-		{"unknown escape", Spec{Payload: `file(x,delim=\q)`}, `\q`, PayloadForms},
-		{"open escape", Spec{Payload: `file(x,delim=\)`}, `ends in \`, PayloadForms},
-		{"half an escape", Spec{Payload: `file(x,delim=\x4)`}, `\x`, PayloadForms},
-		{"no hexadecimal", Spec{Payload: `file(x,delim=\x4g)`}, `\x4g`, PayloadForms},
-		{"header without value", Spec{Headers: []string{"a"}}, "NAME=VALUE", "such as"},
-		{"header without name", Spec{Headers: []string{"=a"}}, "NAME=VALUE", "such as"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			_, err := New(test.spec)
-			assert.Must(t, err != nil, "got no error, want %q", test.err)
-			assert.Has(t, err.Error(), test.err, test.forms)
+	for _, row := range append(testkit.CSV(t, "testdata/refused.csv"), [][]string{
+		{"weighted by too many", "size", "weighted(" + strings.Repeat("1:1,", 1000) + "1:1)", "1001 choices", "its forms"},
+		{"an empty file", "payload", "file:" + os.DevNull, "is empty", "at least one"},
+	}...) {
+		name, of, text, wrong, forms := row[0], row[1], row[2], row[3], row[4]
+		t.Run(name, func(t *testing.T) {
+			spec, own := Spec{}, ""
+			switch of {
+			case "size":
+				spec.Size, own = text, SizeForms
+			case "key":
+				spec.Key, own = text, KeyForms
+			case "payload":
+				spec.Payload, own = text, PayloadForms
+			case "header":
+				spec.Headers = []string{text}
+			}
+			if forms == "its forms" {
+				forms = own
+			}
+			_, err := New(spec)
+			assert.Must(t, err != nil, "got no error, want %q", wrong)
+			assert.Has(t, err.Error(), wrong, forms)
 			got := strings.Count(err.Error(), "want ")
 			assert.True(t, got <= 1, "error %q contains \"want \" %d times", err, got)
 		})
@@ -151,9 +94,7 @@ func TestFile(t *testing.T) {
 			want[i] = 0.1
 		}
 		checkChiSquare(t, counts, want)
-		if got, want := g.MeanSize(), 1.0; got != want {
-			t.Errorf("got a mean of %v, want %v", got, want)
-		}
+		assert.Equal(t, g.MeanSize(), 1.0, "the mean")
 		got := g.Describe()
 		assert.True(t, strings.Contains(got, "10 values, 1 B at most"), "got %q", got)
 	})
@@ -205,9 +146,8 @@ func FuzzNew(f *testing.F) {
 			return
 		}
 		mean := g.MeanSize()
-		if !(mean >= 0) || g.MaxSize() > maxValue || mean > float64(g.MaxSize())+1e-6 {
-			t.Errorf("mean %v, maximum %d", mean, g.MaxSize())
-		}
+		assert.True(t, mean >= 0 && g.MaxSize() <= maxValue && mean <= float64(g.MaxSize())+1e-6,
+			"mean %v, maximum %d", mean, g.MaxSize())
 		for n := range uint64(10) {
 			if got := g.Size(n); got < 0 || got > g.MaxSize() {
 				t.Errorf("size %d, maximum %d", got, g.MaxSize())

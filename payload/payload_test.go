@@ -232,8 +232,7 @@ func TestLetters(t *testing.T) {
 	}
 }
 
-// Values contain only the characters of their set, each in proportion to its
-// occurrences there.
+// Values contain only the characters of their set, each in proportion to its occurrences there.
 func TestChars(t *testing.T) {
 	for _, tt := range []struct{ name, form, set string }{
 		{"one", "chars(x)", "x"},

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
@@ -26,148 +27,31 @@ func parse(t testing.TB, text string) *Template {
 func made(e *Template, event uint64) string { return string(e.Append(nil, event)) }
 
 func TestTexts(t *testing.T) {
-	for _, tt := range []struct{ text, want string }{
-		{"", ""},
-		{"plain", "plain"},
-		{"$ % # {} }{ $5 100%", "$ % # {} }{ $5 100%"},
-		{"${1 + 2}", "3"},
-		{"a${1}b%{2}c#{3}d", "a1b2c3d"},
-		{"$${1}", "${1}"},
-		{"%%{1} and ##{1}", "%{1} and #{1}"},
-		{"$$${1}", "$${1}"},
-		{`${"$"}${1}`, "$1"},
-		{`${'a}b'}c`, "a}bc"},
-		{`${"it's"} ${'a "b"'} ${"\"\\\'"} ${"\n"}`, `it's a "b" "\' \n`},
-		{"${ 1\t+\n2 }", "3"},
-		{"${5}%{4}", "54"}, // no initial value, since this.last() is not used
-		{"${rnd.nextInt(1)}%{'b'}c%{'d'}", "0bcd"},
-		{"${rnd.nextInt(1)}%{env:get('USER')}%{3}", "0ada3"},
-		{"${this.last() * 1}%{4}%{7}", "47"},
-		{"${env:get(\"USER\")}", "ada"},
-		{"${env:get('LEVEL') + 1}", "8"},
-		{"${'2' * '1.5'}", "3.0"},
-		{"${lineSep}${pathSep}", "\n:"},
-		{"${true ? 1 : 2.5}", "1.0"},
-		{"${false ? 1 : 'x'}", "x"},
-		{"${true ? (false ? 1 : 2) : 3}${false ? 1 : true ? 2 : 3}", "22"},
-		{"${'a' < 'b'}${'a' == 'a'}${true != false}", "truetruetrue"},
-		{"${date:from(5) > date:from(4)}", "true"},
-		{"${1 - 2 - 3}${2 * 3 + 4 * 5}${-2 * -3}${- -1}", "-42661"},
-		{"${!true || !false && true}", "true"},
-		{"${7.9 % 2}", "1.9000000000000004"},
-		{"${rnd.nextInt(1)}${math:random(1)}${rnd.nextLong(1)}", "000"},
-		{"${rnd.nextDouble() >= 0 && rnd.nextDouble() < 1 && rnd.nextDouble() != rnd.nextDouble()}", "true"},
-		{"${math:random(1.9)}", "0"},
-		{"${5 % (math:random(1))}", "0"},
-		{"${path:random(1, 1)}", "0/"},
-		{"${string:format('%5.1f|%s', 3, 'x')}", "  3.0|x"},
-		{"${'ä'}ö", "äö"},
-	} {
-		t.Run(tt.text, func(t *testing.T) {
-			e := parse(t, tt.text)
+	for _, row := range testkit.CSV(t, "testdata/values.csv") {
+		text, want := row[0], row[1]
+		t.Run(text, func(t *testing.T) {
+			e := parse(t, text)
 			got := made(e, 7)
-			assert.Equal(t, got, tt.want)
+			assert.Equal(t, got, want)
 			assert.True(t, len(got) <= e.MaxLen(), "got %d bytes, at most %d", len(got), e.MaxLen())
 		})
 	}
 }
 
 func TestErrors(t *testing.T) {
-	for _, tt := range []struct {
-		text   string
-		column int
-		why    string
-	}{
-		{"${", 1, "no closing }"},
-		{"abc${1", 4, "no closing }"},
-		{"#{'}", 1, "write ##{ for a literal #{"},
-		{"${}", 3, "empty"},
-		{"${foo}", 3, "foo is not known"},
-		{"%{foo}", 3, "a literal %{ is written %%{"},
-		{"${1 +}", 6, "the end does not belong here"},
-		{"${1 2}", 5, "2 does not belong here"},
-		{"${(1}", 5, "want )"},
-		{"${1 ? 2 : 3}", 3, "the condition of ? is an integer"},
-		{"${true ? 1}", 11, "want :"},
-		{"${true ? rnd : 1}", 8, "rnd"},
-		{"${true ? rnd : rnd}", 10, "add .nextInt(N)"},
-		{"${true ? date:from(1) : 1}", 8, "a date and an integer"},
-		{"${1 & 2}", 5, `"&"`},
-		{"${1 = 2}", 5, `"="`},
-		{"${'a}", 1, "no closing }"},
-		{"${99999999999999999999}", 3, "too large"},
-		{"${'a' + 1}", 3, "string:join"},
-		{"${1 - true}", 7, "the second operand of - is true or false"},
-		{"${-true}", 4, "the operand of - is true or false"},
-		{"${!1}", 4, "the operand of ! is an integer"},
-		{"${1 && true}", 3, "an operand of && is an integer"},
-		{"${true < false}", 3, "the first operand of <"},
-		{"${1 % 0}", 7, "by 0"},
-		{"${date:foo()}", 3, "want one of date:formatNowIso8601"},
-		{"${int64:xor(1)}", 3, "want int64:xor(x, y)"},
-		{"${int64:xor(1, 2, 3)}", 3, "3 arguments"},
-		{"${int64:toString()}", 3, "int64:toString(x[, radix])"},
-		{"${int64:xor(1, rnd)}", 16, "the argument y of int64:xor is rnd"},
-		{"${int64:xor 1}", 13, "want ("},
-		{"${int64:xor(1; 2)}", 14, `";"`},
-		{"${int64:xor(1 2)}", 15, "want , or )"},
-		{"${math:random(0)}", 15, "above 0"},
-		{"${rnd}", 3, "add .nextInt(N)"},
-		{"${rnd.nextInt(-1)}", 15, "above 0"},
-		{"${rnd.nextInt(5000000000)}", 15, "rnd.nextLong"},
-		{"${rnd.nextBoolean()}", 7, "want nextInt or nextLong or nextDouble"},
-		{"${rnd.5}", 7, "the name of a method"},
-		{"${1.e()}", 5, "an integer has no methods"},
-		{"${this}", 3, "add .last()"},
-		{"${this.last()}", 3, "initial value"},
-		{"${this.last()}%{'a'}", 3, "initial value"},
-		{"${this.last() == 1}%{0}", 3, "this is true or false"},
-		{"%{this.last()}", 3, "initial value"},
-		{"${1}%{foo}", 7, "foo"},
-		{"${1}%{2", 5, "no closing }; write %%{"},
-		{"${math:maxInt64(this.last() + 1, time:millisSinceEpoch())}%{0}", 34, "this.last() cannot be combined with"},
-		{"${date:format('yyyy')}", 3, "add .format(DATE)"},
-		{"${date:format('yyyy').format(1)}", 30, "want a date"},
-		{"${date:format('YYYY').format(date:from(0))}", 15, "weeks"},
-		{"${date:format('B').format(date:from(0))}", 15, "'B'"},
-		{"${date:format('XXXX').format(date:from(0))}", 15, "XXXX"},
-		{`${date:format("'a").format(date:from(0))}`, 15, "byte 1"},
-		{"${date:format(int64:toString(rnd.nextInt())).format(date:from(0))}", 15, "constant"},
-		{"${env:get('MISSING')}", 11, `no variable "MISSING"`},
-		{"${env:get('LONG')}", 11, "more than 4096 bytes"},
-		{"${env:get(int64:toString(time:nanos()))}", 11, "constant"},
-		{"${env:get(env:get('USER'))}", 11, "constant"},
-		{"${path:random(0, 1)}", 15, "the width"},
-		{"${path:random(1, 65)}", 18, "the depth"},
-		{"${path:random(rnd.nextInt(5), 1)}", 15, "constant"},
-		{"${string:format('%d')}", 17, "no value for it"},
-		{"${string:format('%d', 1, 2)}", 26, "no place for this value"},
-		{"${string:format('%d', 1.5)}", 23, "%d takes an integer, and this is a real number"},
-		{"${string:format('%f', 'a')}", 23, "a number"},
-		{"${string:format('%b', 1)}", 23, "true or false"},
-		{"${string:format('%c', 'a')}", 23, "character"},
-		{"${string:format('%s', rnd)}", 23, "rnd"},
-		{"${string:format('%q', 1)}", 17, "want one of"},
-		{"${string:format('%', 1)}", 17, "ends within"},
-		{"${string:format('%5%')}", 17, "takes nothing before it"},
-		{"${string:format('%2000d', 1)}", 17, "at most 1000"},
-		{"${string:format('%.d', 1)}", 17, "a precision is a number"},
-		{"${string:format('%+s', 'a')}", 17, "no meaning"},
-		{"${string:format(env:get('USER'))}", 17, "must be in the text"},
-		{"${" + strings.Repeat("(", 100) + "1" + strings.Repeat(")", 100) + "}", 67, "nested more than 64 deep"},
-		{"${" + strings.Repeat("-", 100) + "1}", 66, "nested more than 64 deep"},
-		{strings.Repeat("x", 4097), 4097, "at most 4096 bytes"},
-		{"${string:join('" + strings.Repeat("a", 2000) + "'" + strings.Repeat(", string:format('%1000d', rnd.nextInt())", 40) + ")}", 15, "65536"},
-		{"${time:nanos}", 13, "want ( after time:nanos"},
-		{"${lineSep + 1}", 3, "want a number"},
-		{"${e.last()}", 5, "no methods"},
-	} {
-		t.Run(tt.text[:min(len(tt.text), 60)], func(t *testing.T) {
-			e, err := ParseTemplate(tt.text, TemplateOptions{Env: environment})
+	for _, row := range append(testkit.CSV(t, "testdata/errors.csv"), [][]string{
+		{"67", "nested more than 64 deep", "${" + strings.Repeat("(", 100) + "1" + strings.Repeat(")", 100) + "}"},
+		{"66", "nested more than 64 deep", "${" + strings.Repeat("-", 100) + "1}"},
+		{"4097", "at most 4096 bytes", strings.Repeat("x", 4097)},
+		{"15", "65536", "${string:join('" + strings.Repeat("a", 2000) + "'" + strings.Repeat(", string:format('%1000d', rnd.nextInt())", 40) + ")}"},
+	}...) {
+		column, why, text := row[0], row[1], row[2]
+		t.Run(text[:min(len(text), 60)], func(t *testing.T) {
+			e, err := ParseTemplate(text, TemplateOptions{Env: environment})
 			var wrong *TemplateError
 			assert.Must(t, errors.As(err, &wrong), "got %v and %v, want an Error", e, err)
-			assert.True(t, wrong.Column == tt.column && strings.Contains(wrong.Why, tt.why),
-				"got %v, want at %d: ...%s...", err, tt.column, tt.why)
+			assert.True(t, strconv.Itoa(wrong.Column) == column && strings.Contains(wrong.Why, why),
+				"got %v, want at %s: ...%s...", err, column, why)
 		})
 	}
 }
@@ -322,9 +206,8 @@ func TestNow(t *testing.T) {
 	})
 }
 
-// Where a text is evaluated more than once for an event, or before the run, what changes
-// with time is refused.
-// Nested texts grow exponentially: what may become too long is refused before it is made.
+// Where a text is evaluated more than once for an event, or before the run, what changes with time is
+// refused. Nested texts grow exponentially: what may become too long is refused before it is made.
 func TestLongTexts(t *testing.T) {
 	for _, tt := range []struct{ open, inner, end string }{
 		{"string:format('%1$s%1$s%1$s%1$s', ", "rnd.nextInt()", ")"},
@@ -341,9 +224,8 @@ func TestLongTexts(t *testing.T) {
 				if err == nil && (made.MaxLen() < 1 || made.MaxLen() > maxTemplate || len(made.Append(nil, 1)) > made.MaxLen()) {
 					t.Errorf("%s may become %d bytes, and is %d", text, made.MaxLen(), len(made.Append(nil, 1)))
 				}
-				if depth > 20 && strings.HasPrefix(tt.open, "string:format") && (err == nil || !strings.Contains(err.Error(), "and the limit is")) {
-					t.Errorf("%s: got %v", text, err)
-				}
+				assert.True(t, depth <= 20 || !strings.HasPrefix(tt.open, "string:format") || err != nil &&
+					strings.Contains(err.Error(), "and the limit is"), "%s: got %v", text, err)
 			}
 		}
 	}
@@ -366,9 +248,8 @@ func TestUses(t *testing.T) {
 		for use, want := range map[TemplateUse]bool{Live: true, Repeatable: tt.repeatable, Ahead: tt.ahead} {
 			_, err := ParseTemplate(tt.text, TemplateOptions{Use: use})
 			assert.Equal(t, err == nil, want, "%s, use %d: got %v", tt.text, use, err)
-			if err != nil && !strings.Contains(tt.text, "this") && !strings.Contains(err.Error(), "%{...} is evaluated once") {
-				t.Errorf("%s: the error %q has no hint", tt.text, err)
-			}
+			assert.True(t, err == nil || strings.Contains(tt.text, "this") ||
+				strings.Contains(err.Error(), "%{...} is evaluated once"), "%s: the error %q has no hint", tt.text, err)
 		}
 	}
 	_, err := ParseTemplate("a ${1 + time:nanos()}", TemplateOptions{Use: Repeatable})

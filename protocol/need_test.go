@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 // TestRoom: what does not fit is refused, with the number that takes the most, and a number that fits.
@@ -75,15 +76,11 @@ func TestRoom(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			err := tt.room.Check(tt.needs)
 			if tt.want == "" {
-				if err != nil {
-					t.Errorf("got %v", err)
-				}
+				assert.Equal(t, err, nil, "got")
 				return
 			}
 			e, ok := errors.AsType[*protocol.Error](err)
-			if !ok {
-				t.Fatalf("got %v, want a target.Error", err)
-			}
+			assert.Must(t, ok, "got %v, want a target.Error", err)
 			if e.Error() != tt.want || e.Hint != tt.hint {
 				t.Errorf("got %q\n%q\nwant %q\n%q", e.Error(), e.Hint, tt.want, tt.hint)
 			}

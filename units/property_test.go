@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
-	"carronade/test/testkit/assert"
-
 	"pgregory.net/rapid"
+
+	"carronade/test/testkit/assert"
 )
 
 // near reports whether two numbers differ by at most half a unit of the third
@@ -95,8 +96,7 @@ func TestPrintedFormsParse(t *testing.T) {
 	})
 }
 
-// FuzzParse: no text makes a parser panic or return an invalid quantity, and each
-// refusal has a meaningful error.
+// No text makes a parser panic or return an invalid quantity, and each refusal has a meaningful error.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"", "0", "1", "-1", "1h30m", "1.5GiB", "64K", "1 kb", "3m", "50k/s", "3/m", "12,345,678", "1%", "1e6", "1e-6s", "1_0", "1__0", ".", ".5d",
@@ -137,4 +137,111 @@ func refused(t *testing.T, err error) {
 	if err != nil && (len(err.Error()) < 20 || len(err.Error()) > 1000) {
 		t.Errorf("error of %d bytes: %v", len(err.Error()), err)
 	}
+}
+
+func TestSpark(t *testing.T) {
+	tests := []struct {
+		name   string
+		values []float64
+		base   float64
+		ascii  bool
+		want   string
+	}{
+		{"none", nil, 0, false, ""},
+		{"a climb", []float64{0, 1, 2, 3, 4, 5, 6, 7}, 0, false, "▁▂▃▄▅▆▇█"},
+		{"far above its base", []float64{100, 101, 100}, 0, false, "███"},
+		{"nothing but the base", []float64{0, 0}, 0, false, "▁▁"},
+		{"below its base", []float64{-7, 0}, 0, false, "▁█"},
+		{"holes", []float64{1, math.NaN(), math.Inf(1), 1}, 0, false, "█  █"},
+		{"no blocks", []float64{0, 7}, 0, true, "_#"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, Spark(tt.values, tt.base, tt.ascii), tt.want)
+		})
+	}
+}
+
+func TestFlag(t *testing.T) {
+	for _, tt := range []struct{ name, got, want string }{
+		{"no size", FlagSize(0), "0B"},
+		{"bytes", FlagSize(1500), "1500B"},
+		{"kibibytes", FlagSize(64 << 10), "64KiB"},
+		{"not whole in a larger unit", FlagSize(1536 << 20), "1536MiB"},
+		{"gibibytes", FlagSize(2 << 30), "2GiB"},
+		{"tebibytes", FlagSize(3 << 40), "3TiB"},
+		{"above: what is small is exact", FlagSizeAbove(1501), "1501B"},
+		{"above: rounded up", FlagSizeAbove(2000*1_000_000 - 1), "1908MiB"},
+		{"above: what is even stays", FlagSizeAbove(430 << 20), "430MiB"},
+		{"above: one more", FlagSizeAbove(430<<20 + 1), "431MiB"},
+		{"no time", FlagDuration(0), "0s"},
+		{"milliseconds", FlagDuration(1500 * time.Millisecond), "1.5s"},
+		{"microseconds", FlagDuration(85 * time.Microsecond), "85us"},
+		{"a minute", FlagDuration(time.Minute), "1m"},
+		{"ten seconds", FlagDuration(10 * time.Second), "10s"},
+		{"ten minutes", FlagDuration(10 * time.Minute), "10m"},
+		{"a minute and a half", FlagDuration(90 * time.Second), "1m30s"},
+		{"a day", FlagDuration(24 * time.Hour), "24h"},
+		{"a day and a second", FlagDuration(24*time.Hour + time.Second), "24h0m1s"},
+		{"no rate", FlagRate(0), "0/s"},
+		{"half an event", FlagRate(0.5), "0.5/s"},
+		{"thousands", FlagRate(50_000), "50k/s"},
+		{"not whole thousands", FlagRate(1_234), "1234/s"},
+		{"the highest", FlagRate(MaxRate), "1000G/s"},
+		{"no number", FlagRate(math.NaN()), "0/s"},
+	} {
+		assert.Equal(t, tt.got, tt.want, "%s", tt.name)
+	}
+}
+
+// TestFlagValuesParse: flag values are parsed to the same quantity, or a slightly
+// larger one where documented, and no shell splits them.
+func TestFlagValuesParse(t *testing.T) {
+	one := func(t *rapid.T, text string) string {
+		if strings.ContainsAny(text, " \t,'\"") {
+			t.Fatalf("%q is not one word", text)
+		}
+		return text
+	}
+	t.Run("size", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			n := rapid.Int64Min(0).Draw(t, "n")
+			if got, err := ParseSize(one(t, FlagSize(n))); err != nil || got != n {
+				t.Fatalf("%d printed %q: got %d, %v", n, FlagSize(n), got, err)
+			}
+		})
+	})
+	t.Run("size above", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			n := rapid.Int64Range(0, 1<<62).Draw(t, "n")
+			got, err := ParseSize(one(t, FlagSizeAbove(n)))
+			if err != nil || got < n || float64(got-n) > 0.1*float64(n) {
+				t.Fatalf("%d printed %q: got %d, %v", n, FlagSizeAbove(n), got, err)
+			}
+		})
+	})
+	t.Run("duration", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			d := time.Duration(rapid.Int64Min(0).Draw(t, "d"))
+			if got, err := ParseDuration(one(t, FlagDuration(d))); err != nil || got != d {
+				t.Fatalf("%d printed %q: got %d, %v", d, FlagDuration(d), got, err)
+			}
+		})
+	})
+	t.Run("whole duration", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			d := time.Second * time.Duration(rapid.Int64Range(0, 1e7).Draw(t, "s"))
+			if got, err := ParseDuration(one(t, FlagDuration(d))); err != nil || got != d {
+				t.Fatalf("%d printed %q: got %d, %v", d, FlagDuration(d), got, err)
+			}
+		})
+	})
+	t.Run("rate", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			r := rapid.OneOf(rapid.Float64Range(1e-6, MaxRate), rapid.Map(rapid.Int64Range(0, 1e12), func(n int64) float64 { return float64(n) })).Draw(t, "r")
+			if got, err := ParseRate(one(t, FlagRate(r))); err != nil || got != r {
+				t.Fatalf("%v printed %q: got %v, %v", r, FlagRate(r), got, err)
+			}
+		})
+	})
 }

@@ -44,8 +44,7 @@ func documents(t *testing.T) []string {
 	return list
 }
 
-// exampleServers are the servers of the examples, by their addresses in the
-// documents.
+// exampleServers are the servers of the examples, by their addresses in the documents.
 var exampleServers = []struct {
 	addr string
 	args []string
@@ -197,10 +196,9 @@ func freeAddress(t *testing.T) string {
 	return ""
 }
 
-// Every block of a document that begins with "$ carronade" or "$ sh" is run, and its
-// output is compared with the document, except for numbers. The servers of the
-// examples are stand-ins at free ports. A block that begins with "$ cat FILE"
-// creates the file instead.
+// Every block of a document that begins with "$ carronade" or "$ sh" is run, and its output is compared with
+// the document, except for numbers. The servers of the examples are stand-ins at free ports. A block that
+// begins with "$ cat FILE" creates the file instead.
 func TestExamplesOfDocumentsRun(t *testing.T) {
 	testkit.Need(t, "minutes: it runs the program")
 	t.Parallel()
@@ -296,8 +294,7 @@ func examples(text string) []example {
 	return out
 }
 
-// server returns the arguments of a stand-in that an example starts in the
-// background.
+// server returns the arguments of a stand-in that an example starts in the background.
 func (e *example) server() (args []string, ok bool) {
 	command, beside := strings.CutSuffix(e.command, " &")
 	rest, ok := strings.CutPrefix(command, "carronade standin ")
@@ -361,9 +358,8 @@ func (e *example) check(t *testing.T, dir string, swap *strings.Replacer) {
 	}
 }
 
-// labels returns the headings and row names of a report, from its first section
-// on; none if the lines are not a report. The rest of a report depends on the
-// run, and the layout of a page is tested elsewhere.
+// labels returns the headings and row names of a report, from its first section on; none if the lines are not
+// a report. The rest of a report depends on the run, and the layout of a page is tested elsewhere.
 func labels(lines []string) []string {
 	begin := slices.IndexFunc(lines, func(l string) bool { return l == "Workload" || l == "Times" || strings.HasPrefix(l, "  Times ") })
 	if begin < 0 {
@@ -388,8 +384,7 @@ var (
 	spaces = regexp.MustCompile(`[ \t]+`)
 )
 
-// mask removes the differences between runs: numbers with their units,
-// sparklines, and the width of columns.
+// mask removes the differences between runs: numbers with their units, sparklines, and the width of columns.
 func mask(lines []string) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
@@ -419,8 +414,7 @@ func matches(want, got []string) bool {
 	return len(got) > 0 && want[0] == got[0] && matches(want[1:], got[1:])
 }
 
-// In docs/reports.md every command is an example that is run, and every file is
-// created.
+// In docs/reports.md every command is an example that is run, and every file is created.
 func TestEveryCommandOfReportsRuns(t *testing.T) {
 	data := assert.Value(os.ReadFile(root + "/docs/reports.md"))(t)
 	fence, inFile := "", false
@@ -460,9 +454,8 @@ func TestMatchesCanFail(t *testing.T) {
 	}
 }
 
-// docs/workload.md and the pages of targets have every setting of the table:
-// `go test ./internal/cli -run Documented -update` writes the parts between the
-// marks.
+// docs/workload.md and the pages of targets have every setting of the table: `go test ./internal/cli -run
+// Documented -update` writes the parts between the marks.
 func TestEverySettingIsDocumented(t *testing.T) {
 	texts := make(map[string]string)
 	for _, path := range documents(t) {
@@ -510,8 +503,7 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	}
 }
 
-// settingsTable returns a kind's settings in Markdown, a table for each
-// heading.
+// settingsTable returns a kind's settings in Markdown, a table for each heading.
 func settingsTable(table []workload.Setting, kind string) string {
 	var titles []string
 	rows := make(map[string][]string)

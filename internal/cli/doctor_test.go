@@ -21,8 +21,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// examine runs carronade doctor with --json, and checks that its exit code follows from what
-// it found.
+// examine runs carronade doctor with --json, and checks that its exit code follows from what it found.
 func examine(t *testing.T, args ...string) (*trust.Examination, int) {
 	t.Helper()
 	out, words, code := run(t, append([]string{"doctor", "--json"}, args...)...)

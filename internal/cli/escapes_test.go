@@ -320,3 +320,42 @@ func (l *listener) text() string {
 	defer l.mu.Unlock()
 	return l.got.String()
 }
+
+// BenchmarkWalls measures a job's process from its start to its end, without a wall, with the rules alone,
+// and with the rules and the system. The difference is what the walls cost a job.
+func BenchmarkWalls(b *testing.B) {
+	program := carronade(b)
+	dir := b.TempDir()
+	rules := &serve.Rules{Folder: dir, Store: filepath.Join(dir, "reports.db")}
+	both := *rules
+	both.Wall = &serve.Wall{AnyPort: true}
+	for name, env := range map[string][]string{"none": nil, "rules": {rules.Environment()}, "rules and system": {both.Environment()}} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				cmd := exec.CommandContext(b.Context(), program, "version")
+				cmd.Env, cmd.Dir = append(env, "XDG_DATA_HOME="+dir, "HOME="+dir, "TMPDIR="+dir), dir
+				out, err := cmd.CombinedOutput()
+				assert.Must(b, err == nil, "%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// A job of a server connects to no address outside its rules, also if a broker announces it.
+func TestAnnouncedAddresses(t *testing.T) {
+	t.Parallel()
+	c := child(t, "kafka", "--in-memory", "--topic", "t:1", "--advertise", "192.0.2.1:9092")
+	rules := &serve.Rules{Folder: t.TempDir(), Targets: []string{"127.0.0.1"}}
+	for _, args := range [][]string{
+		{"run", "kafka://" + c.Addr() + "/t", "--count", "10"},
+		{"run", "kafka://" + c.Addr() + "/t", "--count", "10", "--engine", "client"},
+	} {
+		cmd := exec.CommandContext(t.Context(), carronade(t), args...)
+		cmd.Env, cmd.Dir = []string{rules.Environment(), "XDG_DATA_HOME=" + t.TempDir()}, rules.Folder
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "192.0.2.1:9092, the address that it advertises: this server does not allow jobs to connect to 192.0.2.1:9092\n") ||
+			!strings.Contains(string(out), "\nhint: ask the operator of the server to start it with --allow-target") {
+			t.Errorf("%q: %v\n%s", args, err, out)
+		}
+	}
+}

@@ -121,9 +121,8 @@ func TestFleet(t *testing.T) {
 		sent     uint64
 	}{{"a", 0, 1, 2000}, {"b", 1, 3, 4000}} {
 		a := r.Fleet.Agents[i]
-		if a.Name != want.name || a.From != want.from || a.To != want.to || a.Sent != want.sent || a.State != "complete" || a.ClockBoundUS <= 0 {
-			t.Errorf("got %+v, want %+v", a, want)
-		}
+		assert.True(t, a.Name == want.name && a.From == want.from && a.To == want.to && a.Sent == want.sent &&
+			a.State == "complete" && a.ClockBoundUS > 0, "got %+v, want %+v", a, want)
 	}
 
 	refused := f.run(t, "kafka://192.0.2.1:9092/t", "--rate", "1k/s", "--for", "1s", "--fleet-agents", "b")
@@ -167,9 +166,8 @@ func TestFleetLost(t *testing.T) {
 		p.until(t, "agent b is lost")
 		p.exits(t, failed)
 		r := reportOf(t, p)
-		if !r.doubts("agent b: no message came from it") || len(r.Fleet.Agents) != 2 || r.Fleet.Agents[1].State != "aborted" {
-			t.Errorf("keep going %v: %+v %+v", keep, r.Trust, r.Fleet)
-		}
+		assert.True(t, r.doubts("agent b: no message came from it") && len(r.Fleet.Agents) == 2 &&
+			r.Fleet.Agents[1].State == "aborted", "keep going %v: %+v %+v", keep, r.Trust, r.Fleet)
 		assert.True(t, !keep || r.Totals.Offered == 40_000 && r.Fleet.Agents[0].Sent == 20_000 && r.Totals.Unsent >= 6000,
 			"the other did not go on: %+v, %+v", r.Totals, r.Fleet)
 		assert.True(t, keep || r.Totals.Offered < 600_000, "the run did not end early: %+v", r.Totals)
@@ -230,9 +228,8 @@ func TestFleetVerified(t *testing.T) {
 		assert.True(t, r.Totals.Consumed == c.consumed && (r.Fleet.Bound > 0) == (c.consumed > 0),
 			"%s: consumed %d, want %d; bound %v us", c.args, r.Totals.Consumed, c.consumed, r.Fleet.Bound)
 		a, b, reader := r.Fleet.Agents[0], r.Fleet.Agents[1], r.Fleet.Agents[2]
-		if a.Sent == 0 || b.Sent == 0 || a.Sent+b.Sent != r.Totals.Sent || reader.Sent != 0 || !reader.Reads || reader.State != "complete" {
-			t.Errorf("%s: agents %+v", c.args, r.Fleet.Agents)
-		}
+		assert.True(t, a.Sent != 0 && b.Sent != 0 && a.Sent+b.Sent == r.Totals.Sent && reader.Sent == 0 &&
+			reader.Reads && reader.State == "complete", "%s: agents %+v", c.args, r.Fleet.Agents)
 	}
 
 	p := f.run(t, target, "--rate", "1k/s", "--for", "30s", "--verify", "--fleet-reader", "c")
@@ -266,13 +263,11 @@ func TestFleetStop(t *testing.T) {
 	f.ask(t, "stopped on a, b", "fleet", "stop", "--data", f.data)
 	p.exits(t, 130)
 	r := reportOf(t, p)
-	if r.Totals.Acked < 1000 || r.Totals.Acked != r.Totals.Sent || !r.doubts("not every agent fired all of its share") {
-		t.Errorf("%+v %+v", r.Totals, r.Trust)
-	}
+	assert.True(t, r.Totals.Acked >= 1000 && r.Totals.Acked == r.Totals.Sent &&
+		r.doubts("not every agent fired all of its share"), "%+v %+v", r.Totals, r.Trust)
 }
 
-// TestFleetNATS: the machines meet at a NATS server that is there already, with the permissions
-// of docs/fleet.md.
+// The machines meet at a NATS server that is there already, with the permissions of docs/fleet.md.
 func TestFleetNATS(t *testing.T) {
 	testkit.OnlyConformance(t, "builds a NATS server: TestFleet has all but that server")
 	t.Parallel()
@@ -331,15 +326,13 @@ func TestFleetRecover(t *testing.T) {
 	recovered := start(t, "fleet", "recover", "last", "--json", "--store", store, "--fleet="+filepath.Join(f.data, "operator.json"))
 	recovered.exits(t, 3)
 	r := reportOf(t, recovered)
-	if !r.doubts("recovered from the agents") || len(r.Fleet.Agents) != 2 || r.Totals.Acked < 4000 || r.Totals.Acked >= 600_000 {
-		t.Errorf("recovered: %+v %+v %+v", r.Trust, r.Totals, r.Fleet)
-	}
+	assert.True(t, r.doubts("recovered from the agents") && len(r.Fleet.Agents) == 2 && r.Totals.Acked >= 4000 &&
+		r.Totals.Acked < 600_000, "recovered: %+v %+v %+v", r.Trust, r.Totals, r.Fleet)
 	again := start(t, "fleet", "recover", "last~1", "--json", "--store", store, "--fleet="+filepath.Join(f.data, "operator.json"))
 	again.exits(t, failed, "its spool has no data of run")
 }
 
-// TestFleetMarks: the program that commands a run takes marks, which have no scores; a limit on a
-// score is refused.
+// The program that commands a run takes marks, which have no scores; a limit on a score is refused.
 func TestFleetMarks(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, []string{"a", "--allow"})
@@ -367,9 +360,8 @@ func TestFleetMarks(t *testing.T) {
 	}
 	assert.OK(t, json.Unmarshal(p.out.Bytes(), &r))
 	got := r.Faults
-	if len(got.Marks) != 1 || got.Marks[0].Name != "pull the plug" || got.Marks[0].AtS < 1 || got.Marks[0].BoundS <= 0 || len(got.Scores) != 0 || len(got.Notes) != 1 {
-		t.Errorf("faults %+v", got)
-	}
+	assert.True(t, len(got.Marks) == 1 && got.Marks[0].Name == "pull the plug" && got.Marks[0].AtS >= 1 &&
+		got.Marks[0].BoundS > 0 && len(got.Scores) == 0 && len(got.Notes) == 1, "faults %+v", got)
 	refused := f.run(t, "null://", "--rate", "1k/s", "--for", "1s", "--slo", "outage<1s")
 	refused.exits(t, 2, "a fleet takes marks, and has no scores of faults")
 }

@@ -33,10 +33,9 @@ type publishedRun struct {
 
 var metricsAt = regexp.MustCompile(`metrics for Prometheus at http://(\S+)/metrics`)
 
-// publishedRuns starts programs whose runs together export every metric: two runs of null://,
-// one after the other, one whose system answers with codes, one that reads its events back, and
-// one that only reads them. All but the last send for this length of time. Their pages stay after
-// the runs.
+// publishedRuns starts programs whose runs together export every metric: two runs of null://, one after the
+// other, one whose system answers with codes, one that reads its events back, and one that only reads them.
+// All but the last send for this length of time. Their pages stay after the runs.
 func publishedRuns(t *testing.T, pushes *pushes, length string) (runs []publishedRun) {
 	t.Helper()
 	sends := []string{"--rate", "500/s", "--for", length}
@@ -61,8 +60,7 @@ func scrapePage(t *testing.T, addr string) (out []*dto.MetricFamily) {
 	t.Helper()
 	r := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/metrics", nil))(t)
 	r.Header.Set("Accept", string(expfmt.NewFormat(expfmt.TypeProtoDelim)))
-	resp, err := http.DefaultClient.Do(r)
-	assert.OK(t, err)
+	resp := assert.Value(http.DefaultClient.Do(r))(t)
 	defer resp.Body.Close()
 	d := expfmt.NewDecoder(resp.Body, expfmt.ResponseFormat(resp.Header))
 	for {
@@ -100,8 +98,7 @@ type pushes struct {
 	last map[string]*otlppb.ResourceMetrics // by the run's ID
 }
 
-// newPushes starts a receiver. It also serves, at /metrics, what Prometheus would make of the
-// pushes.
+// newPushes starts a receiver. It also serves, at /metrics, what Prometheus would make of the pushes.
 func newPushes(t *testing.T) *pushes {
 	p := &pushes{last: make(map[string]*otlppb.ResourceMetrics)}
 	mux := http.NewServeMux()

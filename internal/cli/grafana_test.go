@@ -147,8 +147,7 @@ func (e exports) add(metric string, labels ...string) {
 	}
 }
 
-// check reports what a query names and the runs did not export. It returns the names of the
-// query's metrics.
+// check reports what a query names and the runs did not export. It returns the names of the query's metrics.
 func (e exports) check(t *testing.T, q boardQuery) (used []string) {
 	t.Helper()
 	metrics, joined, kept := selectors(t, q.Expr)

@@ -24,11 +24,9 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// The tests run the whole program in a separate process: the test binary, under
-// the name carronade.
+// The tests run the whole program in a separate process: the test binary, under the name carronade.
 func TestMain(m *testing.M) {
-	// A test that does not set the data folder must not reach the user's own
-	// reports.
+	// A test that does not set the data folder must not reach the user's own reports.
 	if os.Getenv("XDG_DATA_HOME") == "" {
 		_ = os.Setenv("XDG_DATA_HOME", filepath.Join(os.DevNull, "data"))
 	}
@@ -42,10 +40,9 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// trustByVariable makes runs trusted or not by the variable CARRONADE_TEST_UNTRUSTED:
-// "2,5" makes the second and the fifth run of the program untrusted,
-// "none" no run, and all others are trusted however busy this machine is.
-// Without the variable it is nil.
+// trustByVariable makes runs trusted or not by the variable CARRONADE_TEST_UNTRUSTED: "2,5" makes the second
+// and the fifth run of the program untrusted, "none" no run, and all others are trusted however busy this
+// machine is. Without the variable it is nil.
 func trustByVariable() func(*report.Document) {
 	list := os.Getenv("CARRONADE_TEST_UNTRUSTED")
 	if list == "" {
@@ -90,8 +87,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// broker starts an embedded broker for a script, with the flags given, and
-// sets BROKER to its address.
+// broker starts an embedded broker for a script, with the flags given, and sets BROKER to its address.
 func broker(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: broker [FLAGS]")

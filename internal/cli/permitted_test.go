@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -57,8 +58,7 @@ func TestCheckLine(t *testing.T) {
 // secret. A new word must be added here, or to the rules.
 const harmless = ",ARG,DURATION,DELAY,FORMAT,K=TEXT,K=V,KEYS,KIND,KIND=N,...,LIMIT,NAME,NAME,...,NUMBER,N,N|N-N,P,P,PORTS,PREFIX,RATE,REGEXP,REMOTE,REV,RING,SHAPE,SHARE,SIZE,SPEC,TEXT,TEXT,...,TIME,TIME|N,WHEN,WHERE,WORD=N,...,OP,ID,"
 
-// TestRulesKnowEverySetting: each setting whose value can be a file, an address, a command or a secret
-// refuses one that is not allowed.
+// Each setting whose value can be a file, an address, a command or a secret refuses one that is not allowed.
 func TestRulesKnowEverySetting(t *testing.T) {
 	r := &serve.Rules{Folder: t.TempDir(), Targets: []string{"127.0.0.1"}, Store: "/var/reports.db"}
 	bad := map[string]string{
@@ -88,4 +88,25 @@ func TestRulesKnowEverySetting(t *testing.T) {
 		}
 	}
 	assert.True(t, refused >= 50, "only %d settings were tried", refused)
+}
+
+// A server looks at command lines and completes them as long as it runs, and keeps no memory of it.
+func TestCheckingKeepsNothing(t *testing.T) {
+	s := &session{Program: &Program{Kinds: Kinds()}}
+	look := func(n int) uint64 {
+		for range n {
+			for _, line := range []string{"nosuch", "run null:// --rate 1/s", "report export --as x"} {
+				s.loads(strings.Fields(line))
+			}
+			s.completions([]string{"run", "null://", "--acks", ""})
+		}
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := look(10)
+	const most = 8 << 20 // ten trees have as much
+	after := look(25)
+	assert.True(t, after <= before+most, "100 command lines keep %d MiB", (after-before)>>20)
 }

@@ -64,8 +64,7 @@ func TestProgramSignals(t *testing.T) {
 		"the report is not marked as partial:\n%s", out.String())
 }
 
-// A program whose parent was killed gets TERM several times. They count as one, so the
-// run keeps its report.
+// A program whose parent was killed gets TERM several times. They count as one, so the run keeps its report.
 func TestTermOfKilledParent(t *testing.T) {
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	signals := make(chan os.Signal, 3)

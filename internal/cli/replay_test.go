@@ -1,11 +1,17 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
+	"carronade/internal/verdict/find"
 	"carronade/internal/workload"
 	"carronade/test/testkit/assert"
 )
@@ -36,5 +42,47 @@ func TestReplayLabels(t *testing.T) {
 			w := assert.Value(workload.Resolve(Kinds(), nil, doc))(t)
 			assert.True(t, len(w.Labels()) == len(tt.want), "got %v", w.Labels())
 		})
+	}
+}
+
+// The command that closes an open answer has its rate as people write it.
+func TestFindAgainCommand(t *testing.T) {
+	for _, tt := range []struct {
+		holds, fails float64
+		want         string
+	}{
+		{20_000, 0, " --from 20k/s"},
+		{1_000_000, 0, " --from 1M/s"},
+		{12_345.678, 0, " --from 12350/s"},
+		{0, 3, " --from 1.5/s"},
+	} {
+		f := &searching{again: "abcdefgh"}
+		d := &report.Document{Target: "null://", Search: &report.Search{Answer: &find.Answer{Holds: tt.holds, Fails: tt.fails}}}
+		rows := f.notKept(d)
+		if last := rows[len(rows)-1]; last.Name != "to decide" || !strings.HasSuffix(last.Text, tt.want) {
+			t.Errorf("holds %v, fails %v: got %+v, want a command that ends with %q", tt.holds, tt.fails, last, tt.want)
+		}
+	}
+}
+
+// A step that could not run did so also while it is stopped.
+func TestWithoutReport(t *testing.T) {
+	broken, canceled := errors.New("it is broken"), fmt.Errorf("open: %w", context.Canceled)
+	for _, tt := range []struct {
+		name                 string
+		err                  error
+		stopped, interrupted bool
+		code                 int
+		text                 string
+	}{
+		{"failed", broken, false, false, host.ExitFailed, "it is broken"},
+		{"failed while it is stopped", broken, true, false, host.ExitFailed, "it is broken"},
+		{"failed while it is interrupted", broken, true, true, host.ExitFailed, "it is broken"},
+		{"stopped", canceled, true, false, host.ExitOK, "it was stopped before it began to measure"},
+		{"interrupted", canceled, true, true, host.ExitInterrupted, "it was stopped before it began to measure"},
+		{"canceled by itself", canceled, false, false, host.ExitFailed, "open: context canceled"},
+	} {
+		code, err := withoutReport(tt.err, tt.stopped, tt.interrupted)
+		assert.True(t, code == tt.code && err.Error() == tt.text, "%s: got %d, %v", tt.name, code, err)
 	}
 }

@@ -104,9 +104,8 @@ func TestScenarioKilled(t *testing.T) {
 	assert.OK(t, p.Process.Kill())
 	_ = p.Wait()
 	r := scenarioIn(t, store)
-	if r.Schema != "carronade.scenario/1" || r.Stopped != "killed" || !r.Partial || !slices.Equal(r.steps(), []string{"one", "two"}) {
-		t.Errorf("got %+v", r)
-	}
+	assert.True(t, r.Schema == "carronade.scenario/1" && r.Stopped == "killed" && r.Partial &&
+		slices.Equal(r.steps(), []string{"one", "two"}), "got %+v", r)
 	if c := r.Scenario.Checks; len(c) != 2 || !c[0].OK || c[1].OK || !strings.HasSuffix(c[0].At, "test.js:3:6") {
 		t.Errorf("the checks are %+v", c)
 	}
@@ -120,9 +119,8 @@ func TestScenarioKilled(t *testing.T) {
 		}
 	}
 	out, err := exec.Command(carronade(t), "report", "list", "label.scenario="+r.ID, "--store", store).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "scenario-step=1") || !strings.Contains(string(out), "scenario-step=2") {
-		t.Errorf("%v: the steps in the store are:\n%s", err, out)
-	}
+	assert.True(t, err == nil && strings.Contains(string(out), "scenario-step=1") &&
+		strings.Contains(string(out), "scenario-step=2"), "%v: the steps in the store are:\n%s", err, out)
 }
 
 // Ctrl-C ends the step in progress, which reports, and then the scenario.
@@ -133,9 +131,8 @@ func TestScenarioInterrupted(t *testing.T) {
 	p.interrupt(t)
 	p.exits(t, 130)
 	r := scenarioIn(t, store)
-	if r.Stopped != "interrupted" || !r.Partial || !slices.Equal(r.steps(), []string{"one", "two", "three"}) || r.Scenario.Steps[2].Exit != 130 {
-		t.Errorf("got %+v", r)
-	}
+	assert.True(t, r.Stopped == "interrupted" && r.Partial &&
+		slices.Equal(r.steps(), []string{"one", "two", "three"}) && r.Scenario.Steps[2].Exit == 130, "got %+v", r)
 }
 
 // A step that the script stops, or the time of the scenario, was not interrupted.
@@ -216,4 +213,47 @@ func TestTypes(t *testing.T) {
 	code := p.Main()
 	assert.Must(t, code == 0, "exit code %d", code)
 	testkit.Golden(t, "testdata/carronade.d.ts", out.String())
+}
+
+// A script marks the runs in progress that take marks, and no others.
+func TestScenarioMarksFaults(t *testing.T) {
+	t.Parallel()
+	p, store := startScenario(t, `import { run, sleep, mark } from "carronade";
+const plain = run("null://", { name: "plain", rate: "100/s" });
+const marked = run("null://", { name: "marked", rate: "100/s", marks: true });
+for (let begun = false; !begun; ) {
+  try {
+    mark("fault", "the plug");
+    begun = true;
+  } catch (e) {
+    if (!String(e).includes("no step that takes marks is in progress")) throw e;
+    await sleep("20ms");
+  }
+}
+mark("heal", "the plug");
+plain.stop();
+marked.stop();
+const text = (d) => JSON.stringify((d.faults?.marks ?? []).map((m) => [m.kind, m.name, m.by]));
+console.log("plain", text(await plain), "marked", text(await marked));
+try {
+  mark("broken", "x");
+} catch (e) {
+  console.log(e);
+}
+mark("fault", "too late");
+`)
+	code := p.end(t)
+	said := p.said.String()
+	assert.Has(t, said,
+		`plain [] marked [["fault","the plug","scenario"],["heal","the plug","scenario"]]`,
+		`a mark is a fault, a heal or a note, not`,
+		`no step that takes marks is in progress`, `start it with marks: true`)
+	assert.Equal(t, code, 2, "exit code")
+	r := scenarioIn(t, store)
+	var marks []string
+	for _, m := range r.Scenario.Marks {
+		marks = append(marks, m.Text)
+	}
+	want := []string{"fault the plug", "heal the plug"}
+	assert.True(t, slices.Equal(marks, want), "the report has the marks %q, want %q", marks, want)
 }

@@ -86,8 +86,7 @@ func TestErrorsOnTerminal(t *testing.T) {
 	assert.True(t, s.cmd.Wait() != nil, "a run without a broker succeeded")
 }
 
-// TestShellOnTerminal: completion, Ctrl-C, a resized window and Ctrl-D, with a queue of its own and with a
-// server.
+// Completion, Ctrl-C, a resized window and Ctrl-D, with a queue of its own and with a server.
 func TestShellOnTerminal(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	_, address := startServe(t)

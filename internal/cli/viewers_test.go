@@ -33,8 +33,7 @@ type reader struct {
 	last  chan error
 }
 
-// readFrames makes a command write its frames to a pipe, and collects them once
-// the command was started.
+// readFrames makes a command write its frames to a pipe, and collects them once the command was started.
 func readFrames(t *testing.T, cmd *exec.Cmd) *reader {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -65,8 +64,7 @@ func readFrames(t *testing.T, cmd *exec.Cmd) *reader {
 	return got
 }
 
-// TestFramesAddUp: the sums of the frames equal the totals of the report, for every way in
-// which a run goes and ends.
+// The sums of the frames equal the totals of the report, for every way in which a run goes and ends.
 func TestFramesAddUp(t *testing.T) {
 	t.Parallel()
 	c := child(t, "kafka", "--in-memory")
@@ -148,8 +146,7 @@ func TestLivePage(t *testing.T) {
 		t.Helper()
 		q := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, m[1]+"api"+path, nil))(t)
 		q.Header.Set("Authorization", "Bearer "+m[2])
-		a, err := http.DefaultClient.Do(q)
-		assert.OK(t, err)
+		a := assert.Value(http.DefaultClient.Do(q))(t)
 		t.Cleanup(func() { a.Body.Close() })
 		return a.Body
 	}
@@ -184,8 +181,7 @@ func TestLivePage(t *testing.T) {
 	p.exits(t, 130)
 }
 
-// TestWebLinger: the page of a short run stays after its end, until Ctrl-C. The exit code is that of the
-// run.
+// The page of a short run stays after its end, until Ctrl-C. The exit code is that of the run.
 func TestWebLinger(t *testing.T) {
 	t.Parallel()
 	p := startTrusted(t, "run", "null://", "--rate", "1k/s", "--for", "300ms", "--web", "--web-linger", "10m", "--quiet", "--no-calibrate")
@@ -196,8 +192,7 @@ func TestWebLinger(t *testing.T) {
 		t.Helper()
 		q := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, m[1]+"api"+path, http.NoBody))(t)
 		q.Header.Set("Authorization", "Bearer "+m[2])
-		a, err := http.DefaultClient.Do(q)
-		assert.OK(t, err)
+		a := assert.Value(http.DefaultClient.Do(q))(t)
 		defer a.Body.Close()
 		text, _ := io.ReadAll(a.Body)
 		return string(text)
@@ -209,9 +204,8 @@ func TestWebLinger(t *testing.T) {
 	p.exits(t, 0)
 }
 
-// TestFramesOfASearch: each trial says which it is, what it offers, the limits, also the one that a
-// search has without any, and what the trials before it said of the ceiling. A run with steps has
-// their starts.
+// Each trial says which it is, what it offers, the limits, also the one that a search has without any, and
+// what the trials before it said of the ceiling. A run with steps has their starts.
 func TestFramesOfASearch(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(carronade(t), "find", "null://?delay=1ms", "--from", "1k/s", "--to", "4k/s", "--budget", "3m", "--no-calibrate")
@@ -253,8 +247,7 @@ func TestFramesOfASearch(t *testing.T) {
 	}
 }
 
-// TestFramesWithoutReader: a reader that has gone, or that never reads, changes neither the report
-// nor the exit code.
+// A reader that has gone, or that never reads, changes neither the report nor the exit code.
 func TestFramesWithoutReader(t *testing.T) {
 	t.Parallel()
 	for _, reads := range []bool{false, true} {

@@ -26,8 +26,7 @@ func wide(t *testing.T, of, page string) {
 	}
 }
 
-// The help of every command, subject and old tool fits a terminal of 80
-// columns.
+// The help of every command, subject and old tool fits a terminal of 80 columns.
 func TestHelpWidth(t *testing.T) {
 	var out bytes.Buffer
 	s := &session{Program: &Program{Kinds: Kinds(), Out: &out, Err: io.Discard}, out: &stdout{w: &out}}

@@ -13,6 +13,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/serve"
+	"carronade/internal/workload"
 	"carronade/test/testkit/assert"
 )
 
@@ -95,4 +96,48 @@ func TestTooOldStore(t *testing.T) {
 	}
 	kept, _ := filepath.Glob(filepath.Join(data, "carronade", "reports.db*"))
 	assert.Equal(t, len(kept), 0, "files of the own store")
+}
+
+// The limits in the example of help slo, and every name that it lists, can be parsed.
+func TestSLOSubject(t *testing.T) {
+	limits := 0
+	words := strings.Fields(sloExample)
+	for i, word := range words {
+		if word != "--slo" {
+			continue
+		}
+		limits++
+		assert.Value(workload.ParseLimit(strings.Trim(words[i+1], "'")))(t, "%s", words[i+1])
+	}
+	assert.True(t, limits != 0, "the example has no limit")
+	text := sloText(nil)
+	for _, r := range workload.LimitResults() {
+		assert.True(t, strings.Contains(text, "\n  "+r.Name+" "), "help slo does not list %s", r.Name)
+	}
+	for _, from := range workload.MetricSources() {
+		assert.True(t, strings.Contains(text, "\n  "+from+".NAME "), "help slo does not list the metrics of %s", from)
+	}
+}
+
+// The usual flags exist: a setting that was renamed must not vanish from help.
+func TestUsualSettingsExist(t *testing.T) {
+	kinds := Kinds()
+	for _, group := range usual {
+		for _, name := range group.names {
+			assert.True(t, usualSetting(name, kinds) != nil, "--%s is among the usual flags, and does not exist", name)
+		}
+	}
+}
+
+// Jobs run in another folder than the server, so the path of its store is made absolute.
+func TestAbsoluteStore(t *testing.T) {
+	t.Chdir(t.TempDir())
+	here := assert.Value(filepath.Abs("reports.db"))(t)
+	for place, want := range map[string]string{
+		"reports.db": here, "./reports.db": here, here: here, "sqlite://reports.db": here,
+		"elasticsearch://127.0.0.1:9200": "elasticsearch://127.0.0.1:9200",
+	} {
+		got, err := absoluteStore(place)
+		assert.True(t, got == want && err == nil, "%s: got %s and %v, want %s", place, got, err, want)
+	}
 }

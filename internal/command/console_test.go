@@ -41,8 +41,7 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-// The error of an interrupted command is not printed, unless the command has a
-// result.
+// The error of an interrupted command is not printed, unless the command has a result.
 func TestRun(t *testing.T) {
 	broken := Exit{Code: host.ExitBroken}
 	for _, tt := range []struct {

@@ -11,8 +11,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// A pipe is not opened for the check: that would wait for its reader, and the reader
-// would then see its end.
+// A pipe is not opened for the check: that would wait for its reader, and the reader would then see its end.
 func TestTryPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	assert.OK(t, syscall.Mkfifo(path, 0o600))

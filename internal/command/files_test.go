@@ -6,13 +6,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"carronade/internal/report"
+	"carronade/internal/store/sqlite"
 	"carronade/test/testkit/assert"
+	"carronade/test/testkit/reporttest"
 )
 
-// TestWriteFile: the contents of a folder before, and after a file was written
-// or could not be.
+// The contents of a folder before, and after a file was written or could not be.
 func TestWriteFile(t *testing.T) {
 	const path = "report.json"
 	put := func(t *testing.T, name, text string, mode fs.FileMode) {
@@ -86,8 +89,7 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// contents returns the contents of the folder: the text and mode of each file,
-// the destination of each link.
+// contents returns the contents of the folder: the text and mode of each file, the destination of each link.
 func contents(t *testing.T) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -112,8 +114,7 @@ func contents(t *testing.T) map[string]string {
 	return got
 }
 
-// TestWriteFileRefuses: a path that cannot be written is an error, and stays as
-// it is.
+// A path that cannot be written is an error, and stays as it is.
 func TestWriteFileRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	assert.OK(t, os.Symlink("b", "a"))
@@ -129,4 +130,51 @@ func TestWriteFileRefuses(t *testing.T) {
 		}
 	}
 	assert.Same(t, contents(t), map[string]string{"a": "-> b", "b": "-> a"})
+}
+
+// What a system printed cannot change the terminal; elsewhere it is written as it was.
+func TestLogOnATerminal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "reports.db")
+	s := assert.Value(sqlite.Open(t.Context(), path))(t)
+	const made = "\x1b[31mmaking\x1b[0m\nmade\n"
+	const text = "\x1b[31mred\x1b[0m\n\x1b]0;a title\a\nthe last line\n"
+	d := reporttest.Document(1, 2)
+	d.System = &report.System{Facts: map[string]any{}, LastLines: []string{}, Output: report.NewOutput(text, 0), BuildOutput: report.NewOutput(made, 9)}
+	assert.OK(t, d.Seal())
+	assert.OK(t, s.Put(t.Context(), d))
+	assert.OK(t, s.Close())
+	if r := runs(t, "log", "--store", path); r.out != text {
+		t.Errorf("got %q (%s), want %q", r.out, r.words, text)
+	}
+	if r := runs(t, "log", "--store", path, "--build"); r.out != made || !strings.Contains(r.notes, "the first 9 B were not kept") {
+		t.Errorf("got %q (%s, %s), want %q", r.out, r.words, r.notes, made)
+	}
+	if r := runsOn(t, true, "log", "--store", path, "--build"); strings.Contains(r.out, "\x1b") || strings.Count(r.out, "\n") != 2 || !strings.HasSuffix(r.out, "\nmade\n") {
+		t.Errorf("got %q of the build on a terminal", r.out)
+	}
+	r := runsOn(t, true, "log", "--store", path)
+	assert.True(t, !strings.ContainsAny(r.out, "\x1b\a") && strings.Count(r.out, "\n") == 3 &&
+		strings.HasSuffix(r.out, "\nthe last line\n"), "got %q on a terminal", r.out)
+}
+
+// The values of flags are read by name, and an unknown name panics, so that any test finds it.
+func TestSettingsByName(t *testing.T) {
+	var s Settings
+	s.Doc.Add("quiet", "--quiet", "false")
+	s.Doc.Add("quiet", "quiet in a file", "true")
+	s.Doc.Add("label", "--label", "a=b")
+	s.Doc.Add("label", "--label", "c=d")
+	if !s.Bool("quiet") || s.Bool("json") || s.Last("quiet") != "true" || s.Where("quiet") != "quiet in a file" || s.Last("note") != "" {
+		t.Errorf("got %v, %v, %q, %q", s.Bool("quiet"), s.Bool("json"), s.Last("quiet"), s.Where("quiet"))
+	}
+	all := s.All("label")
+	assert.True(t, len(all) == 2 && all[1] == "c=d", "got %v", all)
+	for name, ask := range map[string]func(string){
+		"Last": func(n string) { s.Last(n) }, "Bool": func(n string) { s.Bool(n) }, "Where": func(n string) { s.Where(n) }, "All": func(n string) { s.All(n) },
+	} {
+		func() {
+			defer func() { assert.True(t, recover() != nil, "%s of no setting: nothing happened", name) }()
+			ask("metrics-adr")
+		}()
+	}
 }

@@ -2,6 +2,10 @@ package command
 
 import (
 	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -25,8 +29,7 @@ func rowOf(t *testing.T, change func(d *report.Document)) store.Row {
 	return store.RowOf(d)
 }
 
-// A run is listed with the reason for its end; only a complete one with whether
-// it was trusted.
+// A run is listed with the reason for its end; only a complete one with whether it was trusted.
 func TestOutcome(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -88,8 +91,7 @@ func TestListWidth(t *testing.T) {
 	}
 }
 
-// On a narrow terminal, columns are left out one by one, and no line is
-// wrapped.
+// On a narrow terminal, columns are left out one by one, and no line is wrapped.
 func TestNarrowList(t *testing.T) {
 	r := rowOf(t, func(d *report.Document) {
 		d.Mode, d.Totals.EventsPerS, d.Totals.Acked, d.Partial, d.Stopped, d.Note = load.ClosedLoop, 8500, 1000, true, load.Interrupted, "of the evening"
@@ -120,8 +122,7 @@ func TestNarrowList(t *testing.T) {
 	}
 }
 
-// A list of chosen columns has each column once, also one without values, and
-// the id where it was requested.
+// A list of chosen columns has each column once, also one without values, and the id where it was requested.
 func TestListColumns(t *testing.T) {
 	store := filled(t, 2, 2)
 	for _, tt := range []struct {
@@ -164,5 +165,85 @@ func TestFailIfNone(t *testing.T) {
 		assert.True(t, got.code == tt.code && strings.Contains(got.words, tt.words) && (tt.words != "" || got.words == ""),
 			"%s: exit %d, %q, want %d, %q", tt.name, got.code, got.words, tt.code, tt.words)
 		assert.True(t, !strings.Contains(tt.name, "JSON") || strings.Contains(got.out, `"reports": []`), "%s: got %s", tt.name, got.out)
+	}
+}
+
+// with sets a flag of a report's system.
+func with(name, value string) func(*report.Document) {
+	return func(d *report.Document) { d.System.Facts["flags"] = map[string]any{name: value} }
+}
+
+func TestCollate(t *testing.T) {
+	s := newTestStore(t)
+	s.keep("main", "0123456789bb", 3*day, 50e3, with("tracing", "false"))
+	s.keep("main", "0123456789bb", 3*day-time.Hour, 40e3, with("tracing", "true"))
+	s.keep("pr", "0123456789cc", time.Hour, 60e3, with("tracing", "false"))
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		want string // part of the output, or of the error
+	}{
+		{"by a flag", []string{"tracing"}, host.ExitOK, "tracing\n"},
+		{"by branch", []string{"branch", "branch=pr"}, host.ExitOK, "revision"},
+		{"of the last day", []string{"branch", "-n", "24h"}, host.ExitOK, "pr"},
+		{"without VAR", nil, host.ExitFailed, "needs the field that differs"},
+		{"two forms", []string{"branch", "--csv", "--json"}, host.ExitFailed, "cannot be combined"},
+		{"neither a number nor an age", []string{"branch", "-n", "soon"}, host.ExitFailed, "--last"},
+		{"not a filter", []string{"branch", "main"}, host.ExitFailed, "contains no comparison"},
+		{"VAR mistyped", []string{"brnch"}, host.ExitFailed, "no report has the field "},
+		{"a filter mistyped", []string{"branch", "tracin=false"}, host.ExitFailed, "no report has the field "},
+		{"no report matches all filters", []string{"tracing", "rate=1/s", "branch=pr"}, host.ExitFailed, "no report of 3 matches all filters"},
+		{"sorted by an unknown field", []string{"branch", "--sort", "speed"}, host.ExitFailed, "no report has the field "},
+		{"VAR does not vary", []string{"for"}, host.ExitOK, "for does not vary"},
+		{"one repetition", []string{"tracing"}, host.ExitOK, "one repetition of each"},
+	} {
+		code, words := s.run(append([]string{"collate"}, tt.args...)...)
+		if text := s.out.String() + words; code != tt.code || !strings.Contains(text, tt.want) {
+			t.Errorf("%s: exit %d, want %d and %q in:\n%s", tt.name, code, tt.code, tt.want, text)
+		}
+	}
+
+	code, words := s.run("collate", "tracing", "--csv")
+	assert.Must(t, code == host.ExitOK, "%v", words)
+	lines, err := csv.NewReader(&s.out).ReadAll()
+	assert.True(t, err == nil && len(lines) == 3, "%d lines of CSV (%v), want a head and two rows", len(lines), err)
+	code, words = s.run("collate", "tracing", "--all", "--json")
+	assert.Must(t, code == host.ExitOK, "%v", words)
+	var doc struct {
+		Schema string
+		Groups []struct{ Rows []struct{ Value any } }
+	}
+	if err := json.Unmarshal(s.out.Bytes(), &doc); err != nil || len(doc.Groups) != 2 || len(doc.Groups[1].Rows) != 2 || doc.Groups[1].Rows[0].Value != false {
+		t.Errorf("as JSON: %v\n%s", err, s.out.String())
+	}
+}
+
+// Pictures show throughput and p99 of each row: on its interval, if there are enough runs.
+func TestCollatePictures(t *testing.T) {
+	s := newTestStore(t)
+	for i := range 6 {
+		s.keep("main", "0123456789bb", 3*day-time.Duration(i)*time.Minute, 50e3+100*float64(i), with("tracing", "false"))
+	}
+	s.keep("main", "0123456789bb", 3*day-time.Hour, 40e3, with("tracing", "true"))
+	dir := filepath.Join(t.TempDir(), "pictures")
+	if code, words := s.run("collate", "tracing", "--pictures", dir); code != host.ExitOK || !strings.Contains(s.notes.String(), "collate-throughput.svg") {
+		t.Fatalf("exit %d: %s", code, words)
+	}
+	for name, wants := range map[string][]string{
+		"collate-throughput.svg":   {"Throughput by ", "tracing", "More is better.", "median, on its 95% interval: ", "median of too few runs for an interval: true 40 k/s."},
+		"collate-response-p99.svg": {"Response p99 by ", "Less is better."},
+	} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, want := range wants {
+			assert.True(t, strings.Contains(string(data), want), "%s lacks %q:\n%.3000s", name, want, data)
+		}
+	}
+	if code, words := s.run("collate", "tracing", "--png"); code != host.ExitFailed || !strings.Contains(words, "--png belongs to --pictures") {
+		t.Errorf("exit %d: %s", code, words)
 	}
 }

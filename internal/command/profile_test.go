@@ -1,7 +1,9 @@
 package command
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +17,7 @@ import (
 	targetapm "carronade/internal/apm"
 	"carronade/internal/apm/wire"
 	"carronade/internal/kafka"
+	"carronade/internal/profile"
 	targetriemann "carronade/internal/riemann"
 	standinriemann "carronade/internal/riemann/standin"
 	riemannwire "carronade/internal/riemann/wire"
@@ -108,9 +111,8 @@ func TestWorkloadsAreValid(t *testing.T) {
 				"got the summary\n%s", words)
 			asJSON, _, err := fitted(t, path, "--json")
 			var d profileDocument
-			if err != nil || json.Unmarshal([]byte(asJSON), &d) != nil || d.Schema != profileSchema || d.Source.Kind != kind || d.Workload != out {
-				t.Errorf("got %v and %.200s", err, asJSON)
-			}
+			assert.True(t, err == nil && json.Unmarshal([]byte(asJSON), &d) == nil && d.Schema == profileSchema &&
+				d.Source.Kind == kind && d.Workload == out, "got %v and %.200s", err, asJSON)
 			for _, text := range []string{out, words, asJSON} {
 				assert.True(t, !strings.Contains(text, "secret"), "got something of what was read in\n%s", text)
 			}
@@ -201,5 +203,68 @@ func TestScalarsAreQuoted(t *testing.T) {
 	} {
 		got := scalar(test.value)
 		assert.True(t, got == test.want, "got %s of %s, want %s", got, test.value, test.want)
+	}
+}
+
+// Contents are compared also if they were sent with another codec than the source's.
+func TestCheckOfContents(t *testing.T) {
+	gzip := profile.Content{Codec: "gzip", Ratio: 0.4, Of: "batches"}
+	for _, tt := range []struct {
+		name      string
+		got, want profile.Content
+		rows      int
+		holds     bool
+		words     string
+	}{
+		{"alike", profile.Content{Codec: "gzip", Ratio: 0.41}, gzip, 1, true, "compresses to 41% for 40%"},
+		{"too well", profile.Content{Codec: "gzip", Ratio: 0.3}, gzip, 1, false, "compresses to 30% for 40%"},
+		{"another codec", profile.Content{Codec: "zstd", Ratio: 0.9}, gzip, 1, false, ", by zstd and not by gzip"},
+		{"nothing came", profile.Content{}, gzip, 1, false, ", by none and not by gzip"},
+		{"a source without contents", gzip, profile.Content{}, 0, true, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := &checking{Holds: true}
+			c.content(tt.got, tt.want)
+			assert.Must(t, len(c.Distances) == tt.rows && c.Holds == tt.holds, "got %+v, want %d with %v", c, tt.rows, tt.holds)
+			if tt.rows > 0 && !strings.HasSuffix(c.Distances[0].words, tt.words) {
+				t.Errorf("got %q, want %q", c.Distances[0].words, tt.words)
+			}
+		})
+	}
+}
+
+// TestFinish checks what is said of how the reading of a file ended.
+func TestFinish(t *testing.T) {
+	nothing, broken := errors.New("nothing"), &profile.Error{Where: "record 3", Err: errors.New("no JSON")}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		name  string
+		ctx   context.Context
+		err   error
+		found uint64
+		cut   bool // it is a pipe, whose reading ended before the pipe did
+		want  error
+		whole bool
+	}{
+		{"all was read", t.Context(), nil, 3, false, nil, true},
+		{"all was read, and it has nothing", t.Context(), nil, 0, false, nothing, true},
+		{"enough was read", t.Context(), profile.ErrEnough, 3, false, nil, false},
+		{"interrupted before the first", canceled, profile.ErrEnough, 0, false, context.Canceled, false},
+		{"a broken one", t.Context(), broken, 2, false, broken, false},
+		{"a pipe ends after a broken one", t.Context(), broken, 2, true, nil, false},
+		{"a pipe ends after a broken one, the only one", t.Context(), broken, 0, true, broken, false},
+		{"a pipe ends before the first", t.Context(), nil, 0, true, nothing, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := &input{Reader: bufio.NewReader(strings.NewReader("")), ctx: tt.ctx}
+			if tt.cut {
+				in.waiting = &waiting{cut: true}
+			}
+			var src source
+			assert.Equal(t, in.finish(&src, tt.err, tt.found, nothing), tt.want) //nolint:errorlint // the very error
+			got, want := fmt.Sprint(src.Whole, src.Interrupted, src.Broken), fmt.Sprint(tt.whole, tt.ctx.Err() != nil, map[bool]int{true: 1}[tt.cut && tt.err != nil])
+			assert.Equal(t, got, want, "whole, interrupted, broken")
+		})
 	}
 }

@@ -1,13 +1,21 @@
 package command
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"math"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
+	"carronade/internal/report"
+	"carronade/internal/riemann"
 	"carronade/internal/store"
+	"carronade/internal/store/sqlite"
 	"carronade/test/testkit/assert"
 )
 
@@ -56,5 +64,91 @@ func TestOpeningDo(t *testing.T) {
 			assert.True(t, (len(tt.want) > 0 || err == nil) && s.closed == tt.closed && ran != (tt.open != nil),
 				"got %v, closed %d times, ran %v; want it closed %d times", err, s.closed, ran, tt.closed)
 		})
+	}
+}
+
+// The table of the load tool for Riemann has runs against Riemann alone, also over TLS.
+func TestTableLikeRiemannLoad(t *testing.T) {
+	s := newTestStore(t)
+	kafka := s.keep("", "", time.Hour, 50e3)
+	table := func(args ...string) (string, error) {
+		var out bytes.Buffer
+		cmd := (&commands{ReportTools{
+			Console: Console{Out: &out, Note: func(string, ...any) {}, Warn: func(string) {}},
+			Stores:  func(ctx context.Context, _ string) (store.Store, error) { return sqlite.Open(ctx, s.path) },
+		}}).table()
+		cmd.SetArgs(append(args, "--like", "riemann-load"))
+		cmd.SetOut(&out)
+		cmd.SetErr(&out)
+		cmd.SilenceUsage, cmd.SilenceErrors = true, true
+		err := cmd.ExecuteContext(t.Context())
+		return out.String(), err
+	}
+	_, err := table()
+	assert.True(t, err != nil, "a table of no run")
+	var own []string
+	for _, target := range []string{"riemann://127.0.0.1:5555", "riemann+tls://127.0.0.1:5554"} {
+		own = append(own, s.keep("", "", time.Minute, 50e3, func(d *report.Document) { d.Target = target }))
+	}
+	out, err := table("--as", "json")
+	assert.True(t, err == nil && !strings.Contains(out, kafka) && strings.Contains(out, own[0]) && strings.Contains(out, own[1]), "%v:\n%s", err, out)
+}
+
+var now = time.Date(2026, 11, 21, 13, 0, 30, 0, time.UTC)
+
+func events() []riemann.Event {
+	return []riemann.Event{
+		{
+			Host: "web-03", Service: "nginx req rate", State: "ok", Metric: 64.41219999, Time: now.Add(-8 * time.Second), TTL: 60,
+			Description: "sampled by carronade", Tags: []string{"carronade", "eu"}, Attributes: map[string]string{"zone": "b", "az": "1"},
+		},
+		{Service: "riemann server tcp 127.0.0.1:5555 in latency of a long name 0.999", Metric: int64(-9007199254740993), Time: now.AddDate(0, 0, -3), TTL: 0.5},
+		{Host: "a\x1b[31mhost with more than twenty letters", State: "a state that is long", Metric: float32(0.25)},
+	}
+}
+
+func TestTable(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		all    bool
+		events []riemann.Event
+		want   string
+	}{
+		{"none", false, nil, "no event matches\n"},
+		{"one", false, events()[:1], `host    service         state   metric      time  ttl
+web-03  nginx req rate  ok     64.4122  13:00:22   60
+1 event
+`},
+		{"long ones", false, events(), "host                 service          state                metric       time ttl\n" +
+			"web-03               nginx req rate   ok                  64.4122   13:00:22  60\n" +
+			"-                    riemann... 0.999 -         -9007199254740993 2026-11-18 0.5\n" +
+			"a [31mhos... letters -                a s...ong              0.25          -   -\n3 events\n"},
+		{"everything", true, events()[:1], `host    service         state   metric      time  ttl
+web-03  nginx req rate  ok     64.4122  13:00:22   60
+  sampled by carronade; tags carronade, eu; az=1; zone=b
+1 event
+`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			q := &querying{Console: Console{Out: &out}, all: tt.all}
+			q.table(tt.events, now)
+			assert.Same(t, out.String(), tt.want)
+			for line := range strings.Lines(out.String()) {
+				n := len([]rune(line))
+				assert.True(t, n <= 81, "%d columns: %q", n, line)
+			}
+		})
+	}
+}
+
+// NaN and infinity are strings in JSON, and no events are an empty list.
+func TestAnswer(t *testing.T) {
+	data, err := json.Marshal(answerOf("riemann://a", "true", []riemann.Event{{Metric: math.NaN()}, {Metric: float32(math.Inf(-1))}, {Metric: 1.5}}))
+	assert.OK(t, err)
+	want := `{"schema":"carronade.query/1","target":"riemann://a","query":"true","count":3,"events":[{"metric":"NaN"},{"metric":"-Inf"},{"metric":1.5}]}`
+	assert.Same(t, string(data), want)
+	if data, err = json.Marshal(answerOf("riemann://a", "true", nil)); err != nil || !strings.Contains(string(data), `"events":[]`) {
+		t.Errorf("got %s and %v, want an empty list", data, err)
 	}
 }

@@ -26,7 +26,6 @@ func TestTextHasUnknown(t *testing.T) {
 	d.text(&text, layout.Style{})
 	assert.Has(t, text.String(), "FAIL  made 2 of 5 topics in 1 s", "  response  p50 1 ms, p99 >= ", "\n  failed    1\n", "\n  unknown   2, without a certain answer\n", "     2  timeout: late\n", "     1  rejected: there\n")
 	data, err := json.Marshal(d)
-	if err != nil || !strings.Contains(string(data), `"failed":1,"unknown":2,`) || !strings.Contains(string(data), `"failed_service":{`) {
-		t.Errorf("%v: %s", err, data)
-	}
+	assert.True(t, err == nil && strings.Contains(string(data), `"failed":1,"unknown":2,`) &&
+		strings.Contains(string(data), `"failed_service":{`), "%v: %s", err, data)
 }

@@ -4,9 +4,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"carronade/protocol"
@@ -97,5 +99,58 @@ func (timeoutError) Timeout() bool { return true }
 func TestIsLocal(t *testing.T) {
 	for addr, want := range map[string]bool{"127.0.0.1:1": true, "[::1]:1": true, "localhost:1": true, "192.0.2.1:1": false, "kafka.example.org:1": false, "127.9.9.9": true} {
 		assert.Equal(t, IsLocal(addr), want, "%s", addr)
+	}
+}
+
+func TestAbsence(t *testing.T) {
+	var a ConnectFailures
+	if got := a.Warnings(); len(got) != 0 {
+		t.Errorf("nothing failed: got %q", got)
+	}
+	a.Note("b:1", 2*time.Second, "timeout")
+	a.Note("a:1", 1960*time.Millisecond, "reset")
+	a.Note("a:1", 6900*time.Millisecond, "connection refused")
+	want := []string{
+		"connecting to a:1 failed 2 times, from 1.96 s to 6.9 s after the start; the last error: connection refused",
+		"connecting to b:1 failed 2 s after the start: timeout",
+	}
+	if got := a.Warnings(); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	for i := range 20 {
+		a.Note(fmt.Sprintf("c%02d:1", i), time.Second, "timeout")
+	}
+	got := a.Warnings()
+	assert.True(t, len(got) == mostAbsent+1 && got[mostAbsent] == "connecting to 14 other addresses failed, too", "got %q", got)
+}
+
+// An outage that ends is kept with its whole length. A connection that is made again at once is none.
+func TestOutageIsKept(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		length time.Duration
+		kept   int
+	}{{"none", -1, 0}, {"short", 50 * time.Millisecond, 0}, {"long", 29 * time.Second, 1}} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				var o Outage
+				if tt.length >= 0 {
+					o.Note(0, errors.New("lost"))
+					o.Note(tt.length/2, errors.New("refused"))
+					time.Sleep(tt.length)
+				}
+				kept := 0
+				happened := func(name string, began time.Time, length time.Duration) {
+					kept++
+					assert.Equal(t, name, "no connection", "name")
+					assert.True(t, began.Equal(start) && length == tt.length, "it began %v after the start and lasted %v", began.Sub(start), length)
+				}
+				o.Over(time.Since(start), happened)
+				o.Over(time.Since(start), happened) // it is over
+				assert.Equal(t, kept, tt.kept, "outages that are kept")
+			})
+		})
 	}
 }

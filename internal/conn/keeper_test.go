@@ -37,9 +37,8 @@ func attempts(r *rapid.T, label string) []attempt {
 
 var errRefused = errors.New("refused")
 
-// TestKeeper: against a random peer, a keeper has one connection at a time, pauses between
-// attempts for as long as it should, and stops for good at its end, whatever it is doing
-// then.
+// Against a random peer, a keeper has one connection at a time, pauses between attempts for as long as it
+// should, and stops for good at its end, whatever it is doing then.
 func TestKeeper(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		first := rapid.SampledFrom([]time.Duration{time.Millisecond, ReconnectFirst, 5 * time.Second}).Draw(r, "first")

@@ -199,8 +199,7 @@ func (l *testLane) close() {
 	}
 }
 
-// A testPeer refuses connections, or reads and answers them at random, and at some time
-// does something else.
+// A testPeer refuses connections, or reads and answers them at random, and at some time does something else.
 type testPeer struct {
 	l     *testLane
 	r     *rand.Rand
@@ -294,10 +293,9 @@ func readFrame(c net.Conn, r *rand.Rand) ([]byte, error) {
 	return frame, nil
 }
 
-// TestLink: whatever a peer does, every batch of a lane gets one outcome, in order. A batch
-// that is acked was received, one that failed was not, and none is received twice. No
-// answer is accepted after its deadline. After the end nothing completes and nothing
-// connects.
+// Whatever a peer does, every batch of a lane gets one outcome, in order. A batch that is acked was received,
+// one that failed was not, and none is received twice. No answer is accepted after its deadline. After the
+// end nothing completes and nothing connects.
 func TestLink(t *testing.T) {
 	outcomes := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {

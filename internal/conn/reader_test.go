@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,10 +75,9 @@ func start(nc net.Conn, stopAt int) (*run, chan struct{}) {
 
 var errStop = errors.New("enough")
 
-// TestReader: whatever sizes answers have, and however a peer splits them and when it
-// sends the pieces, each is read once, in order, and the reader ends once with the reason.
-// The peer ends the connection between answers, within one, or not at all; then an answer
-// that the user does not accept ends it.
+// Whatever sizes answers have, and however a peer splits them and when it sends the pieces, each is read
+// once, in order, and the reader ends once with the reason. The peer ends the connection between answers,
+// within one, or not at all; then an answer that the user does not accept ends it.
 func TestReader(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(0, 10_000), rapid.IntRange(60_000, 150_000)), 1, 6).Draw(r, "sizes")
@@ -146,4 +147,99 @@ func TestReaderReset(t *testing.T) {
 	there.Close()
 	<-done
 	assert.True(t, len(got.ended) == 1 && got.ended[0] != nil, "ended with %v, want one error", got.ended)
+}
+
+// TestPolledReaders: connections that share the buffer of a poller read their own answers,
+// however these are split, and none of another connection.
+func TestPolledReaders(t *testing.T) {
+	begin := time.Now()
+	now := func() time.Duration { return time.Since(begin) }
+	rapid.Check(t, func(r *rapid.T) {
+		p := socket.NewPoller(now, rapid.Bool().Draw(r, "combine"))
+		if p == nil {
+			t.Skip("pollers are not supported")
+		}
+		stop, left := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(left)
+			runtime.LockOSThread()
+			p.Prepare()
+			for open := true; open; {
+				p.Wait(now()+50*time.Microsecond, false, false)
+				runtime.Gosched() // the wait keeps its processor
+				select {
+				case <-stop:
+					open = false
+				default:
+				}
+			}
+			p.Leave()
+		}()
+		const connections = 3
+		var peers sync.WaitGroup
+		for i := range connections {
+			nc, there := testkit.Pair(t)
+			here, ok := p.Take(nc)
+			assert.Must(t, ok, "the connection was not taken")
+			got, done := start(here, 0)
+			sizes := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 20), rapid.IntRange(0, 5000), rapid.IntRange(20_000, 200_000)), 1, 8).Draw(r, "sizes")
+			var stream []byte
+			var want [][]byte
+			for j, n := range sizes {
+				want = append(want, bytes.Repeat([]byte{byte(16*i + j)}, n))
+				stream = append(stream, frame(want[j])...)
+			}
+			pieces := rapid.SliceOfN(rapid.IntRange(1, max(1, len(stream)/4)), 1, 20).Draw(r, "pieces")
+			peers.Go(func() {
+				for k := 0; len(stream) > 0; k++ {
+					n := min(len(stream), pieces[k%len(pieces)])
+					if k > 50 {
+						n = len(stream)
+					}
+					if _, err := there.Write(stream[:n]); err != nil {
+						t.Error(err)
+						return
+					}
+					stream = stream[n:]
+				}
+				there.Close()
+				<-done
+				here.Release()
+				check(t, got, want, io.EOF, 0)
+			})
+		}
+		peers.Wait()
+		close(stop)
+		<-left
+	})
+}
+
+// A borrowed buffer is large enough, and its memory is used again.
+func TestBorrow(t *testing.T) {
+	for _, n := range []int{0, 1, 1 << buffers.Least, 1<<buffers.Least + 1, 5000, 1 << mostClass, 1<<mostClass + 1} {
+		b := Borrow(n)
+		assert.True(t, len(b) == 0 && cap(b) >= n, "borrowed %d bytes: length %d, capacity %d", n, len(b), cap(b))
+		assert.True(t, n > 1<<mostClass || cap(b) <= max(2*n, 1<<buffers.Least),
+			"borrowed %d bytes: a capacity of %d is more than twice that", n, cap(b))
+		Return(b)
+	}
+	Return(nil)
+	Return(make([]byte, 0, 3000)) // not of a class: Borrow must not return it
+	assert.Equal(t, cap(Borrow(2100)), 4096, "the capacity")
+}
+
+// Grow keeps the contents.
+func TestGrow(t *testing.T) {
+	b := append(Borrow(1000), "contents"...)
+	same := Grow(b, cap(b)-len(b))
+	assert.True(t, cap(same) == cap(b), "the capacity changed from %d to %d", cap(b), cap(same))
+	if larger := Grow(b, 10_000); cap(larger)-len(larger) < 10_000 || !bytes.Equal(larger, []byte("contents")) {
+		t.Errorf("got %q with a capacity of %d", larger, cap(larger))
+	}
+}
+
+// Borrowing and returning allocates nothing.
+func TestBorrowAllocatesNothing(t *testing.T) {
+	Return(Borrow(3000))
+	assert.Equal(t, testing.AllocsPerRun(100, func() { Return(Borrow(3000)) }), 0, "allocations")
 }

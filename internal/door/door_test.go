@@ -34,8 +34,7 @@ func TestDoor(t *testing.T) {
 	in := d.Listen(l)
 	come := func(from string) (*Guest, *fakeConn) {
 		l.next = &fakeConn{from: from}
-		c, err := in.Accept()
-		assert.OK(t, err)
+		c := assert.Value(in.Accept())(t)
 		return Of(c), l.next
 	}
 	user, userConn := come("10.0.0.1")

@@ -2,8 +2,16 @@ package host
 
 import (
 	"encoding/binary"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
+	"time"
 
+	"carronade/measure"
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
@@ -210,4 +218,149 @@ func FuzzHardware(f *testing.F) {
 		countList(a)
 		bracketed(b)
 	})
+}
+
+func TestIdentity(t *testing.T) {
+	me := Self()
+	for _, tt := range []struct {
+		name         string
+		id           Identity
+		alive, known bool
+	}{
+		{"itself", me, true, true},
+		{"its number, given again", Identity{Host: me.Host, PID: me.PID, Start: "1"}, false, true},
+		{"no process", Identity{Host: me.Host, PID: 1 << 30, Start: "1"}, false, true},
+		{"another host", Identity{Host: "elsewhere", PID: me.PID, Start: me.Start}, false, false},
+		{"no host", Identity{}, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if alive, known := tt.id.Alive(); alive != tt.alive || known != tt.known {
+				t.Errorf("got alive %v, known %v, want %v, %v", alive, known, tt.alive, tt.known)
+			}
+		})
+	}
+}
+
+// A process that was killed is not alive.
+func TestIdentityOfTheKilled(t *testing.T) {
+	cmd := exec.Command(testkit.Program(t, "sleep"), "60")
+	if err := cmd.Start(); err != nil {
+		t.Skip(err)
+	}
+	id, ok := Identify(cmd.Process.Pid)
+	assert.True(t, ok, "a running process was not found")
+	alive, known := id.Alive()
+	assert.True(t, alive && known, "got alive %v, known %v for a running process, want both", alive, known)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	alive, known = id.Alive()
+	assert.True(t, !alive && known, "got alive %v, known %v for a killed process, want false, true", alive, known)
+	id, ok = Identify(cmd.Process.Pid)
+	assert.True(t, !ok, "got the identity %v of a process that has ended", id)
+}
+
+func TestDataDir(t *testing.T) {
+	given := filepath.Join(t.TempDir(), "data")
+	t.Setenv("XDG_DATA_HOME", given)
+	got, err := DataDir()
+	assert.True(t, err == nil && got == given, "got %s, %v; want %s, which is given", got, err, given)
+	if runtime.GOOS != "linux" {
+		return
+	}
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	for _, no := range []string{"", "not/absolute"} {
+		t.Setenv("XDG_DATA_HOME", no)
+		if got, err := DataDir(); err != nil || got != home+"/.local/share" {
+			t.Errorf("got %s, %v with XDG_DATA_HOME=%q; want the home's", got, err, no)
+		}
+	}
+	t.Setenv("HOME", "")
+	got, err = DataDir()
+	assert.True(t, err != nil, "got %s without a home, want an error", got)
+}
+
+func TestShell(t *testing.T) {
+	words := Shell("echo one && echo two")
+	out, err := exec.Command(words[0], words[1:]...).Output()
+	if got := strings.Fields(string(out)); err != nil || len(got) != 2 || got[0] != "one" || got[1] != "two" {
+		t.Errorf("got %q, %v; want both words", out, err)
+	}
+}
+
+func asMap(list []measure.Figure) map[string]float64 {
+	out := make(map[string]float64)
+	for _, f := range list {
+		out[f.Name+" "+f.Unit] = f.Value
+	}
+	return out
+}
+
+func TestVitals(t *testing.T) {
+	var before, now hostCounters
+	before.parseCPU([]byte("cpu  100 0 50 1000 20 0 5 10 7 7\ncpu0 1\n"))
+	now.parseCPU([]byte("cpu  200 0 100 1100 30 0 5 30 9 9\n"))
+	before.parseDisks([]byte("   8  0 sda 1 0 100 0 1 0 200 0 0 0 500\n   8  1 sda1 1 0 100 0 1 0 200 0 0 0 0\n 7 0 loop0 1 1 9 1 1 1 9\n"), [][]byte{[]byte("sda")})
+	now.parseDisks([]byte("   8  0 sda 1 0 300 0 1 0 1200 0 0 0 3500\nbad\n8 0\n8 0 sda 1\n"), [][]byte{[]byte("sda")})
+	before.cpu, _ = pressure([]byte("some avg10=0.00 avg60=0.35 avg300=3.48 total=1000000\nfull avg10=0 avg60=0 avg300=0 total=9\n"))
+	now.cpu, now.pressed = 1500000, true
+	now.available, now.received, now.looping = 7, 400, 800
+	before.received = 200
+	now.faults, now.swapped, now.paging = 6, 2, true
+	now.throttled, now.limited = 5e8, true
+	want := map[string]float64{
+		"CPU cores": 0.75, "steal %": 100 * 20.0 / 280, "I/O wait %": 100 * 10.0 / 280, "CPU pressure %": 25, "memory pressure %": 0, "I/O pressure %": 0,
+		"memory available bytes": 7, "disk read bytes/s": 51200, "disk written bytes/s": 256000, "disk queue requests": 1.5,
+		"page faults 1/s": 3, "paged out bytes/s": float64(os.Getpagesize()), "throttled %": 25, "received bytes/s": 100, "sent bytes/s": 0, "loopback bytes/s": 400,
+	}
+	assert.Same(t, asMap(now.figures(&before, 2*time.Second)), want)
+	got := now.figures(&before, 0)
+	assert.True(t, got == nil, "got %v over no time, want nothing", got)
+	got = (&hostCounters{}).figures(&before, time.Second)
+	assert.True(t, got == nil, "got %v without counters, want nothing", got)
+}
+
+func TestPressure(t *testing.T) {
+	for _, bad := range []string{"", "full avg10=0 total=5", "some avg10=0", "some total="} {
+		n, ok := pressure([]byte(bad))
+		assert.True(t, !ok, "%q: got %d, want nothing", bad, n)
+	}
+}
+
+func TestVitalsHere(t *testing.T) {
+	v := NewHostMetrics()
+	at := v.at
+	v.now = func() time.Time { // at least a second later
+		if at = at.Add(time.Second); at.Before(time.Now()) {
+			at = time.Now()
+		}
+		return at
+	}
+	got, err := v.Figures(t.Context())
+	assert.OK(t, err)
+	v.Close()
+	if runtime.GOOS != "linux" {
+		return
+	}
+	f := asMap(got)
+	assert.True(t, f["memory available bytes"] > 0 && f["CPU cores"] <= float64(runtime.NumCPU())*2, "got %v", f)
+	_, ok := f["loopback bytes/s"]
+	assert.True(t, ok, "got %v, want the loopback, too", f)
+	got, err = v.Figures(t.Context())
+	assert.True(t, err == nil && len(got) == 0, "got %v, %v when closed, want nothing", got, err)
+}
+
+func BenchmarkVitals(b *testing.B) {
+	v := NewHostMetrics()
+	defer v.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = v.Figures(b.Context())
+	}
+}
+
+func BenchmarkDescribe(b *testing.B) {
+	for b.Loop() {
+		Describe()
+	}
 }

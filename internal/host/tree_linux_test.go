@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -162,8 +163,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestTreeCounts: children start and end, some seen alive and some not; their
-// use is counted once.
+// Children start and end, some seen alive and some not; their use is counted once.
 func TestTreeCounts(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	for _, tag := range []string{"", "counts"} {
@@ -287,15 +287,13 @@ func TestLookFigures(t *testing.T) {
 	assert.Equal(t, len(l.Figures(&Look{})), 5, "figures without a look before")
 }
 
-// BenchmarkTree looks at a tree of 20 processes. A look may take 10 ms: 1 % of
-// a core at one look a second.
+// BenchmarkTree looks at a tree of 20 processes. A look may take 10 ms: 1 % of a core at one look a second.
 func BenchmarkTree(b *testing.B) {
 	p := startRole(b, "family 19", "")
 	p.line(b)
 	tree := openTree(b, p.cmd.Process.Pid, "")
-	if l := tree.Look(); l.Processes != 20 {
-		b.Fatalf("got %d processes, want 20", l.Processes)
-	}
+	l := tree.Look()
+	assert.Must(b, l.Processes == 20, "got %d processes, want 20", l.Processes)
 	b.Run("quiet", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -315,4 +313,50 @@ func BenchmarkTree(b *testing.B) {
 			tree.Final()
 		}
 	})
+}
+
+func TestListenerOf(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1:0", "[::1]:0", "0.0.0.0:0"} {
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			continue // without IPv6
+		}
+		at := l.Addr().(*net.TCPAddr)
+		ips := []net.IP{at.IP}
+		if at.IP.IsUnspecified() {
+			ips = []net.IP{net.IPv4(127, 0, 0, 1)}
+		}
+		pid, err := ListenerOf(ips, at.Port)
+		assert.True(t, err == nil && pid == os.Getpid(), "%s: got %d, %v, want this process", addr, pid, err)
+		l.Close()
+		pid, err = ListenerOf(ips, at.Port)
+		assert.True(t, err != nil, "%s: %d listens at a closed port", addr, pid)
+	}
+}
+
+// TestListenerOfAddress: servers at the same port of different addresses, as those of a cluster on
+// one machine often are, are not taken for each other.
+func TestListenerOfAddress(t *testing.T) {
+	l := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	pid, err := ListenerOf([]net.IP{net.IPv4(127, 0, 0, 2)}, port)
+	assert.True(t, err != nil, "process %d listens at 127.0.0.2:%d, where nothing does", pid, port)
+	other, err := net.Listen("tcp", net.JoinHostPort("127.0.0.2", strconv.Itoa(port)))
+	if err != nil {
+		t.Skip(err)
+	}
+	defer other.Close()
+	pid, err = ListenerOf([]net.IP{net.IPv4(127, 0, 0, 2)}, port)
+	assert.True(t, err == nil && pid == os.Getpid(), "got %d, %v, want this process", pid, err)
+}
+
+func TestMaySignal(t *testing.T) {
+	child := exec.Command(testkit.Program(t, "sleep"), "60")
+	assert.OK(t, child.Start())
+	defer func() { _ = child.Process.Kill(); _ = child.Wait() }()
+	assert.OK(t, MaySignal(child.Process.Pid))
+	for _, pid := range []int{-1, 0, 1, 1<<22 + 1, os.Getpid()} {
+		assert.True(t, MaySignal(pid) != nil, "process %d may be signalled", pid)
+	}
 }

@@ -61,8 +61,7 @@ func collated(t *testing.T, rows []store.Row, words ...string) *Collation {
 	return c
 }
 
-// tryCollate collates as the command does: VAR, filters, and the flags --sort=,
-// --all and -n=.
+// tryCollate collates as the command does: VAR, filters, and the flags --sort=, --all and -n=.
 func tryCollate(rows []store.Row, words ...string) (*Collation, error) {
 	now := start.Add(24 * time.Hour)
 	o := CollateOptions{Now: now}
@@ -198,8 +197,7 @@ func TestCollate(t *testing.T) {
 	}
 }
 
-// TestCollateKeepsApart: each of these differs from the other row in more than
-// VAR, and makes a separate group.
+// Each of these differs from the other row in more than VAR, and makes a separate group.
 func TestCollateKeepsApart(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -230,8 +228,7 @@ func TestCollateKeepsApart(t *testing.T) {
 	assert.Equal(t, shape(collated(t, rows, "who", "x=1", "--all")), "me: a", "by a label")
 }
 
-// TestCollateFollows: settings that follow from VAR may differ within a group,
-// others may not.
+// Settings that follow from VAR may differ within a group, others may not.
 func TestCollateFollows(t *testing.T) {
 	derived := func(r store.Row, batch float64) store.Row {
 		r.Fields = append(r.Fields, store.Field{Name: "zz-batch-events", Value: store.Value{Kind: store.KindNumber, Num: batch, Independent: true, Derived: true}})
@@ -245,8 +242,7 @@ func TestCollateFollows(t *testing.T) {
 	assert.Must(t, got == "1: one, 10: ten", "got %s, want one group: the events of a batch follow", got)
 	assert.True(t, len(c.Groups[0].Follows) == 1 && c.Groups[0].Follows[0].Name == "zz-batch-events",
 		"what follows is %+v", c.Groups[0].Follows)
-	// One value of VAR has two of them: the setting follows from something
-	// else.
+	// One value of VAR has two of them: the setting follows from something else.
 	other := derived(row("other", at(2), fields{"spans": 1.0, "flag.n": "1"}), 40)
 	assert.Equal(t, shape(collated(t, []store.Row{one, ten, other}, "n", "--all")), "1: other | 10: ten | 1: one")
 	// The way a topic is created decides its partitions.
@@ -281,8 +277,7 @@ func TestCollateRevisions(t *testing.T) {
 	assert.True(t, c.Groups[0].Rows[0].Older == 1, "%d reports of older revisions, want 1", c.Groups[0].Rows[0].Older)
 }
 
-// TestCollateBest: a row is marked as the best only if enough repetitions
-// support it.
+// A row is marked as the best only if enough repetitions support it.
 func TestCollateBest(t *testing.T) {
 	sides := func(n int, gap float64) []store.Row {
 		return append(runs(1, "a", n, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", n, 50e3*gap, 0.012, 0.02, fields{"flag.x": "2"})...)
@@ -311,8 +306,7 @@ func TestCollateBest(t *testing.T) {
 	} {
 		assert.Same(t, best(tt.rows), tt.want, "%s", tt.name)
 	}
-	// Lower bounds do not keep a time from being the best unless they might
-	// decide it.
+	// Lower bounds do not keep a time from being the best unless they might decide it.
 	for bounds, want := range map[int][]string{0: {"2 response_p99"}, 1: {"2 response_p99"}, 4: nil, 8: nil} {
 		sides := append(runs(1, "a", 10, 50e3, 0.012, 0.02, fields{"flag.x": "1"}), runs(2, "b", 10, 50e3, 0.006, 0.02, fields{"flag.x": "2"})...)
 		bounded(sides[10 : 10+bounds])
@@ -349,8 +343,7 @@ func untrust(r *store.Row) {
 	}
 }
 
-// TestCollateChance: among groups whose rows are truly equal, at most one in
-// twenty has a best row.
+// Among groups whose rows are truly equal, at most one in twenty has a best row.
 func TestCollateChance(t *testing.T) {
 	const trials = 400
 	wrong := 0

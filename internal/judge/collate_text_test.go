@@ -95,8 +95,7 @@ func plainText(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestCollateFlags: flags that differ are in a last column, the others above
-// the table.
+// Flags that differ are in a last column, the others above the table.
 func TestCollateFlags(t *testing.T) {
 	var b bytes.Buffer
 	assert.OK(t, collated(t, heyAPMReports(tracing, true),
@@ -124,8 +123,7 @@ func topicFacts(settings string) fields {
 	return f
 }
 
-// If no two reports can be compared, one sentence says why and what to do,
-// however many reports there are.
+// If no two reports can be compared, one sentence says why and what to do, however many reports there are.
 func TestCollateNothingToCompare(t *testing.T) {
 	var rows []store.Row
 	for i := range 40 {
@@ -248,13 +246,11 @@ func TestCollateJSON(t *testing.T) {
 		}
 	}
 	assert.OK(t, json.Unmarshal(text, &got))
-	if got.Schema != CollateSchema || got.Variable != "flag.x" || len(got.Groups) != 1 || len(got.Groups[0].Rows) != 2 || len(got.Groups[0].Equal) == 0 {
-		t.Fatalf("got %+v", got)
-	}
+	assert.Must(t, got.Schema == CollateSchema && got.Variable == "flag.x" && len(got.Groups) == 1 &&
+		len(got.Groups[0].Rows) == 2 && len(got.Groups[0].Equal) != 0, "got %+v", got)
 	cell := got.Groups[0].Rows[1].Measured["throughput"]
-	if cell.N != 8 || !cell.Best || cell.Unit != "/s" || cell.Lo == nil || *cell.Lo > cell.Median || *cell.Hi < cell.Median {
-		t.Errorf("the throughput of the second row is %+v", cell)
-	}
+	assert.True(t, cell.N == 8 && cell.Best && cell.Unit == "/s" && cell.Lo != nil && *cell.Lo <= cell.Median &&
+		*cell.Hi >= cell.Median, "the throughput of the second row is %+v", cell)
 }
 
 // TestCollateJSONValues: VAR is a number with all its digits, a bool or a text, whatever a table shows.
@@ -277,8 +273,7 @@ func TestCollateJSONValues(t *testing.T) {
 	}
 }
 
-// TestCollateFields: Collate reads only the fields that it requests from a
-// store.
+// Collate reads only the fields that it requests from a store.
 func TestCollateFields(t *testing.T) {
 	rows := append(heyAPMReports(tracing, true), runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"label.who": "me", "gc_pauses": 3.0})...)
 	for _, words := range [][]string{{tracing, "branch=trace-apm-server"}, {"branch", "branch=trace-apm-server"}, {"concurrency", "--sort=efficiency"}, {"who", "--sort=gc_pauses", "gc_pauses>1"}, {"revision", "revision=c961d664fbe5"}, {"concurrency", "branch=master"}} {

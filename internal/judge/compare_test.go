@@ -233,8 +233,7 @@ func between(base, candidate []store.Row) []Finding {
 	return p.Findings
 }
 
-// Every difference between the sides is reported, and whether it makes them
-// incomparable.
+// Every difference between the sides is reported, and whether it makes them incomparable.
 func TestFindings(t *testing.T) {
 	late := func(rows []store.Row, by time.Duration) []store.Row {
 		for i := range rows {
@@ -363,8 +362,7 @@ func TestOnlyPrimaryRowsDecide(t *testing.T) {
 	assert.Equal(t, c.Verdict, "same")
 }
 
-// checkPage checks that a text fits its columns and has no color unless
-// requested.
+// checkPage checks that a text fits its columns and has no color unless requested.
 func checkPage(t *testing.T, text func(io.Writer, layout.Style) error) {
 	t.Helper()
 	var b bytes.Buffer
@@ -386,8 +384,7 @@ func checkJSON(t *testing.T, v any) {
 	}
 }
 
-// Sides of which one needed many more replacements are not alike, so no row has
-// a verdict.
+// Sides of which one needed many more replacements are not alike, so no row has a verdict.
 func TestReplacedRuns(t *testing.T) {
 	// side is n runs of which the first are not trusted and replaced by the last.
 	side := func(seed uint64, prefix string, n, replaced int, p99 float64) []store.Row {
@@ -424,8 +421,7 @@ func TestReplacedRuns(t *testing.T) {
 	}
 }
 
-// A percentile differs by the same amount wherever the comparison shows it, even
-// if runs are of two kinds.
+// A percentile differs by the same amount wherever the comparison shows it, even if runs are of two kinds.
 func TestOneDifference(t *testing.T) {
 	two := func(seed uint64, prefix string, slow ...int) []store.Row {
 		rows := runs(seed, prefix, 7, 50e3, 0.010, 0.02)

@@ -199,8 +199,7 @@ func TestEffectBesideZero(t *testing.T) {
 	}
 }
 
-// In a history with one outage, steps remain shares, and how much worse a row
-// may be is given in its unit.
+// In a history with one outage, steps remain shares, and how much worse a row may be is given in its unit.
 func TestHistoryWithAnOutage(t *testing.T) {
 	rows := history(1, 30, 1, 0.02, func(i int) float64 {
 		switch {
@@ -232,8 +231,7 @@ func TestHistoryWithAnOutage(t *testing.T) {
 	checkPage(t, v.Text)
 }
 
-// If there are more revisions than are examined, the older ones are not new
-// runs.
+// If there are more revisions than are examined, the older ones are not new runs.
 func TestConfirmKnowsOldReports(t *testing.T) {
 	var rows []store.Row
 	rnd := rand.New(rand.NewPCG(9, 9))
@@ -260,9 +258,8 @@ func TestConfirmKnowsOldReports(t *testing.T) {
 	assert.True(t, len(c.Reports) == 1 && c.Reports[0] == "new" && c.Again, "got %+v, want only the new one", c)
 }
 
-// A gate with a base of 0: a quantity that cannot decrease is not worse, and
-// one that may be larger by chance is described in its unit, without advising
-// an effect that would not help.
+// A gate with a base of 0: a quantity that cannot decrease is not worse, and one that may be larger by chance
+// is described in its unit, without advising an effect that would not help.
 func TestGateFromZero(t *testing.T) {
 	set := func(rows []store.Row, field string, values ...float64) {
 		for i := range rows {

@@ -12,8 +12,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// lowered makes rows noisy: without the generator's delays their p99 is this
-// share of what it was.
+// lowered makes rows noisy: without the generator's delays their p99 is this share of what it was.
 func lowered(rows []store.Row, share float64) []store.Row {
 	for i := range rows {
 		v, _ := rows[i].Num("response_p99")
@@ -104,9 +103,8 @@ func TestRatesOfNoisyRuns(t *testing.T) {
 	}
 }
 
-// The gate does not fail a revision for what its generators may have added, and
-// does not pass one that is worse than its base without what the base's
-// generators added.
+// The gate does not fail a revision for what its generators may have added, and does not pass one that is
+// worse than its base without what the base's generators added.
 func TestGateOfNoisyRuns(t *testing.T) {
 	for _, tt := range []struct {
 		name                    string

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -8,9 +9,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
+	"carronade/internal/layout"
 	"carronade/internal/store"
+	"carronade/test/testkit/assert"
 )
 
 // start is when the first run of a test begins.
@@ -20,8 +24,7 @@ var start = time.Date(2026, 10, 1, 2, 0, 0, 0, time.UTC)
 // and revisions are independent.
 type fields map[string]any
 
-// row is a report of a run with these fields in addition to those that every
-// run has.
+// row is a report of a run with these fields in addition to those that every run has.
 func row(id string, at time.Time, given ...fields) store.Row {
 	all := fields{
 		"id": id, "op": "produce", "kind": "kafka", "target": "kafka://127.0.0.1:9092/t", "version": "1.0.0", "trusted": true, "partial": false,
@@ -92,4 +95,67 @@ func runs(seed uint64, prefix string, n int, throughput, p99, noise float64, giv
 		out = append(out, row(fmt.Sprintf("%s%d", prefix, i), start.Add(time.Duration(i)*time.Minute), append([]fields{f}, given...)...))
 	}
 	return out
+}
+
+func TestParts(t *testing.T) {
+	const level, p99 = 50e3, 0.012
+	whole := func(scale float64) fields {
+		return fields{
+			"response_mean": 0.058 * scale, "batching_mean": 0.002 * scale, "queueing_mean": 0.05 * scale, "send_delay_mean": 0.0001 * scale, "service_mean": 0.0049 * scale,
+			"batching_p99": 0.005 * scale, "queueing_p99": 0.09 * scale, "send_delay_p99": 0.001 * scale, "service_p99": 0.02 * scale,
+		}
+	}
+	closed := fields{"service_mean": 0.0049, "service_p99": 0.02}
+	for _, c := range []struct {
+		name            string
+		base, candidate fields
+		shown           bool
+		say             string
+	}{
+		{"much longer", whole(1), whole(3), true, "Means add up to the response time; percentiles do not. The rest"},
+		{"about as long", whole(1), whole(1.05), false, ""},
+		{"only one has a response time", whole(1), closed, true, "The candidate has no response time, so it cannot be divided"},
+		{"neither has", closed, closed, false, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := Compare(runs(1, "a", 6, level, p99, 0.01, c.base), runs(2, "b", 6, level, p99, 0.01, c.candidate), CompareOptions{BaseName: "a", CandidateName: "b"})
+			assert.OK(t, err)
+			list := got.Pairs[0].Parts
+			for _, side := range []func(p *Part) *float64{func(p *Part) *float64 { return p.BaseMean }, func(p *Part) *float64 { return p.CandidateMean }} {
+				sum := 0.0
+				for i := range list {
+					if m := side(&list[i]); m != nil && list[i].Time != responseTime {
+						sum += *m
+					}
+				}
+				if n := len(list); n > 0 && side(&list[n-1]) != nil && math.Abs(sum-*side(&list[n-1])) > 1e-12 {
+					t.Errorf("the parts add up to %g, want %g", sum, *side(&list[n-1]))
+				}
+			}
+			var b bytes.Buffer
+			assert.OK(t, got.Text(&b, layout.Style{}))
+			text := strings.Join(strings.Fields(b.String()), " ")
+			if shown := strings.Contains(text, "of the response"); shown != c.shown || !strings.Contains(text, c.say) {
+				t.Errorf("shown %v, want %v, with %q:\n%s", shown, c.shown, c.say, b.String())
+			}
+			assert.True(t, !c.shown || c.candidate["response_mean"] == nil ||
+				strings.Contains(text, "queueing 50 ms 150 ms 90 ms 270 ms"), "got\n%s", b.String())
+		})
+	}
+}
+
+// A consume run ends with its last record, as in Kafka's tool, and not when its connections are closed. After a
+// warm-up only the end of the run is known.
+func TestTableConsumeEnd(t *testing.T) {
+	start := time.Date(2026, 11, 30, 1, 2, 3, 0, time.UTC)
+	end := func(warmup string) time.Duration {
+		r := row("c", start, fields{
+			"op": "consume", "throughput": 500.0, "consumed": 1000.0, "bytes_moved": 1e6, "elapsed": 2.0, "warmup": warmup,
+			"started": fromMS(start), "ended": fromMS(start.Add(2034 * time.Millisecond)),
+		})
+		table := assert.Value(TableOf([]store.Row{r}, Consuming))(t)
+		return table.Runs[0].End.Sub(start)
+	}
+	assert.Equal(t, end(""), 2*time.Second, "without a warm-up")
+	assert.Equal(t, end("1s"), 2034*time.Millisecond, "after a warm-up")
 }

@@ -120,8 +120,7 @@ func TestVerifyOfAWorkloadThatIsBehind(t *testing.T) {
 	checkPage(t, v.Text)
 }
 
-// A step for the worse fails the gate, however the newest revision's runs
-// ended.
+// A step for the worse fails the gate, however the newest revision's runs ended.
 func TestVerifyStepBeforeWhatCannotBeJudged(t *testing.T) {
 	rows := history(1, 20, 1, 0.01, fallAt(10, 0.8))
 	v := assert.Value(Verify(append(rows[:19:19], ending(rows[19:], "killed")...), VerifyOptions{}))(t)
@@ -130,8 +129,7 @@ func TestVerifyStepBeforeWhatCannotBeJudged(t *testing.T) {
 		"got %q, %d steps, %+v, %d revisions", g.Verdict, len(g.Steps), g.Survival, len(g.Revisions))
 }
 
-// Without revisions, a run that a user ended does not count as one; a run whose
-// system died does.
+// Without revisions, a run that a user ended does not count as one; a run whose system died does.
 func TestVerifyWithoutRevisionsOfRunsThatDied(t *testing.T) {
 	rows := without(history(1, 8, 1, 0.005, level), "revision")
 	ended := slices.Concat(rows[:7], ending(rows[7:], "interrupted", fields{"partial": false}))
@@ -145,8 +143,7 @@ func TestVerifyWithoutRevisionsOfRunsThatDied(t *testing.T) {
 	}
 }
 
-// A confirming run whose system dies again confirms the alarm; one that
-// survives does not.
+// A confirming run whose system dies again confirms the alarm; one that survives does not.
 func TestConfirmOfRunsThatDied(t *testing.T) {
 	rows := history(1, 3, 6, 0.005, level)
 	rows = append(rows[:12:12], ending(rows[12:], "system ended")...)
@@ -174,8 +171,7 @@ func TestConfirmOfRunsThatDied(t *testing.T) {
 	}
 }
 
-// It also confirms a different alarm, even if systems died before: dying is as
-// bad as being slow.
+// It also confirms a different alarm, even if systems died before: dying is as bad as being slow.
 func TestConfirmOfAFallByRunsThatDied(t *testing.T) {
 	rows := history(1, 3, 6, 0.005, fallAt(2, 0.8))
 	rows = append(ending(rows[:1], "system ended"), rows[1:]...)

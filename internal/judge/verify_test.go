@@ -121,9 +121,8 @@ func TestNoiseAdvisesOnlyAllowedEffects(t *testing.T) {
 	}{{0.05, true}, {1, false}} {
 		v := assert.Value(Verify(history(1, 8, 1, tt.noise, level), VerifyOptions{Effects: Effects{All: 0.01}}))(t)
 		got := v.Groups[0].Rows[0].Reason
-		if strings.Contains(got, "--min-effect") != tt.want || !strings.Contains(got, "more repetitions of this revision") {
-			t.Errorf("noise of %v: got %q", tt.noise, got)
-		}
+		assert.True(t, strings.Contains(got, "--min-effect") == tt.want &&
+			strings.Contains(got, "more repetitions of this revision"), "noise of %v: got %q", tt.noise, got)
 	}
 }
 
@@ -133,8 +132,7 @@ func boundLast(rows []store.Row, n int) []store.Row {
 	return rows
 }
 
-// Each workload and branch is judged separately, and the overall verdict is the
-// worst of them.
+// Each workload and branch is judged separately, and the overall verdict is the worst of them.
 func TestVerifyGroups(t *testing.T) {
 	good := history(1, 2, 10, 0.005, level)
 	bad := history(2, 2, 10, 0.005, fallAt(1, 0.9), fields{"acks": "1"})
@@ -157,8 +155,7 @@ func TestVerifyGroups(t *testing.T) {
 	assert.Equal(t, v.Verdict, Worse)
 }
 
-// Reports without a revision are distinguished by time: the repetitions of one
-// run belong together.
+// Reports without a revision are distinguished by time: the repetitions of one run belong together.
 func TestVerifyWithoutRevisions(t *testing.T) {
 	var rows []store.Row
 	rnd := rand.New(rand.NewPCG(4, 4))
@@ -196,9 +193,8 @@ func TestRevisionsAreOrderedByTheirDates(t *testing.T) {
 	assert.Equal(t, revisionName(&dirty), "aa+changes")
 }
 
-// The gate is wrong as rarely as promised: 60 revisions with one run each that
-// differ by 2%, with or without one step of 5% somewhere; without a step, every
-// change of a percent counts as an alarm.
+// The gate is wrong as rarely as promised: 60 revisions with one run each that differ by 2%, with or without
+// one step of 5% somewhere; without a step, every change of a percent counts as an alarm.
 func TestVerifyRates(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	const (

@@ -173,8 +173,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// Where keys choose among very many partitions, the memory of all their batches is
-// bounded.
+// Where keys choose among very many partitions, the memory of all their batches is bounded.
 func TestBatchPoolOfManyPartitions(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	const partitions = 4000
@@ -277,8 +276,7 @@ func TestBoundOfManyPartitions(t *testing.T) {
 	}
 }
 
-// Batches that are encoded when they are sent need no pool, however many
-// partitions there are.
+// Batches that are encoded when they are sent need no pool, however many partitions there are.
 func TestFreshBatchPool(t *testing.T) {
 	t.Parallel()
 	c := eventsCluster(t, 200)

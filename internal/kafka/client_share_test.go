@@ -14,6 +14,7 @@ import (
 
 	"carronade/internal/kafka/cluster"
 	"carronade/load"
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
@@ -85,4 +86,33 @@ func TestConsumeShareGroup(t *testing.T) {
 	again := source(t, c, map[string][]string{"engine": {cluster.EngineClient}, "share-group": {"s"}})
 	got = receiveShare(t, again, 40)
 	assert.True(t, got[0]+got[1] == 40, "got events %v, want the 40 new ones", got)
+}
+
+// A coordinator that does not answer must not delay the end of a run.
+func TestGroupLeavesASilentCoordinator(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
+	end := testEnd(t)
+	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
+	put(t, c, records(100, 1, sized(10)))
+	src := source(t, c, map[string][]string{"engine": {cluster.EngineClient}, "group": {"g"}})
+	silent := func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		c.SleepControl(func() { <-end })
+		return nil, nil, false
+	}
+	for _, key := range []kmsg.Key{kmsg.OffsetCommit, kmsg.LeaveGroup} {
+		c.ControlKey(int16(key), silent)
+	}
+	var ended time.Time
+	got := drain(t, src, func(r *read) bool {
+		if r.events < 100 {
+			return false
+		}
+		ended = time.Now()
+		return true
+	})
+	assert.Equal(t, got.events, 100, "events")
+	took := time.Since(ended)
+	assert.True(t, took <= time.Minute, "it took %v to leave", took)
 }

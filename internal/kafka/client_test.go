@@ -248,8 +248,7 @@ func TestClientTransactions(t *testing.T) {
 	assert.Equal(t, strings.Join(s.Warnings(), "\n"), "", "warnings")
 }
 
-// A fenced producer cannot begin another transaction. Events sent after that fail, and
-// the run ends.
+// A fenced producer cannot begin another transaction. Events sent after that fail, and the run ends.
 func TestClientTransactionsFenced(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))

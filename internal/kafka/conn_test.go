@@ -409,8 +409,7 @@ func TestThrottleIsHonoured(t *testing.T) {
 	assert.True(t, m.Throttled == 1 && m.Throttle == 200*time.Millisecond, "metrics %+v", m)
 }
 
-// Answers that violate the protocol end the connection. Their batches are completed as
-// protocol errors.
+// Answers that violate the protocol end the connection. Their batches are completed as protocol errors.
 func TestInvalidAnswers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -38,9 +38,10 @@ func sendEach(t *testing.T, l *lane, partitions int32) {
 	l.Flush()
 }
 
-// completedWithin waits for n outcomes, and fails the test after a time.
-func (r *rig) completedWithin(n int, most time.Duration) []load.Outcome {
-	deadline := time.After(most)
+// awaitCompleted waits for n outcomes.
+func (r *rig) awaitCompleted(n int) []load.Outcome {
+	r.t.Helper()
+	deadline := time.After(time.Minute)
 	for {
 		r.mu.Lock()
 		out := r.outcomes
@@ -73,9 +74,7 @@ func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 	sendEach(t, l, 1)
 
 	var head [14]byte
-	if _, err := io.ReadFull(broker, head[:]); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(io.ReadFull(broker, head[:]))(t)
 	answer := kmsg.NewPtrProduceResponse()
 	answer.SetVersion(format.Version)
 	topic := kmsg.NewProduceResponseTopic()
@@ -88,9 +87,7 @@ func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 	}
 	b = answer.AppendTo(b)
 	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
-	if _, err := broker.Write(b); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(broker.Write(b))(t)
 	// Only a part of the request may have been written when the connection ends.
 	n, err := io.Copy(io.Discard, broker)
 	assert.True(t, n < 8<<20, "got %d bytes (%v): writing of the request went on", n, err)
@@ -106,7 +103,7 @@ func TestBrokerReadsNothing(t *testing.T) {
 	// The other broker must answer within the time, even if the machine stalls.
 	r, l := openProducerOn(t, conn, 2, "batch-events=1", "request-timeout=4s")
 	sendEach(t, l, 2)
-	for _, o := range r.completedWithin(2, 30*time.Second) {
+	for _, o := range r.awaitCompleted(2) {
 		assert.Equal(t, o.Acked, 1, "got %+v, want it acked by the broker that reads", o)
 	}
 }
@@ -135,8 +132,7 @@ func TestPending(t *testing.T) {
 	l.s.mu.Unlock()
 }
 
-// What is being written when the run ends may have been written completely, so it does
-// not count as failed.
+// What is being written when the run ends may have been written completely, so it does not count as failed.
 func TestCloseWhileWriting(t *testing.T) {
 	t.Parallel()
 	conn, broker := net.Pipe() // no *net.TCPConn, as with TLS: one blocking write for everything
@@ -148,7 +144,7 @@ func TestCloseWhileWriting(t *testing.T) {
 	// The broker reads the first request completely, and none of the second.
 	assert.Value(io.CopyN(io.Discard, broker, int64(binary.BigEndian.Uint32(size[:]))))(t)
 	assert.OK(t, l.Close())
-	for _, o := range r.completedWithin(2, 5*time.Second) {
+	for _, o := range r.awaitCompleted(2) {
 		assert.True(t, o.Stream != 0 || o.Unknown == 1,
 			"got %d failed (%s), want it unknown: the broker has read all of it", o.Failed, o.Text)
 	}

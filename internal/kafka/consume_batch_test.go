@@ -10,8 +10,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// wireBatch encodes a batch of records with the offset deltas given, as a broker would
-// send it.
+// wireBatch encodes a batch of records with the offset deltas given, as a broker would send it.
 func wireBatch(t testing.TB, base int64, codec wire.Codec, deltas []int32, values [][]byte, change func(*wire.Header)) []byte {
 	t.Helper()
 	var recs []byte

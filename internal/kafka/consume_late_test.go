@@ -1,7 +1,9 @@
 package kafka
 
 import (
+	"context"
 	"encoding/binary"
+	"net"
 	"runtime"
 	"sync"
 	"testing"
@@ -11,6 +13,7 @@ import (
 
 	"carronade/internal/conn/socket"
 	"carronade/internal/kafka/cluster"
+	"carronade/internal/kafka/wire"
 	"carronade/load"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
@@ -64,9 +67,7 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 		body := answer.AppendTo([]byte{0, 0, 0, 0, 0, 0, 0, 0, 0})
 		binary.BigEndian.PutUint32(body, uint32(len(body)-4))
 		binary.BigEndian.PutUint32(body[4:], uint32(st.corr))
-		if _, err := broker.Write(body); err != nil {
-			t.Fatal(err)
-		}
+		assert.Value(broker.Write(body))(t)
 		<-time.After(reading)
 		frame := assert.Value(st.answer())(t)
 		assert.Value(st.handle(frame))(t)
@@ -87,4 +88,111 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 	own = cycle(0, 0)
 	assert.True(t, own >= delay, "the rest after an answer %v late has a delay of %v", delay, own)
 	assert.Equal(t, st.parts[0].ownDelay, 0, "own delay after it caught up")
+}
+
+// batchOf is a record batch of n empty records.
+func batchOf(n int32) []byte {
+	var recs []byte
+	for i := range n {
+		recs = wire.AppendRecord(recs, i, nil, []byte("v"), []byte{0})
+	}
+	b := make([]byte, wire.HeaderSize, wire.HeaderSize+len(recs))
+	h := wire.Header{Length: int32(wire.HeaderSize + len(recs) - 12), LastOffsetDelta: n - 1, ProducerID: -1, NumRecords: n}
+	h.Put(b)
+	wire.Seal(b, wire.SumOf(recs))
+	return append(b, recs...)
+}
+
+// A fetcher delivers the valid part of an answer before an error in it, since the
+// partition is read from behind it later.
+func TestFetcherDeliversBeforeAnError(t *testing.T) {
+	t.Parallel()
+	c := assert.Value(cluster.ParseConfig(spec(t, "kafka://127.0.0.1:1/t", nil)))(t)
+	delivered := 0
+	src := &wireSource{
+		Progress: cluster.NewProgress(nil, []int64{0}), cl: &cluster.Cluster{Config: c}, lanes: make([]sync.Mutex, 1),
+		sink: func(_ int, as []load.Arrival) {
+			for _, a := range as {
+				delivered += int(a.Events)
+			}
+		},
+		now: func() time.Duration { return 1 },
+	}
+	st := newFetcher(src, fetcherKey{}, "127.0.0.1:1")
+	st.version = 12
+	p := &part{id: 0, end: 1 << 62}
+	st.parts = []*part{p}
+
+	answer := kmsg.NewPtrFetchResponse()
+	answer.SetVersion(st.version)
+	topic := kmsg.NewFetchResponseTopic()
+	topic.Topic = "t"
+	for _, id := range []int32{0, 7} { // 7 was not asked for
+		fp := kmsg.NewFetchResponseTopicPartition()
+		fp.Partition, fp.HighWatermark, fp.RecordBatches = id, 3, batchOf(3)
+		topic.Partitions = append(topic.Partitions, fp)
+	}
+	answer.Topics = append(answer.Topics, topic)
+	_, err := st.handle(answer.AppendTo([]byte{0}))
+	assert.True(t, err != nil, "got no error for a partition that was not asked for")
+	if delivered != 3 || p.offset != 3 || src.Next(0) != 3 {
+		t.Errorf("got %d events delivered, offset %d, delivered offset %d, want 3 each", delivered, p.offset, src.Next(0))
+	}
+}
+
+// A broker that does not answer must not delay the end of a run.
+func TestFetcherEndsWhileABrokerIsSilent(t *testing.T) {
+	t.Parallel()
+	l := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer l.Close()
+	c := assert.Value(cluster.ParseConfig(spec(t, "kafka://"+l.Addr().String()+"/t", nil)))(t)
+	st := newFetcher(&wireSource{cl: &cluster.Cluster{Config: c}, lanes: make([]sync.Mutex, 1)}, fetcherKey{}, l.Addr().String())
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- st.connect(ctx) }()
+	conn := assert.Value(l.Accept())(t)
+	defer conn.Close()
+	if _, err := conn.Read(make([]byte, 64)); err != nil { // the request
+		t.Fatal(err)
+	}
+	cancel()
+	assert.True(t, testkit.Wait(t, "the fetcher's end", done) != nil, "got no error")
+	if st.conn != nil {
+		st.conn.Close()
+	}
+}
+
+// After a large answer, a fetcher gives its memory back once answers are small again; not
+// while there are large ones now and then.
+func TestFetcherShrinks(t *testing.T) {
+	t.Parallel()
+	const large = 8 << 20
+	for _, tt := range []struct {
+		name    string
+		answers func(i int) int // sizes in bytes
+		want    bool
+	}{
+		{"small ones", func(int) int { return 1000 }, true},
+		{"large ones now and then", func(i int) int {
+			if i%(shrinkAfter/2) == 0 {
+				return large / 2
+			}
+			return 1000
+		}, false},
+		{"half of it", func(int) int { return large / 2 }, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			st := &fetcher{buf: make([]byte, large)}
+			st.decoder.marks = make([]load.Stamp, 0, 1000)
+			for i := range 2 * shrinkAfter {
+				st.shrink(tt.answers(i))
+			}
+			assert.Equal(t, st.buf == nil && st.decoder.marks == nil, tt.want, "given back")
+		})
+	}
+	st := &fetcher{buf: make([]byte, leastAnswer)}
+	for range 2 * shrinkAfter {
+		st.shrink(100)
+	}
+	assert.True(t, st.buf != nil, "a buffer of the least size was given back")
 }

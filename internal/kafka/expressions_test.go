@@ -11,13 +11,13 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	standinkafka "carronade/internal/kafka/standin"
-	"carronade/test/testkit/assert"
-	"carronade/test/testkit/kafkatest"
-
 	"carronade/internal/kafka/cluster"
+	standinkafka "carronade/internal/kafka/standin"
+	"carronade/internal/kafka/wire"
 	"carronade/load"
 	"carronade/payload"
+	"carronade/test/testkit/assert"
+	"carronade/test/testkit/kafkatest"
 )
 
 // Most partitions get no events where few keys choose them. Nothing waits for those.
@@ -185,4 +185,23 @@ func TestRealExpressions(t *testing.T) {
 		headers[r.Headers] = true
 	}
 	assert.True(t, len(records) == 200 && len(headers) >= 195, "%d records, %d different headers", len(records), len(headers))
+}
+
+// TestTimedHeadersFit: a batch does not exceed its size when headers with the time are longer
+// when they are sent than when its events were counted.
+func TestTimedHeadersFit(t *testing.T) {
+	t.Parallel()
+	const batchSize = 2000
+	p := openProducer(t, eventsCluster(t, 1).ListenAddrs(), nil, "batch-size=2000", "size=20", "fresh=true",
+		"header=at=${time:nanos() % 2 == 0 ? 'a' : 'a text that is much longer than the other one, and that half of the events have'}")
+	e := &p.senders[0].encoder
+	for i := range uint64(500) {
+		first := 100 * i
+		batch := load.Batch{First: first, Events: int32(e.room(0, first))}
+		sl := &slot{buffer: &buffer{}}
+		e.encode(sl, &batch)
+		if size := wire.HeaderSize + len(sl.recs); size > batchSize || batch.Events < 8 {
+			t.Fatalf("a batch of %d events has %d bytes, more than %d", batch.Events, size, batchSize)
+		}
+	}
 }

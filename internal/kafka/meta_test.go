@@ -1,13 +1,16 @@
 package kafka
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"carronade/test/testkit/assert"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/load"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 func TestReadView(t *testing.T) {
@@ -104,4 +107,59 @@ func TestBackoff(t *testing.T) {
 			assert.Must(t, got >= want*8/10 && got <= want*12/10, "after %d attempts %v, want about %v", n, got, want)
 		}
 	}
+}
+
+// TestDispatchCost checks that the cost of dispatch depends on how many batches and
+// partitions wait, and not on the number of partitions and brokers.
+func TestDispatchCost(t *testing.T) {
+	testkit.OnlyConformance(t, "it compares durations")
+	cost := func(partitions, brokers int) time.Duration {
+		s := &sender{routes: make([]atomic.Pointer[lane], partitions), partitions: make([]partitionState, partitions)}
+		for i := range brokers {
+			s.lanes = append(s.lanes, &lane{s: s, broker: int32(i)})
+		}
+		s.partitions[0].inFlight = 1
+		s.startRecovery(0) // partition 0 waits for an answer
+		for range 10 {
+			s.later = append(s.later, &slot{part: 1}) // partition 1 has no leader
+		}
+		const rounds = 100
+		best := time.Duration(1<<63 - 1)
+		for range 10 {
+			began := time.Now()
+			for range rounds {
+				s.dispatch()
+			}
+			best = min(best, time.Since(began))
+		}
+		assert.Must(t, len(s.recovering) == 1 && len(s.later) == 10,
+			"%d partitions and %d batches wait, want 1 and 10", len(s.recovering), len(s.later))
+		return best
+	}
+	few, many := cost(2, 1), cost(1_000_000, 1000)
+	few = max(few, time.Microsecond)
+	assert.True(t, many <= 50*few, "100 calls take %v with two partitions, %v with a million", few, many)
+}
+
+// When a partition begins a new epoch, a batch that may be in the log already is given up as unknown. Under
+// new numbers the broker could not detect the duplicate.
+func TestNewEpochSendsNothingTwice(t *testing.T) {
+	t.Parallel()
+	s := &sender{p: &producer{}, pid: 7, epoch: 3}
+	l := &lane{s: s}
+	newSlot := func(seq int32, maybe bool) *slot {
+		sl := &slot{lane: l, batch: load.Batch{Seq: uint64(seq), Events: 10}, count: 10, seq: seq, maybeAppended: maybe, liveIndex: len(s.live), sent: -1, class: load.Refused, text: "lost"}
+		s.live = append(s.live, sl)
+		return sl
+	}
+	ps := &partitionState{pid: 7, epoch: 3, next: 30, needsEpoch: true}
+	doubtful, first, second := newSlot(0, true), newSlot(10, false), newSlot(20, false)
+	ps.queue = append(ps.queue, doubtful, first, second)
+	assert.Must(t, s.renumber(ps), "no new epoch")
+	assert.Must(t, len(ps.queue) == 2 && ps.queue[0] == first && ps.queue[1] == second,
+		"%d batches are sent again, want the two that were certainly not appended", len(ps.queue))
+	assert.True(t, first.seq == 0 && second.seq == 10 && ps.next == 20 && ps.epoch == 4,
+		"sequences %d, %d, then %d in epoch %d; want 0, 10, 20 in 4", first.seq, second.seq, ps.next, ps.epoch)
+	assert.True(t, len(s.outcomes) == 1 && s.outcomes[0].Unknown == 10,
+		"outcomes %+v, want ten events unknown", s.outcomes)
 }

@@ -69,8 +69,7 @@ func (r *rig) send(total uint64) []load.Outcome {
 	return r.sendAnd(total, func(int) {})
 }
 
-// sendAnd is send, and calls f with the number of events sent so far, between
-// batches.
+// sendAnd is send, and calls f with the number of events sent so far, between batches.
 func (r *rig) sendAnd(total uint64, f func(sent int)) []load.Outcome {
 	r.t.Helper()
 	partitioner := r.p.Partitioner()

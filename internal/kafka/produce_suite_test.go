@@ -1,6 +1,8 @@
 package kafka
 
 import (
+	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,10 +12,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/kafka/cluster"
 	"carronade/internal/kafka/wire"
+	"carronade/internal/standin"
 	"carronade/load"
+	"carronade/protocol"
 	"carronade/protocol/protocoltest"
 	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
 )
 
 // An answerDelay delays answers for a time, or until it is set again.
@@ -86,4 +92,65 @@ func TestSuite(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A connection takes little memory: buffers are borrowed while they are in use.
+func TestConnectionMemory(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	cert, key := testkit.NewAuthority("test").Files(t)
+	t.Run("TCP", func(t *testing.T) {
+		s := spawnStandin(t, "--topic", "events:1")
+		protocoltest.System{Kind: Kind{}, URL: "kafka://" + s.Addr() + "/events"}.Memory(t, 300, 1300, 16<<10)
+	})
+	t.Run("TLS", func(t *testing.T) {
+		s := spawnStandin(t, "--topic", "events:1", "--tls-cert", cert, "--tls-key", key)
+		protocoltest.System{Kind: Kind{}, URL: "kafka://" + s.Addr() + "/events", Options: map[string]string{"tls": "true", "tls-ca": cert}}.Memory(t, 50, 250, 48<<10)
+	})
+}
+
+// spawnStandin starts a discarding stand-in in a process of its own, since the memory or the
+// processor time of this one is measured.
+func spawnStandin(t testing.TB, args ...string) *standin.Child {
+	t.Helper()
+	child, err := standin.Spawn(t.Context(), "", append([]string{"kafka", "--discard", "--listen", "127.0.0.1:0"}, args...)...)
+	assert.OK(t, err)
+	t.Cleanup(func() { assert.OK(t, child.Stop()) })
+	return child
+}
+
+// TestStreamNeeds: what depends on partitions and brokers is checked when the cluster has answered.
+func TestStreamNeeds(t *testing.T) {
+	room := protocol.Room{Memory: 1 << 30, From: "this machine has %s free", Files: 20_000}
+	for _, tt := range []struct {
+		clients, partitions, brokers int
+		want                         string
+	}{
+		{100, 10_000, 3, ""},
+		{6000, 12, 3, ""},
+		{1000, 10_000, 3, "--clients 1,000 takes"},
+		{1, 2_000_000, 1, "--partitions 2,000,000 takes"},
+		{9000, 12, 3, "--clients 9,000 takes about 27032 open files"},
+		{9000, 3, 3, ""}, // a broker that leads nothing gets no connection
+	} {
+		p := &producer{cfg: &cluster.Config{Clients: tt.clients}}
+		v := &view{leaders: []int32{noLeader}}
+		for i := range tt.partitions - 1 {
+			v.leaders = append(v.leaders, int32(i%tt.brokers))
+		}
+		err := room.Check(p.streamNeeds(v))
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%d clients, %d partitions, %d brokers: got %v, want %q", tt.clients, tt.partitions, tt.brokers, err, tt.want)
+		}
+	}
+}
+
+// spec returns a spec as a workload makes it.
+func spec(t testing.TB, rawURL string, given map[string][]string) protocol.Spec {
+	t.Helper()
+	return protocoltest.Spec(t, Kind{}.Options(), rawURL, given)
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	assert.OK(t, os.WriteFile(path, []byte(text), 0o600))
 }

@@ -147,9 +147,7 @@ func TestRealSecurity(t *testing.T) {
 				given := maps.Clone(tt.given)
 				given["engine"] = []string{engine}
 				s, err := open(t, spec(t, "kafka://"+tt.addr+"/"+topic, given))
-				if err != nil {
-					t.Fatalf("%v (%s)", err, protocoltest.HintOf(err))
-				}
+				assert.Must(t, err == nil, "%v (%s)", err, protocoltest.HintOf(err))
 				res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 1000}})
 				assert.Must(t, res.Measurement.Acked == 1000, "got %d acked, want 1000", res.Measurement.Acked)
 				sent += 1000
@@ -194,8 +192,7 @@ func TestRealConsume(t *testing.T) {
 				if reader["group-protocol"] != nil { // an error of a classic group: GROUP_ID_NOT_FOUND
 					req := kmsg.NewPtrConsumerGroupDescribeRequest()
 					req.Groups = reader["group"]
-					resp, err := req.RequestWith(t.Context(), sess.(*session).cl.Control)
-					assert.OK(t, err)
+					resp := assert.Value(req.RequestWith(t.Context(), sess.(*session).cl.Control))(t)
 					assert.OK(t, kerr.ErrorForCode(resp.Groups[0].ErrorCode), "the group has the new protocol")
 				}
 			}

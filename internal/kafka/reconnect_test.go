@@ -156,8 +156,7 @@ func TestReadLinkPauses(t *testing.T) {
 	}
 }
 
-// serveOnce reads what comes for a time, answers the first request if it shall, and closes
-// the connection.
+// serveOnce reads what comes for a time, answers the first request if it shall, and closes the connection.
 func serveOnce(nc net.Conn, open time.Duration, answers bool) {
 	time.AfterFunc(open, func() { nc.Close() })
 	var head [12]byte

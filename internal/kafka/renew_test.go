@@ -94,7 +94,8 @@ func TestRenewLogin(t *testing.T) {
 			}
 			n := logins.Load() - first
 			assert.True(t, n >= 3, "%d logins besides the first, want at least one every %v", n, lifetime)
-			assert.True(t, wrong.Load() <= 0, "%d requests came between the parts of a login", wrong.Load())
+			// Where a connection replaces another one, the requests of both come in any order.
+			assert.True(t, tt.refuse || wrong.Load() == 0, "%d requests came between the parts of a login", wrong.Load())
 			lost := p.Metrics()[0].Reconnects
 			if want := uint64(0); tt.refuse {
 				want = 1
@@ -202,8 +203,7 @@ func TestRenewLoginLate(t *testing.T) {
 	}
 }
 
-// A real broker that limits sessions ends none of ours, neither while producing
-// nor while consuming.
+// A real broker that limits sessions ends none of ours, neither while producing nor while consuming.
 func TestRealRenewLogin(t *testing.T) {
 	testkit.OnlyConformance(t, "takes half a minute: TestRenewLogin has another broker, TestRealSecurity the logins")
 	// A renewal begins at least 5 % of the time before its end: one second here. Within

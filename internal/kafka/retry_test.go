@@ -109,8 +109,7 @@ func TestLeaderMoves(t *testing.T) {
 	}
 }
 
-// refuseProduce makes the cluster answer produce requests with the error that
-// pick returns (0: none).
+// refuseProduce makes the cluster answer produce requests with the error that pick returns (0: none).
 func refuseProduce(c *kfake.Cluster, pick func(partition int32) int16) {
 	c.ControlKey(wire.ProduceKey, func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
@@ -179,8 +178,7 @@ func TestErrorsByClass(t *testing.T) {
 	}
 }
 
-// After an error that precedes appending, a batch is tried again until the
-// delivery timeout.
+// After an error that precedes appending, a batch is tried again until the delivery timeout.
 func TestRetryUntilDeliveryTimeout(t *testing.T) {
 	t.Parallel()
 	for _, given := range [][]string{nil, idempotent} {

@@ -105,8 +105,7 @@ func TestTopicsAtARate(t *testing.T) {
 	})
 	res := topics(t, c, cluster.TopicLoad{Op: cluster.OpCreateTopics, Names: cluster.NumberedNames("x", 20), Rate: 100, Concurrency: 1})
 	assert.True(t, res.Elapsed >= 190*time.Millisecond, "20 requests at 100/s took %s", res.Elapsed)
-	// Requests due behind the slow one waited for it: this counts as response
-	// time, not as service time.
+	// Requests due behind the slow one waited for it: this counts as response time, not as service time.
 	assert.True(t, res.Response.Percentile(50) >= 100*time.Millisecond, "the median of the response times is %v", res.Response.Percentile(50))
 	served := time.Duration(res.Service.Sum()) // one after the other
 	assert.True(t, served <= res.Elapsed, "service times of %v in %v", served, res.Elapsed)

@@ -103,9 +103,8 @@ func TestPage(t *testing.T) {
 	var b strings.Builder
 	assert.OK(t, p.To(&b))
 	assert.Same(t, strings.NewReplacer(Bold, "", Yellow, "", Dim, "", Plain, "").Replace(b.String()), want)
-	if on, off := strings.Count(b.String(), "\x1b["), strings.Count(b.String(), Plain); on != 2*off || off != 4 {
-		t.Errorf("%d codes, of which %d end a color", on, off)
-	}
+	on, off := strings.Count(b.String(), "\x1b["), strings.Count(b.String(), Plain)
+	assert.True(t, on == 2*off && off == 4, "%d codes, of which %d end a color", on, off)
 }
 
 func TestHang(t *testing.T) {
@@ -148,9 +147,7 @@ func TestMarkdownCode(t *testing.T) {
 		"<img src=x onerror=a(1)>": "<code>&lt;img src=x onerror=a(1)></code>",
 		"</code>`|*<b>":            "<code>&lt;/code>\\`\\|\\*&lt;b></code>",
 	} {
-		if got := MarkdownCode(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		assert.Equal(t, MarkdownCode(text), want, "%q", text)
 	}
 }
 
@@ -159,8 +156,6 @@ func TestClean(t *testing.T) {
 	for text, want := range map[string]string{
 		"a b": "a b", "a\tb\nc": "a b c", "\x1b[31mred": " [31mred", "a\u202eb\u2066c": "a b c", "\x9b1m\x7f\xff": " 1m  ", "é\ufffd": "é ",
 	} {
-		if got := Clean(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		assert.Equal(t, Clean(text), want, "%q", text)
 	}
 }

@@ -23,9 +23,8 @@ func TestText(t *testing.T) {
 			var w Markup
 			w.Text(c.text)
 			assert.Equal(t, w.String(), c.want)
-			if got := string(Readable([]byte(c.text))); html.EscapeString(got) != c.want {
-				t.Errorf("readable: got %q, want the text of %q", got, c.want)
-			}
+			got := string(Readable([]byte(c.text)))
+			assert.True(t, html.EscapeString(got) == c.want, "readable: got %q, want the text of %q", got, c.want)
 		})
 	}
 }
@@ -36,9 +35,7 @@ func TestElements(t *testing.T) {
 	w.Element("c", "<d>")
 	w.Empty("e", "f", "g")
 	w.Close()
-	if got, want := w.String(), `<a b="&#34;&lt;&gt;"><c>&lt;d&gt;</c><e f="g"/></a>`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, w.String(), `<a b="&#34;&lt;&gt;"><c>&lt;d&gt;</c><e f="g"/></a>`)
 }
 
 func TestNumberAndID(t *testing.T) {
@@ -64,14 +61,11 @@ func FuzzText(f *testing.F) {
 				XMLName xml.Name
 			} `xml:",any"`
 		}
-		if err := xml.Unmarshal([]byte(w.String()), &got); err != nil {
-			t.Fatalf("%q is not XML: %v", w.String(), err)
-		}
+		assert.OK(t, xml.Unmarshal([]byte(w.String()), &got), "%q is not XML", w.String())
 		if readable := string(Readable([]byte(s))); got.Text != readable && !strings.Contains(s, "\r") {
 			t.Fatalf("%q reads as %q, and is readable as %q", w.String(), got.Text, readable)
 		}
-		if len(got.Inside) > 0 || got.Text != got.B && !strings.ContainsAny(s, "\r\n\t") {
-			t.Fatalf("%q reads as %+v", w.String(), got)
-		}
+		assert.Must(t, len(got.Inside) <= 0 && (got.Text == got.B || strings.ContainsAny(s, "\r\n\t")),
+			"%q reads as %+v", w.String(), got)
 	})
 }

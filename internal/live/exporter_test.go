@@ -67,8 +67,7 @@ func scrape(t *testing.T, addr, accept string) map[string]*dto.MetricFamily {
 	t.Helper()
 	r, _ := http.NewRequest(http.MethodGet, "http://"+addr+"/metrics", nil)
 	r.Header.Set("Accept", accept)
-	resp, err := http.DefaultClient.Do(r)
-	assert.OK(t, err)
+	resp := assert.Value(http.DefaultClient.Do(r))(t)
 	defer resp.Body.Close()
 	out := make(map[string]*dto.MetricFamily)
 	d := expfmt.NewDecoder(resp.Body, expfmt.ResponseFormat(resp.Header))
@@ -105,9 +104,8 @@ func TestPrometheus(t *testing.T) {
 				assert.True(t, math.Abs(v-want) <= 1e-9, "%s is %v, want %v", name, v, want)
 			}
 			service := got["carronade_service_seconds"].GetMetric()[0].GetHistogram()
-			if service.GetSampleCount() != 300 || math.Abs(service.GetSampleSum()-0.6) > 1e-9 {
-				t.Errorf("service: %d samples of %v s, want 300 of 0.6", service.GetSampleCount(), service.GetSampleSum())
-			}
+			assert.True(t, service.GetSampleCount() == 300 && math.Abs(service.GetSampleSum()-0.6) <= 1e-9,
+				"service: %d samples of %v s, want 300 of 0.6", service.GetSampleCount(), service.GetSampleSum())
 			for _, b := range service.Bucket {
 				want := uint64(0)
 				for n := 1; n <= 3; n++ {
@@ -126,9 +124,8 @@ func TestPrometheus(t *testing.T) {
 			for _, l := range got["carronade_run_info"].GetMetric()[0].GetLabel() {
 				labels[l.GetName()] = l.GetValue()
 			}
-			if labels["id"] != exported.ID || labels["label_branch"] != "main" || labels["label_a_b"] != "c" || labels["repetition"] != "2" {
-				t.Errorf("run_info has %v", labels)
-			}
+			assert.True(t, labels["id"] == exported.ID && labels["label_branch"] == "main" &&
+				labels["label_a_b"] == "c" && labels["repetition"] == "2", "run_info has %v", labels)
 			codes := got["carronade_answers_total"].GetMetric()
 			assert.True(t, len(codes) == 2 && codes[0].GetCounter().GetValue() == 297, "answers %v", codes)
 		})
@@ -262,8 +259,7 @@ func TestOTLP(t *testing.T) {
 			err = json.Unmarshal(body, &one.body)
 		}
 		assert.True(t, err == nil, "%v", err)
-		// It must be a valid message for OpenTelemetry's types, without unknown
-		// fields.
+		// It must be a valid message for OpenTelemetry's types, without unknown fields.
 		var parsed metricspb.ExportMetricsServiceRequest
 		err = protojson.Unmarshal(body, &parsed)
 		assert.True(t, err == nil, "%v", err)
@@ -314,9 +310,8 @@ func TestOTLPRefused(t *testing.T) {
 	defer s.Close()
 	h := openedExporter(t, ExporterOptions{OTLP: s.URL, Headers: []Header{{"Authorization", "Bearer canary"}}})
 	w := h.Close(context.Background())
-	if len(w) != 1 || !strings.Contains(w[0], "401") || !strings.Contains(w[0], "no such tenant") || strings.Contains(w[0], "canary") {
-		t.Errorf("warnings %q", w)
-	}
+	assert.True(t, len(w) == 1 && strings.Contains(w[0], "401") && strings.Contains(w[0], "no such tenant") &&
+		!strings.Contains(w[0], "canary"), "warnings %q", w)
 }
 
 // A value lies above its bucket's start and not above its end.

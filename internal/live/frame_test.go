@@ -203,9 +203,8 @@ func TestMergedPercentiles(t *testing.T) {
 		P50: Micros(x.all.Response.Percentile(50)), P90: Micros(x.all.Response.Percentile(90)),
 		P99: Micros(x.all.Response.Percentile(99)), Max: Micros(x.all.Response.Max()),
 	}
-	if f.Response != want || f.SendDelay != Micros(x.all.SendDelay.Percentile(99)) || f.From != 0 || f.To != Seconds(100*time.Second) {
-		t.Errorf("got %+v in %+v, want %+v", f.Response, f, want)
-	}
+	assert.True(t, f.Response == want && f.SendDelay == Micros(x.all.SendDelay.Percentile(99)) && f.From == 0 &&
+		f.To == Seconds(100*time.Second), "got %+v in %+v, want %+v", f.Response, f, want)
 	assert.Equal(t, len(got), 3, "spans that end at frame 100")
 }
 

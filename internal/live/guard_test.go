@@ -70,9 +70,8 @@ func TestTokens(t *testing.T) {
 	t.Parallel()
 	h := server()
 	cookie := login(t, h)
-	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != "/" || cookie.MaxAge != 0 {
-		t.Errorf("the cookie is %+v, want HttpOnly, SameSite=Strict, of the session", cookie)
-	}
+	assert.True(t, cookie.HttpOnly && cookie.SameSite == http.SameSiteStrictMode && cookie.Path == "/" &&
+		cookie.MaxAge == 0, "the cookie is %+v, want HttpOnly, SameSite=Strict, of the session", cookie)
 	for _, tt := range []struct {
 		name   string
 		change func(*http.Request)

@@ -1,13 +1,18 @@
 package live
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"carronade/load"
+	"carronade/measure"
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
@@ -100,4 +105,98 @@ func TestMarksOfAll(t *testing.T) {
 	assert.ErrorHas(t, m.reserve(r, "x"), "takes at most 32 marks over HTTP")
 	m.release(r, "a")
 	assert.OK(t, m.reserve(r, "x"))
+}
+
+// TestDayOfThePage: a day of frames, one run after the other, with viewers that come and go, leaves a page with the
+// memory that it had after as many runs as it keeps.
+func TestDayOfThePage(t *testing.T) {
+	testkit.OnlyConformance(t, "minutes: 86,400 frames, each with three histograms")
+	synctest.Test(t, func(t *testing.T) {
+		hub := NewHub()
+		var before int64
+		const hours, runs = 24, 10 // an hour has ten runs of six minutes
+		for hour := range hours {
+			for i := range runs {
+				id := time.Duration(hour*runs + i).String()
+				r := example(t, hub, id, 0, 1)
+				v := newViewer(-1)
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := v.view(ctx, hub, "/runs/"+id+"/events", "")
+				for second := 1; second < 360; second++ {
+					seconds(r, second, second+1)
+					time.Sleep(time.Second)
+					v.text()
+				}
+				if i%2 == 0 {
+					r.End(Done{})
+				} else {
+					r.End(Done{Error: "broken"})
+				}
+				synctest.Wait()
+				cancel()
+				<-ended
+			}
+			if hour == 5 { // 60 runs: it keeps 50
+				before = testkit.Heap()
+			}
+		}
+		grown := testkit.Heap() - before
+		assert.True(t, grown < 2<<20, "the page has grown by %d KiB in 18 hours", grown>>10)
+		hub.Close()
+		synctest.Wait()
+	})
+}
+
+// TestLongRunOfThePage: a run of a day keeps no more of its frames than one of some hours.
+func TestLongRunOfThePage(t *testing.T) {
+	testkit.OnlyConformance(t, "minutes: 86,400 frames, each with three histograms")
+	hub := NewHub()
+	r := example(t, hub, "day", 0, 1)
+	var before int64
+	for second := 1; second < 86_400; second++ {
+		seconds(r, second, second+1)
+		if second == 6*3600 {
+			before = testkit.Heap()
+		}
+	}
+	grown := testkit.Heap() - before
+	assert.True(t, grown < 2<<20, "a run's frames have grown by %d KiB in 18 hours", grown>>10)
+	r.End(Done{})
+}
+
+// TestUnreadIsShown: while a run goes on, events that were not read are in the end-to-end times at their age: in the
+// terminal, on the page, and in what is exported.
+func TestUnreadIsShown(t *testing.T) {
+	for _, read := range []uint64{0, 80} {
+		times, ages := measure.NewHistogram(), measure.NewHistogram()
+		times.RecordN(5*time.Millisecond, read)
+		ages.RecordN(4*time.Second, 20)
+		s := load.Snapshot{At: time.Second, Phase: measure.Measurement, Left: load.Never}
+		s.Interval = measure.Interval{Phase: measure.Measurement, End: time.Second, LagEvents: -1, Counts: measure.Counts{Sent: 100, Acked: 100, Answered: 100, Consumed: read, Unread: 20}}
+		s.Interval.EndToEnd, s.Interval.UnreadAges = times, ages
+		s.Total = s.Interval.Counts
+
+		st := statusOf(&s, nil)
+		if line := st.line(); !strings.Contains(line, "p99 >= 4 s") || !strings.Contains(line, "max >= 4 s") || !strings.Contains(line, "20 unread") {
+			t.Errorf("the terminal says %q", line)
+		}
+		var frames []Frame
+		r := NewRecorder("x", Run{}, func(e Event) {
+			if e.Frame != nil {
+				frames = append(frames, *e.Frame)
+			}
+		})
+		r.Show(s)
+		r.End(Done{Totals: CountsOf(s.Total), Report: "x"})
+		f := frames[0]
+		assert.True(t, f.EndToEnd.AtLeast > 0 && f.EndToEnd.P99 >= Micros(3990*time.Millisecond) && f.Counts.Unread == 20, "the frame has %+v, %d unread", f.EndToEnd, f.Counts.Unread)
+		var all state
+		all.add(&s)
+		p := all.point(&s)
+		found := false
+		for _, q := range p.p99 {
+			found = found || q.name == "end_to_end" && q.d >= 3990*time.Millisecond
+		}
+		assert.True(t, found, "the exported p99 are %v", p.p99)
+	}
 }

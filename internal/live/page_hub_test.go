@@ -20,8 +20,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// A viewer is a connection with little room: what it does not read waits, until the
-// deadline of the write.
+// A viewer is a connection with little room: what it does not read waits, until the deadline of the write.
 type viewer struct {
 	mu       sync.Mutex
 	cond     *sync.Cond
@@ -145,8 +144,7 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// TestResume: a browser that connects again gets what it missed, and after a long time
-// the newest.
+// A browser that connects again gets what it missed, and after a long time the newest.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -172,8 +170,7 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// TestSlowViewer: it delays no other viewer, gets the newest frame when it reads again, and is cut
-// after ten seconds.
+// It delays no other viewer, gets the newest frame when it reads again, and is cut after ten seconds.
 func TestSlowViewer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -278,8 +275,7 @@ func TestPage(t *testing.T) {
 		if change != nil {
 			change(q)
 		}
-		a, err := client.Do(q)
-		assert.OK(t, err)
+		a := assert.Value(client.Do(q))(t)
 		defer a.Body.Close()
 		b := assert.Value(io.ReadAll(a.Body))(t)
 		return answer{a.StatusCode, a.Header}, string(b)
@@ -322,8 +318,7 @@ func TestPage(t *testing.T) {
 	s.Close()
 }
 
-// TestCloseWithOpenPages: open streams, and connections of browsers that send nothing,
-// delay the end by a moment only.
+// Open streams, and connections of browsers that send nothing, delay the end by a moment only.
 func TestCloseWithOpenPages(t *testing.T) {
 	t.Parallel()
 	hub := NewHub()
@@ -360,9 +355,8 @@ func TestListenErrors(t *testing.T) {
 	}
 	s := assert.Value(OpenPage("0.0.0.0:0", NewHub()))(t)
 	defer s.Close()
-	if !s.IsPublic() || !strings.HasPrefix(s.URL(), "http://127.0.0.1:") {
-		t.Errorf("all addresses: got %s, public %t", s.URL(), s.IsPublic())
-	}
+	assert.True(t, s.IsPublic() && strings.HasPrefix(s.URL(), "http://127.0.0.1:"),
+		"all addresses: got %s, public %t", s.URL(), s.IsPublic())
 	_, err := OpenPage(s.http.Addr, NewHub())
 	assert.True(t, err != nil, "an empty address was accepted")
 }
@@ -380,8 +374,7 @@ func TestPageIsSmall(t *testing.T) {
 	t.Logf("the page has %d bytes", n)
 }
 
-// TestKilledProcess: the runs of a process that was killed end on the page, and those that had ended
-// keep their result.
+// The runs of a process that was killed end on the page, and those that had ended keep their result.
 func TestKilledProcess(t *testing.T) {
 	t.Parallel()
 	var lines strings.Builder

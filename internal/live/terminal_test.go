@@ -179,13 +179,11 @@ func TestNarrowedTerminal(t *testing.T) {
 	out.Reset()
 	columns = 30
 	w.Close()
-	// The lines have 22, 43, 41 and 33 columns, so they now take 1, 2, 2 and 2
-	// rows.
+	// The lines have 22, 43, 41 and 33 columns, so they now take 1, 2, 2 and 2 rows.
 	assert.Same(t, out.String(), "\r\x1b[7A\x1b[J")
 }
 
-// The bytes of one redraw: one write, nothing blanked in between, and the cursor
-// never hidden.
+// The bytes of one redraw: one write, nothing blanked in between, and the cursor never hidden.
 func TestBytesOfARedraw(t *testing.T) {
 	writes := &countingWriter{}
 	w := NewWatcher(writes, Terminal{Rewrite: true, Color: true, Columns: func() int { return 60 }})

@@ -35,15 +35,12 @@ func TestExpressions(t *testing.T) {
 	}
 	s, err := null.Kind{}.Open(t.Context(), protocol.Spec{Options: v, Seed: 1})
 	assert.OK(t, err)
-	if e := s.(protocol.Encoded).Encoding(); e.Events != measure.Fresh {
-		t.Errorf("the events are %s", e.Events)
-	}
+	assert.Equal(t, s.(protocol.Encoded).Encoding().Events, measure.Fresh, "the events")
 	r, err := load.Fire(t.Context(), load.Plan{Measurement: load.Limits{Events: 1000}}, s.Target())
 	assert.OK(t, err)
 	// A name of 3 bytes, 19 digits of time, 6 to 8 bytes of key, and the value.
-	if got := r.Measurement.Bytes; got < 1000*(10+3+19+6) || got > 1000*(10+3+19+8) {
-		t.Errorf("1000 events have %d bytes", got)
-	}
+	got := r.Measurement.Bytes
+	assert.True(t, got >= 1000*(10+3+19+6) && got <= 1000*(10+3+19+8), "1000 events have %d bytes", got)
 	set, _, err := null.Kind{}.Presets(nil, v, nil)
 	assert.True(t, err == nil && set["fresh"] == "true", "presets %v, %v", set, err)
 	err = null.Kind{}.Check(protocol.Spec{Options: v, Given: map[string]bool{"fresh": true}})
@@ -63,14 +60,10 @@ func BenchmarkEvents(b *testing.B) {
 			}
 			v["size"], v["fresh"] = []string{"300"}, []string{fresh}
 			s, err := null.Kind{}.Open(b.Context(), protocol.Spec{Options: v, Seed: 1})
-			if err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, err)
 			start := time.Now()
 			r, err := load.Fire(b.Context(), load.Plan{Measurement: load.Limits{Events: uint64(b.N)}, Threads: 1}, s.Target())
-			if err != nil {
-				b.Fatal(err)
-			}
+			assert.OK(b, err)
 			b.ReportMetric(float64(r.Measurement.Acked)/time.Since(start).Seconds()/1e6, "Mevents/s")
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"carronade/protocol"
+	"carronade/test/testkit/assert"
 )
 
 // TestOpenEnds: an interrupt ends the making of clients and of their pools.
@@ -18,7 +19,6 @@ func TestOpenEnds(t *testing.T) {
 			v[o.Name] = []string{o.Default}
 		}
 	}
-	if _, err := (Kind{}).Open(ctx, protocol.Spec{Options: v, Seed: 1}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	_, err := (Kind{}).Open(ctx, protocol.Spec{Options: v, Seed: 1})
+	assert.True(t, errors.Is(err, context.Canceled), "got %v", err)
 }

@@ -1,13 +1,17 @@
 package place
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"carronade/test/testkit/assert"
 )
 
 func TestStore(t *testing.T) {
@@ -60,14 +64,12 @@ func TestStore(t *testing.T) {
 
 func TestPath(t *testing.T) {
 	for text, want := range map[string]Kind{"-": Stream, "a": File, "": File, "../a": File, "a:b": File, `C:\a`: File, "./x://a": File, "a=x://b": File} {
-		if got, err := Path(text); err != nil || got.Kind != want {
-			t.Errorf("%q: %v, %v", text, got, err)
-		}
+		got, err := Path(text)
+		assert.True(t, err == nil && got.Kind == want, "%q: %v, %v", text, got, err)
 	}
 	for _, text := range []string{"xy://../a", "kafka://h/t", "FILE:///a"} {
-		if got, err := Path(text); err == nil {
-			t.Errorf("%q: %v", text, got)
-		}
+		got, err := Path(text)
+		assert.True(t, err != nil, "%q: %v", text, got)
 	}
 }
 
@@ -76,12 +78,8 @@ func TestConfined(t *testing.T) {
 	base := t.TempDir()
 	folder, home := filepath.Join(base, "files"), filepath.Join(base, "home")
 	for _, path := range []string{"files/a", "files/d/b", "home/password", "victim"} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(base, path)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(base, path), []byte(path), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(base, path)), 0o700))
+		assert.OK(t, os.WriteFile(filepath.Join(base, path), []byte(path), 0o600))
 	}
 	if err := os.Symlink("../victim", filepath.Join(folder, "out")); err != nil {
 		t.Skip(err)
@@ -104,9 +102,7 @@ func TestConfined(t *testing.T) {
 			if name == "Rename" && filepath.Base(path) == "out" || name == "Remove" && filepath.Base(path) == "out" {
 				continue // of the link itself
 			}
-			if err := call(path); err == nil {
-				t.Errorf("%s %q: no error", name, path)
-			}
+			assert.True(t, call(path) != nil, "%s %q: no error", name, path)
 		}
 	}
 	if got, err := os.ReadFile(filepath.Join(base, "victim")); err != nil || string(got) != "victim" {
@@ -134,4 +130,15 @@ func closed(f *os.File, err error) error {
 		return err
 	}
 	return f.Close()
+}
+
+func TestTextReader(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "", "a": "a", "\xef\xbb\xbf": "", "\xef\xbb\xbfa\n": "a\n", "\xef\xbb": "\xef\xbb", "\xef\xbb\xbf\xef\xbb\xbfa": "\xef\xbb\xbfa", "ab\xef\xbb\xbf": "ab\xef\xbb\xbf",
+	} {
+		got := assert.Value(io.ReadAll(TextReader(iotest.OneByteReader(strings.NewReader(text)))))(t)
+		assert.Equal(t, string(got), want, "%q", text)
+		assert.Equal(t, string(TextOf([]byte(text))), want, "%q at once", text)
+	}
 }

@@ -120,8 +120,7 @@ func checkBatchGroup(t testing.TB, s *shape, p *encoder, first uint64, batches, 
 	assert.Must(t, s.kind == wire.Sint64 || own == gotBytes, "%d event bytes, want %d", gotBytes, own)
 }
 
-// TestBytesDoNotDependOnMessages: the same events have the same size, in one
-// message or in several.
+// The same events have the same size, in one message or in several.
 func TestBytesDoNotDependOnMessages(t *testing.T) {
 	t.Parallel()
 	s := shapeOf(t, map[string]string{optMetric: "uniform(0,1000000)", optMetricType: "sint64"})

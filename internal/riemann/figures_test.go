@@ -144,8 +144,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// After the first query, which searches the whole index, only the server's own
-// events are queried.
+// After the first query, which searches the whole index, only the server's own events are queried.
 func TestFiguresSearchOnce(t *testing.T) {
 	t.Parallel()
 	own := wire.Event{Host: `a "b" \c`, Service: "riemann streams rate", Metric: number(7)}

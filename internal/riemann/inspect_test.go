@@ -1,6 +1,7 @@
 package riemann
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -9,6 +10,8 @@ import (
 
 	"carronade/internal/conn"
 	standinriemann "carronade/internal/riemann/standin"
+	"carronade/internal/standin"
+	"carronade/load"
 	"carronade/protocol"
 	"carronade/protocol/protocoltest"
 	"carronade/test/testkit"
@@ -132,6 +135,77 @@ func TestPortsFinding(t *testing.T) {
 			if f := portsFinding("h", tt.of); f.Level != tt.level || f.Found != tt.want {
 				t.Errorf("got %v: %s, want %v: %s", f.Level, f.Found, tt.level, tt.want)
 			}
+		})
+	}
+}
+
+// A connection takes little memory: buffers are borrowed while they are in use. The pools
+// of all connections together have a bound of their own.
+func TestConnectionMemory(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	cert, key := testkit.NewAuthority("test").Files(t)
+	t.Run("TCP", func(t *testing.T) {
+		s := spawnStandin(t)
+		protocoltest.System{Kind: Kind{}, URL: "riemann://" + s.Addr(), Options: map[string]string{"pool": "1KiB"}}.Memory(t, 300, 1300, 16<<10)
+	})
+	t.Run("TLS", func(t *testing.T) {
+		s := spawnStandin(t, "--tls-listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
+		protocoltest.System{Kind: Kind{}, URL: "riemann+tls://" + s.AddrOf("tls"), Options: map[string]string{"tls-ca": cert, "tls-cert": cert, "tls-key": key, "pool": "1KiB"}}.Memory(t, 50, 250, 48<<10)
+	})
+}
+
+// spawnStandin starts a discarding stand-in in a process of its own, since the memory or the
+// processor time of this one is measured.
+func spawnStandin(t testing.TB, args ...string) *standin.Child {
+	t.Helper()
+	child, err := standin.Spawn(t.Context(), "", append([]string{"riemann", "--discard", "--listen", "127.0.0.1:0"}, args...)...)
+	assert.OK(t, err)
+	t.Cleanup(func() { assert.OK(t, child.Stop()) })
+	return child
+}
+
+// A firstOutcome is a sink for one outcome.
+type firstOutcome struct {
+	start time.Time
+	came  chan load.Outcome
+}
+
+func (s *firstOutcome) Now() time.Duration          { return time.Since(s.start) }
+func (s *firstOutcome) Complete(out []load.Outcome) { s.came <- out[0] }
+func (*firstOutcome) Ready(int, time.Duration)      {}
+
+// The time for which a message waits for a connection is the system's, and not the generator's lateness:
+// the message is free when it can be written.
+func TestWaitingIsTheSystems(t *testing.T) {
+	t.Parallel()
+	for _, secure := range []bool{false, true} {
+		t.Run(map[bool]string{false: "TCP", true: "TLS"}[secure], func(t *testing.T) {
+			t.Parallel()
+			var conf *tls.Config
+			url, given := "riemann://", []string(nil)
+			if secure {
+				c := newCertificates(t)
+				conf, url, given = c.server, "riemann+tls://", []string{"tls-ca=" + c.ca, "tls-cert=" + c.cert, "tls-key=" + c.key}
+			}
+			f := serve(t, conf)
+			s := openSession(t, specOf(t, url+f.addr, given...))
+			sink := &firstOutcome{start: time.Now(), came: make(chan load.Outcome, 1)}
+			s.Start(sink)
+			l := s.lanes[0].(*lane)
+			assert.Must(t, l.Fire([]load.Batch{{Events: 1, Free: time.Nanosecond, DueFirst: 0, DueLast: 0}}) == 1,
+				"not taken")
+			f.setResetting(true)
+			testkit.Until(t, "the connection is lost", func() bool {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				return l.link == nil
+			})
+			l.Flush()
+			back := sink.Now()
+			f.setResetting(false)
+			o := <-sink.came
+			assert.Equal(t, o.Acked, 1, "acked, with the error %q", o.Text)
+			assert.True(t, o.Free >= back && o.Free <= o.Sent, "it could be written from %v on and was sent at %v, but counts as free at %v", back, o.Sent, o.Free)
 		})
 	}
 }

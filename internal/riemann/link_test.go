@@ -228,9 +228,8 @@ func TestNextAfterLost(t *testing.T) {
 	}
 }
 
-// newTestLane makes a lane that has sent a batch group of messages of one event,
-// which are written or only queued. The other side of its connection does
-// nothing.
+// newTestLane makes a lane that has sent a batch group of messages of one event, which are written or only
+// queued. The other side of its connection does nothing.
 func newTestLane(t testing.TB, events int, written bool) (*lane, *countingSink) {
 	t.Helper()
 	spec := specOf(t, "riemann://127.0.0.1:1")

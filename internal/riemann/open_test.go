@@ -7,12 +7,17 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	standinriemann "carronade/internal/riemann/standin"
 	"carronade/internal/riemann/wire"
+	"carronade/load"
 	"carronade/measure"
 	"carronade/protocol"
 	"carronade/protocol/protocoltest"
@@ -32,8 +37,7 @@ func TestOpenErrors(t *testing.T) {
 	tcp := startStandin(t, standinriemann.Options{Web: "127.0.0.1:0"})
 	silent := testkit.Listen(t, func(nc *net.TCPConn) { io.Copy(io.Discard, nc) })
 	closing := testkit.Listen(t, func(*net.TCPConn) {})
-	// Like the real server, it takes a TLS hello for a frame and waits for the
-	// rest of it.
+	// Like the real server, it takes a TLS hello for a frame and waits for the rest of it.
 	waiting := testkit.Listen(t, func(nc *net.TCPConn) {
 		b := make([]byte, 4)
 		if _, err := io.ReadFull(nc, b); err != nil || b[0] != 0 {
@@ -229,4 +233,129 @@ func TestHostsRoundRobin(t *testing.T) {
 	openSession(t, specOf(t, "riemann://"+a.addr+","+b.addr, "clients=5"))
 	a.waitConnections(1 + 3)
 	b.waitConnections(1 + 2)
+}
+
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	certs := newCertificates(t)
+	for _, tt := range []struct {
+		name, scheme string
+		secure       bool
+		opts         map[string]string
+	}{
+		{name: "TCP", scheme: "riemann"},
+		{name: "TLS", scheme: "riemann+tls", secure: true, opts: map[string]string{"tls-ca": certs.ca, "tls-cert": certs.cert, "tls-key": certs.key}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			conf := certs.server
+			if !tt.secure {
+				conf = nil
+			}
+			f := serve(t, conf)
+			protocoltest.Run(t, protocoltest.System{
+				Kind: Kind{}, URL: tt.scheme + "://" + f.addr, Options: tt.opts,
+				Events: f.taken,
+				Slow:   f.slow,
+				Refuse: func(on bool) {
+					f.refuse(map[bool]string{true: "no room for such events"}[on])
+				},
+				RefuseWant: load.Rejected,
+			})
+		})
+	}
+}
+
+// certificates are an authority, the configuration of a server that requires its
+// certificates, and a client's files.
+type certificates struct {
+	ca, cert, key string // files
+	otherCA       string // of an authority that signed none of them
+	untrusted     string // a client's certificate of otherCA, with its key
+	server        *tls.Config
+}
+
+func newCertificates(t testing.TB) (c certificates) {
+	t.Helper()
+	ours, other := testkit.NewAuthority("authority"), testkit.NewAuthority("another authority")
+	c.ca, _ = ours.Files(t)
+	c.otherCA, _ = other.Files(t)
+	c.cert, c.key = ours.Sign("client").Files(t)
+	stranger := other.Sign("stranger")
+	c.untrusted = filepath.Join(t.TempDir(), "both.pem")
+	assert.OK(t, os.WriteFile(c.untrusted, append(stranger.Cert, stranger.Key...), 0o600))
+	c.server = &tls.Config{
+		Certificates: []tls.Certificate{ours.Sign("server").Pair()},
+		ClientCAs:    ours.Pool(), ClientAuth: tls.RequireAndVerifyClientCert,
+	}
+	return c
+}
+
+// However runs are split and shortened, their messages stay in order, each
+// occurs once, and the sums do not change.
+func TestRunsStayConsistent(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var q runs
+		var passed, first, seq uint64
+		var events, bytes, wire int64
+		nextSeq, nextFirst := uint64(0), uint64(0)
+		var gotEvents, gotBytes, gotWire int64
+		complete := func(r run) {
+			if r.batch.Seq != nextSeq || r.batch.First != nextFirst {
+				t.Fatalf("got batch %d with event %d, want %d with %d", r.batch.Seq, r.batch.First, nextSeq, nextFirst)
+			}
+			nextSeq += r.batches()
+			nextFirst += uint64(r.batch.Events)
+			gotEvents += int64(r.batch.Events)
+			gotBytes += r.batch.Bytes
+			gotWire += r.wire
+		}
+		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+			switch rapid.IntRange(0, 3).Draw(t, "step") {
+			case 0, 1: // send
+				batches := rapid.Uint64Range(1, 50).Draw(t, "batches")
+				each := rapid.Uint64Range(1, 5).Draw(t, "each")
+				size := int64(batches*each) * rapid.Int64Range(10, 99).Draw(t, "size")
+				size += rapid.Int64Range(0, 7).Draw(t, "uneven")
+				r := q.push()
+				passed += batches
+				*r = run{last: passed, wire: size + 7, sent: -1, batch: load.Batch{
+					Seq: seq, First: first, Events: int32(batches * each), Bytes: size, Batches: int32(batches),
+				}}
+				seq, first = seq+batches, first+batches*each
+				events, bytes, wire = events+int64(batches*each), bytes+size, wire+size+7
+			case 2: // a part was written
+				if q.empty() {
+					continue
+				}
+				i := rapid.Uint64Range(q.head, q.tail-1).Draw(t, "run")
+				if n := q.at(i).batches(); n > 1 {
+					q.split(i, rapid.Uint64Range(1, n-1).Draw(t, "cut"))
+				}
+			case 3: // answers
+				if q.empty() {
+					continue
+				}
+				r := q.at(q.head)
+				if n := rapid.Uint64Range(1, r.batches()).Draw(t, "answers"); n < r.batches() {
+					complete(r.cut(n))
+				} else {
+					complete(*r)
+					q.head++
+				}
+			}
+		}
+		for last := nextSeq; !q.empty(); q.head++ {
+			r := q.at(q.head)
+			if r.first() != last {
+				t.Fatalf("a run begins with message %d, want %d", r.first(), last)
+			}
+			last = r.last
+			complete(*r)
+		}
+		if gotEvents != events || gotBytes != bytes || gotWire != wire || nextSeq != seq {
+			t.Errorf("got %d events, %d bytes, %d on the wire, want %d, %d, %d", gotEvents, gotBytes, gotWire, events, bytes, wire)
+		}
+	})
 }

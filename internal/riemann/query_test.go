@@ -179,8 +179,7 @@ func TestQueryStrangeAnswers(t *testing.T) {
 	})
 }
 
-// Queries go to the target's own address if that can answer them, otherwise to the
-// usual port of its host.
+// Queries go to the target's own address if that can answer them, otherwise to the usual port of its host.
 func TestQueryPlace(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ target, given, scheme, addr string }{

@@ -173,8 +173,7 @@ func (f *fake) taken() uint64 {
 	return f.events
 }
 
-// invalid is how many connections ended because they sent something other than
-// frames.
+// invalid is how many connections ended because they sent something other than frames.
 func (f *fake) invalid() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -266,8 +265,7 @@ func reset(nc net.Conn) {
 	nc.Close()
 }
 
-// specOf makes a spec with the kind's defaults and options of the form
-// "name=value".
+// specOf makes a spec with the kind's defaults and options of the form "name=value".
 func specOf(t testing.TB, text string, given ...string) protocol.Spec {
 	t.Helper()
 	u := &url.URL{}

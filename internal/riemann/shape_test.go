@@ -376,9 +376,8 @@ func TestShapeExpressions(t *testing.T) {
 			e, same := s.event(stream, n), again.event(stream, n)
 			diff := cmp.Diff(e, same)
 			assert.Must(t, diff == "", "event %d (-one +other):\n%s", n, diff)
-			if e.Tags[0] != "a-1,2" || e.Tags[1] != "b" || e.Attributes[0].Value != "true" || e.Attributes[1].Value != "hunter2" {
-				t.Fatalf("got %+v", e)
-			}
+			assert.Must(t, e.Tags[0] == "a-1,2" && e.Tags[1] == "b" && e.Attributes[0].Value == "true" &&
+				e.Attributes[1].Value == "hunter2", "got %+v", e)
 			seen[e.Description] = true
 			assert.True(t, "order "+e.Attributes[2].Value != e.Description, "two fields of event %d draw the same number", n)
 		}

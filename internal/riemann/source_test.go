@@ -128,8 +128,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// Events that differ in the index from what was sent count as corrupted, and a
-// warning says how they differ.
+// Events that differ in the index from what was sent count as corrupted, and a warning says how they differ.
 func TestVerifyFindsChanges(t *testing.T) {
 	t.Parallel()
 	srv := startStandin(t, standinriemann.Options{})
@@ -255,9 +254,8 @@ func TestVerifyTooLate(t *testing.T) {
 	_, v := runVerified(t, s, load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 100}}, func() {
 		s.src.began = s.src.began.Add(-time.Hour)
 	})
-	if v.Lost != 0 || v.Unread == 0 || v.Unread != srv.Counts().Dropped || v.Inexact != 0 {
-		t.Errorf("verdict %+v, want the %d missing ones to be unread", v, srv.Counts().Dropped)
-	}
+	assert.True(t, v.Lost == 0 && v.Unread != 0 && v.Unread == srv.Counts().Dropped && v.Inexact == 0,
+		"verdict %+v, want the %d missing ones to be unread", v, srv.Counts().Dropped)
 	w := strings.Join(s.Warnings(), "\n")
 	assert.True(t, strings.Contains(w, "may have expired"), "warnings: %s", w)
 }

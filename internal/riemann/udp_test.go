@@ -24,8 +24,7 @@ func startStandin(t testing.TB, o standinriemann.Options) *standinriemann.Server
 	return s
 }
 
-// startOnOnePort starts a stand-in that serves TCP and UDP on one port, as Riemann
-// does.
+// startOnOnePort starts a stand-in that serves TCP and UDP on one port, as Riemann does.
 func startOnOnePort(t testing.TB, o standinriemann.Options) *standinriemann.Server {
 	t.Helper()
 	for tries := 0; ; tries++ {
@@ -100,9 +99,7 @@ func TestUDPIsNeverAcked(t *testing.T) {
 			assert.Equal(t, r.Measurement.Service.Count(), 0, "service times without an answer")
 			w, _ := s.Wire()
 			assert.True(t, w > r.Measurement.Bytes, "%d bytes on the wire for events of %d", w, r.Measurement.Bytes)
-			if got := s.Brokers()[0]; got.Events != r.Measurement.Sent {
-				t.Errorf("the connection carried %d events, want %d", got.Events, r.Measurement.Sent)
-			}
+			assert.Equal(t, s.Brokers()[0].Events, r.Measurement.Sent, "the connection carried events")
 		})
 	}
 }
@@ -252,7 +249,7 @@ func TestUDPSendsTheShapesEvents(t *testing.T) {
 	s := openSession(t, specOf(t, "riemann+udp://"+pc.LocalAddr().String()))
 	runChecked(t, s, load.Plan{BatchEvents: 5, Measurement: load.Limits{Events: 20}})
 	buf := make([]byte, 1<<16)
-	assert.OK(t, pc.SetReadDeadline(time.Now().Add(5*time.Second)))
+	assert.OK(t, pc.SetReadDeadline(time.Now().Add(time.Minute)))
 	index := uint64(0)
 	for index < 20 {
 		n, _, err := pc.ReadFrom(buf)

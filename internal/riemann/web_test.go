@@ -178,9 +178,8 @@ func TestSocketReconnects(t *testing.T) {
 	assert.True(t, got >= r.Measurement.Acked, "%d acked, but the server accepted %d", r.Measurement.Acked, got)
 }
 
-// Servers and proxies close an HTTP connection after a number of answers and say
-// so. The lane then writes nothing more on it, so that no event is unknown, and
-// connects again without a pause.
+// Servers and proxies close an HTTP connection after a number of answers and say so. The lane then writes
+// nothing more on it, so that no event is unknown, and connects again without a pause.
 func TestHTTPReconnects(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Parallel()
@@ -212,9 +211,8 @@ func TestEndlessAnswer(t *testing.T) {
 	})
 	s := openSession(t, specOf(t, httpScheme+"://"+addr))
 	r := runChecked(t, s, load.Plan{BatchEvents: 1, Measurement: load.Limits{Events: 1}})
-	if r.Measurement.Unknown != 1 || r.Classes[load.Protocol.String()] != 1 || !strings.Contains(r.Failures[0].Text, "does not end") {
-		t.Errorf("%+v, failures %+v", r.Measurement.Counts, r.Failures)
-	}
+	assert.True(t, r.Measurement.Unknown == 1 && r.Classes[load.Protocol.String()] == 1 &&
+		strings.Contains(r.Failures[0].Text, "does not end"), "%+v, failures %+v", r.Measurement.Counts, r.Failures)
 }
 
 func framingConfig(t testing.TB) (*config, *encoder) {
@@ -240,9 +238,8 @@ func TestWebMessageSize(t *testing.T) {
 				for i := range 20 {
 					b, _ = web.append(b, p, uint64(i), 1, 1+i%3, time.Now())
 					ends = append(ends, len(b))
-					if size == "usual" && i == 0 && len(b) > web.size() {
-						t.Errorf("a message of %d bytes, more than %d", len(b), web.size())
-					}
+					assert.True(t, size != "usual" || i != 0 || len(b) <= web.size(),
+						"a message of %d bytes, more than %d", len(b), web.size())
 				}
 				at := 0
 				for i, end := range ends {

@@ -30,10 +30,9 @@ func roomInUse() int64 {
 	return int64(sampled(s[0]) - sampled(s[1]))
 }
 
-// The memory of a long run is bounded: its rows are packed until there are as many as a
-// series has, and then joined. Nor does the collector leave room for them.
-// CARRONADE_TEST_RUN=24h runs a day in virtual time, and an hour at a higher rate, as make
-// soak does.
+// The memory of a long run is bounded: its rows are packed until there are as many as a series has, and then
+// joined. Nor does the collector leave room for them. CARRONADE_TEST_RUN=24h runs a day in virtual time, and
+// an hour at a higher rate, as make soak does.
 func TestLongRunIsSmall(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	long, soak := 70*time.Minute, os.Getenv("CARRONADE_TEST_RUN")
@@ -69,7 +68,7 @@ func TestLongRunIsSmall(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				type use struct{ heap, room int64 }
 				at := map[time.Duration]use{}
-				d, err := Execute(t.Context(), Job{
+				d := assert.Value(Execute(t.Context(), Job{
 					Portable: true,
 					Workload: resolve(t, &tt.m, append(tt.args, "for="+long.String())...),
 					Watch: func(s load.Snapshot) {
@@ -78,8 +77,7 @@ func TestLongRunIsSmall(t *testing.T) {
 							at[s.At] = use{heapInUse(), roomInUse()}
 						}
 					},
-				})
-				assert.OK(t, err)
+				}))(t)
 				document := heapInUse()
 				assert.OK(t, d.WriteJSON(io.Discard))
 				begin, five, full, last := at[time.Minute], at[5*time.Minute], at[time.Hour], at[long-time.Minute]

@@ -13,8 +13,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// TestFleetLedger: what one generator sent is checked against what another one read, whichever
-// chunks come first.
+// What one generator sent is checked against what another one read, whichever chunks come first.
 func TestFleetLedger(t *testing.T) {
 	const batches, events = 100, 10
 	for _, c := range []struct {
@@ -153,8 +152,7 @@ func TestFleetLedgerEarly(t *testing.T) {
 	assert.Equal(t, f.left, [2]uint64{7, 0}, "events without a record")
 }
 
-// TestFleetLedgerLost: events of a generator that was lost before it delivered their records are
-// not taken for checked.
+// Events of a generator that was lost before it delivered their records are not taken for checked.
 func TestFleetLedgerLost(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -184,8 +182,7 @@ func TestFleetLedgerLost(t *testing.T) {
 	}
 }
 
-// TestFleetLedgerHostile: records with numbers that the run does not have are refused, take no
-// memory, and are named.
+// Records with numbers that the run does not have are refused, take no memory, and are named.
 func TestFleetLedgerHostile(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -1,10 +1,13 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/host"
 	"carronade/internal/report"
 	"carronade/measure"
 	"carronade/protocol"
@@ -25,9 +29,8 @@ type sourceFunc func(ctx context.Context) ([]measure.Figure, error)
 
 func (f sourceFunc) Figures(ctx context.Context) ([]measure.Figure, error) { return f(ctx) }
 
-// TestGaugeReader: metrics are read before, once an interval, and after; an
-// interval without an answer is a hole, and a slow source does not delay
-// another.
+// Metrics are read before, once an interval, and after; an interval without an answer is a hole, and a slow
+// source does not delay another.
 func TestGaugeReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0.0
@@ -134,9 +137,8 @@ func TestGaugesAreBounded(t *testing.T) {
 		many = append(many, measure.Figure{Name: fmt.Sprint("figure ", i)})
 	}
 	a.note(many, 10*time.Second)
-	if len(a.figureSeries) != mostGauges || len(a.warnings()) != 1 {
-		t.Errorf("%d gauges and the words %q, want %d and one", len(a.figureSeries), a.warnings(), mostGauges)
-	}
+	assert.True(t, len(a.figureSeries) == mostGauges && len(a.warnings()) == 1,
+		"%d gauges and the words %q, want %d and one", len(a.figureSeries), a.warnings(), mostGauges)
 }
 
 // A figuresKind is a fakeKind whose metric is the number of events in its log.
@@ -180,4 +182,69 @@ func TestReportHasGauges(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What is wrong with the machine is a warning of the report, once, and the report that was
+// stored prints the same. It decides neither the exit code nor the trust.
+func TestMachineWarnings(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		host any
+		want string // the beginning of the warning; "": none
+	}{
+		{"a good machine", host.Host{OS: "linux", Cores: 4, Clock: "tsc", Governor: "performance"}, ""},
+		{"a slow clock", host.Host{OS: "linux", Cores: 4, Clock: "hpet"}, "the clock source is hpet: "},
+		{"no description", nil, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &fakeKind{}, "count=10"), Host: tt.host})
+				assert.OK(t, err)
+				n := 0
+				for _, text := range d.Warnings {
+					if strings.HasPrefix(text, "the clock source") {
+						n++
+						assert.True(t, tt.want != "" && strings.HasPrefix(text, tt.want) && strings.Contains(text, "; "), "got %q", text)
+					}
+				}
+				assert.True(t, n <= 1 && (n != 0 || tt.want == "") && d.ExitCode() == host.ExitOK,
+					"%d warnings, exit code %d: %q; trust: %q", n, d.ExitCode(), d.Warnings, d.Trust.Reasons)
+				var stored bytes.Buffer
+				assert.OK(t, d.WriteJSON(&stored))
+				read, err := report.Read(&stored)
+				assert.True(t, err == nil && slices.Equal(read.Warnings, d.Warnings) && read.ExitCode() == d.ExitCode(),
+					"the stored report differs (%v): got %q", err, read.Warnings)
+			})
+		})
+	}
+}
+
+// The log has the newest lines, and never more than the limit.
+func TestSystemLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "system.log")
+	assert.OK(t, os.WriteFile(path+".1", []byte("of an earlier run\n"), 0o600))
+	l := assert.Value(openSystemLog(path))(t)
+	shown := 0
+	add := l.beside(func(string) { shown++ })
+	add("first")
+	if data, _ := os.ReadFile(path); string(data) != "first\n" {
+		t.Errorf("while it runs: %q", data)
+	}
+	_, err := os.Stat(path + ".1")
+	assert.True(t, err != nil, "the log of an earlier run is still there")
+	line := strings.Repeat("x", 1<<20-1)
+	for range 17 {
+		add(line)
+	}
+	add("last")
+	l.close()
+	l.close()
+	add("after")
+	old := assert.Value(os.ReadFile(path + ".1"))(t)
+	data, err := os.ReadFile(path)
+	assert.True(t, err == nil && strings.HasSuffix(string(data), "\nlast\n") && len(old)+len(data) <= mostSystemLog &&
+		len(old) == mostSystemLog/2, "%v: %d and %d bytes", err, len(old), len(data))
+	assert.Equal(t, shown, 20, "lines shown")
+	_, err = openSystemLog(filepath.Join(path, "x"))
+	assert.ErrorHas(t, err, "write --system-log", "a folder that is a file")
 }

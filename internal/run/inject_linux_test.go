@@ -131,8 +131,7 @@ func TestOtherProcess(t *testing.T) {
 	assert.Value(j.processes(t.Context(), f))(t)
 }
 
-// TestExec: what a command prints, and its secrets, are not in the report; it may print a lot and
-// have several lines.
+// What a command prints, and its secrets, are not in the report; it may print a lot and have several lines.
 func TestExec(t *testing.T) {
 	testkit.Program(t, "cat")
 	for _, tt := range []struct{ name, command, mark, problem string }{
@@ -146,11 +145,10 @@ func TestExec(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			done := make(chan struct{})
-			d, err := Execute(t.Context(), Job{
+			d := assert.Value(Execute(t.Context(), Job{
 				Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h", "at=0s", "exec="+tt.command), Abort: done,
 				Marked: func(fault.Mark) { close(done) },
-			})
-			assert.OK(t, err)
+			}))(t)
 			n := len(d.Faults.Marks)
 			assert.Must(t, n == 1, "%d marks, want 1", n)
 			name := d.Faults.Marks[0].Name
@@ -198,8 +196,7 @@ func TestExecFailsAtTheEnd(t *testing.T) {
 	assert.True(t, slices.Equal(j.problems, want), "the problems are %q, want %q", j.problems, want)
 }
 
-// TestInterruptHeals: a first interrupt lets a stopped process go on while the run waits for its last
-// answers.
+// A first interrupt lets a stopped process go on while the run waits for its last answers.
 func TestInterruptHeals(t *testing.T) {
 	pid := sleeper(t)
 	ctx, interrupt := context.WithCancel(t.Context())

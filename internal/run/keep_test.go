@@ -102,9 +102,8 @@ func TestKeeping(t *testing.T) {
 				}
 				err = d.Check()
 				assert.True(t, err == nil, "%v", err)
-				if tt.store.kept != d || tt.store.head.ID != d.ID || tt.store.head.Stopped != load.Killed || tt.store.head.Mode != d.Mode {
-					t.Errorf("another report was stored: %+v", tt.store.head)
-				}
+				assert.True(t, tt.store.kept == d && tt.store.head.ID == d.ID && tt.store.head.Stopped == load.Killed &&
+					tt.store.head.Mode == d.Mode, "another report was stored: %+v", tt.store.head)
 				if tt.store.begin == nil && tt.store.slow == 0 {
 					n := len(tt.store.rows)
 					assert.True(t, n >= 3, "%d intervals were stored during the run", n)
@@ -201,9 +200,8 @@ func TestAttachmentKey(t *testing.T) {
 	text := "password=a\n"
 	plain := sha256.Sum256([]byte(text))
 	got := original(text, one)
-	if got != original(text, one) || got == original("password=b\n", one) || strings.Contains(got, hex.EncodeToString(plain[:8])) {
-		t.Errorf("got %s", got)
-	}
+	assert.True(t, got == original(text, one) && got != original("password=b\n", one) &&
+		!strings.Contains(got, hex.EncodeToString(plain[:8])), "got %s", got)
 	home()
 	id, _, _ := strings.Cut(got, ":")
 	other := original(text, key())

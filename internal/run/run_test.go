@@ -377,9 +377,8 @@ func TestDeletedUnknown(t *testing.T) {
 		}
 		doc.Trust.OK = true // in virtual time it says nothing
 		const want = "reading back failed: cannot tell whether missing events were removed before they were read: not the leader"
-		if !slices.Contains(doc.Warnings, want) || doc.ExitCode() != host.ExitCannotTell {
-			t.Errorf("warnings %q, exit code %d", doc.Warnings, doc.ExitCode())
-		}
+		assert.True(t, slices.Contains(doc.Warnings, want) && doc.ExitCode() == host.ExitCannotTell,
+			"warnings %q, exit code %d", doc.Warnings, doc.ExitCode())
 		<-m.session.ended
 	})
 }

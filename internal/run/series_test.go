@@ -23,9 +23,8 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// rowsOf returns the intervals of a run of that many seconds, after a warm-up
-// of five, as the engine shows them; wide ones have the times of a busy open
-// loop.
+// rowsOf returns the intervals of a run of that many seconds, after a warm-up of five, as the engine shows
+// them; wide ones have the times of a busy open loop.
 func rowsOf(seconds int, wide bool) []measure.Interval {
 	r := rand.New(rand.NewPCG(1, 2))
 	times := func(n int, scale time.Duration) *measure.Histogram {

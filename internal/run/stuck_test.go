@@ -1,7 +1,9 @@
 package run
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -10,15 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"carronade/internal/host"
+	"carronade/internal/verdict/fault"
 	"carronade/load"
 	"carronade/protocol"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
-// TestWatchProgress: a run in which nothing moves says what it waits for, after
-// 30 s and whenever the wait has doubled, and says when it continues. A run in
-// which nothing should move prints nothing.
+// A run in which nothing moves says what it waits for, after 30 s and whenever the wait has doubled, and says
+// when it continues. A run in which nothing should move prints nothing.
 func TestWatchProgress(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	slow := load.Constant(1.0 / 100)
@@ -97,8 +100,7 @@ func TestWatchProgress(t *testing.T) {
 	}
 }
 
-// TestWatchedStages: progress is watched while a run opens its target, sends
-// and reads.
+// Progress is watched while a run opens its target, sends and reads.
 func TestWatchedStages(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
@@ -114,15 +116,14 @@ func TestWatchedStages(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var mu sync.Mutex
 				var got []string
-				_, err := Execute(t.Context(), Job{
+				assert.Value(Execute(t.Context(), Job{
 					Portable: true, Workload: resolve(t, &tt.kind, tt.set...),
 					Logf: func(format string, args ...any) {
 						mu.Lock()
 						defer mu.Unlock()
 						got = append(got, fmt.Sprintf(format, args...))
 					},
-				})
-				assert.OK(t, err)
+				}))(t)
 				// it may have ended before it said that it continues
 				assert.NoDiff(t, cmp.Diff(tt.want, got[:min(len(got), 1)], cmpopts.EquateEmpty()), "said")
 			})
@@ -130,8 +131,7 @@ func TestWatchedStages(t *testing.T) {
 	}
 }
 
-// TestPendingIsNamed: the message includes what a target says about its
-// connections.
+// The message includes what a target says about its connections.
 func TestPendingIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := assert.Value((&fakeKind{noAnswers: true}).Open(t.Context(), protocol.Spec{}))(t)
@@ -149,4 +149,164 @@ type wordy struct{ load.Target }
 
 func (wordy) Pending() []string {
 	return []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10"}
+}
+
+// TestEndsWithItsSystem: a run whose system has died ends at once. It waits for
+// the last answers for well below a second, even if none come any more.
+func TestEndsWithItsSystem(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		mute bool
+		most time.Duration
+	}{
+		{"all is answered", false, time.Millisecond},
+		{"nothing is answered", true, lastAnswers},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &fakeKind{noAnswers: tt.mute}
+				s := assert.Value(m.Open(t.Context(), protocol.Spec{}))(t)
+				r, err := load.New(load.Plan{Schedule: load.Constant(1000), Measurement: load.Limits{Time: time.Hour}, Drain: time.Hour, Portable: true}, s.Target())
+				assert.OK(t, err)
+				died := make(chan struct{})
+				var at time.Time
+				time.AfterFunc(10*time.Second, func() { at = time.Now(); close(died) })
+				r.Start()
+				(&execution{}).await(t.Context(), r, died)
+				res, err := r.Wait()
+				assert.Must(t, err == nil || tt.mute, "%v", err) // it completes nothing, which is an error
+				if took := time.Since(at); took > tt.most || took > time.Second/2 {
+					t.Errorf("it ended %v after its system, want %v at most", took, tt.most)
+				}
+				assert.Equal(t, res.Stopped, load.BySystem, "stopped by")
+			})
+		})
+	}
+}
+
+// Limits of --slo are in the report and decide the exit code, and those on the delivery read events back.
+func TestLimits(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		kind fakeKind
+		set  []string
+		exit int
+		text string // of the first check that is not OK, else of the last
+	}{
+		{"holds", fakeKind{perBatch: 1}, []string{"rate=100/s", "for=5s", "slo=p99<20ms", "slo=throughput>=90/s"}, host.ExitOK, "100/s"},
+		{"broken", fakeKind{perBatch: 1, service: 40 * time.Millisecond}, []string{"rate=100/s", "for=5s", "slo=throughput>=50/s", "slo=p99<20ms"}, host.ExitBroken, "40"},
+		{"service without a schedule", fakeKind{perBatch: 1}, []string{"concurrency=1", "count=100", "slo=p99<500us"}, host.ExitBroken, "service 1"},
+		{"delivery", fakeKind{perBatch: 1, consumeDelay: time.Millisecond}, []string{"rate=100/s", "for=5s", "slo=lost=0"}, host.ExitOK, "0"},
+		{"keeps up", fakeKind{perBatch: 1, consumeDelay: time.Millisecond}, []string{"op=roundtrip", "rate=100/s", "for=10s", "slo=keeps-up"}, host.ExitOK, "the backlog was 0 events"},
+		{"does not keep up", fakeKind{perBatch: 1, consumeDelay: 40 * time.Second}, []string{"op=roundtrip", "rate=100/s", "for=10s", "slo=keeps-up"}, host.ExitBroken, "nothing is read: the backlog grew"},
+		{"too short to be steady", fakeKind{perBatch: 1}, []string{"rate=100/s", "for=2s", "slo=steady"}, host.ExitCannotTell, "too short"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &c.kind, c.set...)}))(t)
+				text := ""
+				for _, l := range d.Checks {
+					if text = l.Text; !l.OK {
+						break
+					}
+				}
+				if code := d.ExitCode(); code != c.exit || !strings.Contains(text, c.text) {
+					t.Errorf("exit %d, %q; want %d, %q (%+v)", code, text, c.exit, c.text, d.Trust)
+				}
+			})
+		})
+	}
+}
+
+// A limit that is broken ends the run after its delay, in a run with steps at the step that breaks it.
+func TestAbortOnFail(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		set         []string
+		stopped     load.Reason
+		least, most float64 // seconds of the measurement
+	}{
+		{"at once", []string{"rate=100/s", "for=60s", "slo=p90<20ms", "abort-on-fail=0s"}, load.ByLimit, 1, 3},
+		{"after a delay", []string{"rate=100/s", "for=60s", "slo=p90<20ms", "abort-on-fail=10s"}, load.ByLimit, 10, 13},
+		{"too few events for the percentile", []string{"rate=1/s", "for=60s", "slo=p90<20ms", "abort-on-fail=0s"}, load.ByTime, 60, 60},
+		{"nothing is answered", []string{"rate=100/s", "for=60s", "drain=1s", "slo=p90<3s", "abort-on-fail=0s"}, load.ByLimit, 3, 9},
+		{"not requested", []string{"rate=100/s", "for=20s", "slo=p90<20ms"}, load.ByTime, 20, 20},
+		{"holds", []string{"rate=100/s", "for=20s", "slo=p90<50ms", "abort-on-fail=0s"}, load.ByTime, 20, 20},
+		{"holds, and the warm-up ends late in an interval", []string{"rate=100/s", "warmup=900ms", "for=5s", "slo=throughput>=90/s", "abort-on-fail=0s"}, load.ByTime, 5, 5},
+		{"holds, and answers come in the drain", []string{"rate=100/s", "for=5s", "drain=60s", "slo=target-share>=40%", "abort-on-fail=0s"}, load.ByTime, 5, 5},
+		{"step", []string{"shape=steps(100/s:10s,200/s:10s,400/s:10s)", "slo=target-share>=99%", "max-in-flight=10", "batch-events=1", "abort-on-fail=0s"}, load.ByLimit, 19, 23},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &fakeKind{perBatch: 1, service: 40 * time.Millisecond, noAnswers: c.name == "nothing is answered"}
+				if c.name == "holds, and answers come in the drain" {
+					m.service = 2 * time.Second
+					c.set = append(c.set, "max-in-flight=1000")
+				}
+				d := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, c.set...)}))(t)
+				if e := d.Totals.ElapsedS; d.Stopped != c.stopped || e < c.least || e > c.most {
+					t.Errorf("ended by %s after %v s, want %s after %v to %v", d.Stopped, e, c.stopped, c.least, c.most)
+				}
+				if c.name == "nothing is answered" {
+					return // the end of such a target is an error
+				}
+				want := host.ExitOK // also with steps: the last one that holds the limit is the answer
+				if !strings.Contains(c.name, "step") && !strings.HasPrefix(c.name, "holds") {
+					want = host.ExitBroken
+				}
+				assert.Equal(t, d.ExitCode(), want, "exit: %+v", d.Checks)
+			})
+		})
+	}
+}
+
+// TestPauseEndsLater: a pause that could not be ended stays known, is tried again, and the report says what
+// became of it, with the command that does it by hand. It has a heal if it has the fault.
+func TestPauseEndsLater(t *testing.T) {
+	failure := errors.New("no lock")
+	for _, tt := range []struct {
+		name     string
+		failures int
+		marked   bool // the fault was made
+		exit     bool // the program exits without waiting
+		left     bool
+		heals    int
+		want     string
+	}{
+		{"at the end", 1, true, false, false, 1, "--fault stop system was undone only when the run had ended: no lock"},
+		{"at the end, made in part", 1, false, false, false, 0, "--fault stop system was undone only when the run had ended: no lock"},
+		{"never", 9, true, false, true, 0, "--fault stop system was not undone: no lock; by hand: docker unpause b"},
+		{"at an exit", 2, true, true, false, 0, ""},
+		{"not at an exit", 9, true, true, true, 0, "--fault stop system was not undone: no lock; by hand: docker unpause b"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			printed := ""
+			e := &execution{Job: Job{
+				Workload: resolve(t, &fakeKind{}, "rate=100/s", "for=1h"),
+				Logf:     func(_ string, args ...any) { printed, _ = args[0].(string) },
+			}}
+			rec := fault.NewRecorder(time.Second, 1, 1, func(int32) int { return 0 })
+			left := tt.failures
+			p := &pause{fault: "stop system", marked: tt.marked, byHand: "docker unpause b", end: func() error {
+				if left == 0 {
+					return nil
+				}
+				left--
+				return failure
+			}}
+			j := &injector{e: e, mark: &Marker{e: e, rec: rec, began: time.Now()}, pauses: map[*pause]bool{p: true}}
+			err := j.endPause(p)
+			assert.Must(t, errors.Is(err, failure) && j.pauses[p], "got %v, and it is known: %v", err, j.pauses[p])
+			if tt.exit {
+				j.release()
+			} else {
+				j.endPauses()
+				printed = strings.Join(j.problems, "; ")
+			}
+			assert.Equal(t, printed, tt.want)
+			assert.Equal(t, j.pauses[p], tt.left, "whether it is among those that have not ended")
+			marks := rec.Marks()
+			assert.True(t, len(marks) == tt.heals, "the marks are %+v, want %d", marks, tt.heals)
+		})
+	}
 }

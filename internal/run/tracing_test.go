@@ -100,9 +100,8 @@ func TestTraceOnAFullDisk(t *testing.T) {
 			"acked %d, stopped by %q", doc.Totals.Acked, doc.Stopped)
 		got, want := strings.Join(doc.Problems, "; "), "--trace: write /dev/full: no space left on device"
 		assert.True(t, strings.HasPrefix(got, want), "problems %q, want %q", got, want)
-		if doc.Trace.Error == "" || doc.Trace.Dropped == 0 || doc.ExitCode() != host.ExitFailed {
-			t.Errorf("%+v, exit code %d", doc.Trace, doc.ExitCode())
-		}
+		assert.True(t, doc.Trace.Error != "" && doc.Trace.Dropped != 0 && doc.ExitCode() == host.ExitFailed,
+			"%+v, exit code %d", doc.Trace, doc.ExitCode())
 		<-m.session.ended
 	})
 }
@@ -114,8 +113,7 @@ func TestTraceThatCannotBeMade(t *testing.T) {
 	assert.ErrorHas(t, err, "--trace")
 }
 
-// TestSamples: however many events come back, and in whatever pieces, a uniform
-// sample of them is kept, within the limit.
+// However many events come back, and in whatever pieces, a uniform sample of them is kept, within the limit.
 func TestSamples(t *testing.T) {
 	for _, tt := range []struct {
 		name       string

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"carronade/test/testkit/assert"
 )
 
 // inFolder is the variable with the folder for the part of TestConfine in a process of its own.
@@ -59,9 +61,7 @@ func TestMemory(t *testing.T) {
 	cmd.Env = []string{inFolder + "=" + limited, "TMPDIR=" + t.TempDir()}
 	out, err := cmd.CombinedOutput()
 	// Go's runtime ends it with one of several texts.
-	if err == nil || !strings.Contains(string(out), "67108864\n") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	assert.True(t, err != nil && strings.Contains(string(out), "67108864\n"), "%v\n%s", err, out)
 }
 
 // TestConfine: a confined process does what its limits allow, and nothing else.
@@ -71,9 +71,7 @@ func TestConfine(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for _, path := range []string{"write/a", "read/a", "other/a"} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(path)), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(path)), 0o700))
 		if err := os.WriteFile(filepath.Join(dir, path), []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // a program
 			t.Fatal(err)
 		}

@@ -293,9 +293,8 @@ func TestScriptsWithoutEnd(t *testing.T) {
 					tt.change(o)
 				}
 			})
-			if got.reason != ByFault || got.fault == nil || !strings.HasPrefix(got.fault.At, tt.at) || !strings.Contains(got.fault.Text, tt.text) || got.fault.Hint == "" {
-				t.Errorf("got %s, %+v", got.reason, got.fault)
-			}
+			assert.True(t, got.reason == ByFault && got.fault != nil && strings.HasPrefix(got.fault.At, tt.at) &&
+				strings.Contains(got.fault.Text, tt.text) && got.fault.Hint != "", "got %s, %+v", got.reason, got.fault)
 			assert.True(t, f.stopped != 0 && slices.Equal(f.started[:2], []string{"run a", "run endless"}),
 				"%v were started, %d stopped", f.started, f.stopped)
 		})

@@ -11,8 +11,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// A planter writes random files with secrets in their values, names, section heads and
-// comments.
+// A planter writes random files with secrets in their values, names, section heads and comments.
 type planter struct {
 	*rand.Rand
 	n int // settings so far, so that names differ
@@ -185,8 +184,7 @@ func (p *planter) log() string {
 	return out.String()
 }
 
-// FuzzPlanted: no secret is left in random files and logs, wherever the settings and comments with
-// them are.
+// No secret is left in random files and logs, wherever the settings and comments with them are.
 func FuzzPlanted(f *testing.F) {
 	for seed := range testkit.Cases(500, 60) {
 		f.Add(uint64(seed))

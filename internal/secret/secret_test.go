@@ -1,7 +1,12 @@
 package secret
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,4 +121,56 @@ func FuzzMask(f *testing.F) {
 		assert.True(t, !strings.Contains(got, canary), "got %q, which holds the secret", got)
 		new(Mask).Text(a + "\n" + b)
 	})
+}
+
+// A command line is split into the same words as in a shell.
+func TestSplit(t *testing.T) {
+	for _, test := range []struct {
+		name, line string
+		want       []string
+		err        string
+	}{
+		{"words", "  a b\tc\n", []string{"a", "b", "c"}, ""},
+		{"single", `a 'b "c" \n' d`, []string{"a", `b "c" \n`, "d"}, ""},
+		{"double", `a "b 'c' \" \\ \$ \n" d`, []string{"a", `b 'c' " \ $ \n`, "d"}, ""},
+		{"joined", `a"b c"'d e'\ f`, []string{"ab cd e f"}, ""},
+		{"empty words", `'' ""`, []string{"", ""}, ""},
+		{"nothing", "", nil, ""},
+		{"no expansion", "$HOME *", []string{"$HOME", "*"}, ""},
+		{"open single", "'a", nil, "unclosed"},
+		{"open double", `"a`, nil, "unclosed"},
+		{"last backslash", `a\`, nil, "nothing follows"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := Split(test.line)
+			if !slices.Equal(got, test.want) || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Errorf("got %q, %v, want %q, %q", got, err, test.want, test.err)
+			}
+		})
+	}
+}
+
+func TestRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "token")
+	assert.OK(t, os.WriteFile(path, []byte("of a file\r\n"), 0o600))
+	t.Setenv("TOKEN", "of the environment")
+	var unset Unset
+	for _, tt := range []struct {
+		name, give, want string
+		referred         bool
+		fails            func(error) bool
+	}{
+		{"a variable", "env:TOKEN", "of the environment", true, nil},
+		{"no such variable", "env:TOKEN_2", "", true, func(err error) bool { return errors.As(err, &unset) && unset == "TOKEN_2" }},
+		{"a file", "file:" + path, "of a file", true, nil},
+		{"no such file", "file:" + path + "2", "", true, func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
+		{"not a reference", "hunter2", "hunter2", false, nil},
+		{"another word before a colon", "environment:TOKEN", "environment:TOKEN", false, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, referred, err := Read(tt.give)
+			assert.True(t, got == tt.want && referred == tt.referred, "got %q, %v; want %q, %v", got, referred, tt.want, tt.referred)
+			assert.True(t, (err != nil) == (tt.fails != nil) && (tt.fails == nil || tt.fails(err)), "error %v", err)
+		})
+	}
 }

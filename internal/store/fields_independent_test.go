@@ -17,14 +17,12 @@ import (
 // command line, which has the list; its own tests find a kind that is missing here.
 var programKinds = []protocol.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, null.Kind{}}
 
-// storedSettings is how stored reports are grouped and found again: the
-// independent settings of each kind with their defaults, since a default is as
-// much a part of the key as a given value.
+// storedSettings is how stored reports are grouped and found again: the independent settings of each kind
+// with their defaults, since a default is as much a part of the key as a given value.
 //
-// It is maintained by hand, and no flag of the test writes it: a setting that
-// is added with a default, changed, renamed or removed separates every later
-// report from all stored ones, even for users who never set the flag. A new
-// setting whose default is empty is harmless.
+// It is maintained by hand, and no flag of the test writes it: a setting that is added with a default,
+// changed, renamed or removed separates every later report from all stored ones, even for users who never set
+// the flag. A new setting whose default is empty is harmless.
 var storedSettings = map[string][]string{
 	"": {
 		"at=",
@@ -189,8 +187,7 @@ var storedSettings = map[string][]string{
 	},
 }
 
-// TestIndependentSettings fails if a change breaks compatibility with stored
-// reports.
+// TestIndependentSettings fails if a change breaks compatibility with stored reports.
 func TestIndependentSettings(t *testing.T) {
 	settings := func(table []workload.Setting, kind string) []string {
 		var out []string

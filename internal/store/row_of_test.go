@@ -203,8 +203,7 @@ func TestRowOfConsumer(t *testing.T) {
 	}
 }
 
-// TestRowOfStoredReport: the row of a report equals the row of the same report
-// read back, to the last digit.
+// The row of a report equals the row of the same report read back, to the last digit.
 func TestRowOfStoredReport(t *testing.T) {
 	for name, d := range map[string]*report.Document{"produced": producedReport(), "consumed": consumedReport(), "searched": searchedReport()} {
 		want := RowOf(d)
@@ -290,8 +289,7 @@ func TestFieldsAreListed(t *testing.T) {
 	}
 }
 
-// TestSettingsDoNotHideFields: no setting of any target has the name of a measured field
-// or of an alias, which would hide it.
+// No setting of any target has the name of a measured field or of an alias, which would hide it.
 func TestSettingsDoNotHideFields(t *testing.T) {
 	taken := map[string]bool{}
 	for _, f := range Fields() {
@@ -317,8 +315,7 @@ func BenchmarkRowOf(b *testing.B) {
 	}
 }
 
-// The target is shown as it was typed, without secrets and what belongs to one
-// run.
+// The target is shown as it was typed, without secrets and what belongs to one run.
 func TestTargetIsShownAsTyped(t *testing.T) {
 	for typed, want := range map[string]string{
 		"null://": "null://", "null://?size=1": "null://", "kafka://h:9092/t": "kafka://h:9092/t", "apm+http://user:pw@h:8200/?x=y": "apm+http://h:8200/", "riemann://h:5555": "riemann://h:5555",
@@ -367,8 +364,7 @@ func TestFactsBeyondTheLimitsHaveAChecksum(t *testing.T) {
 	}
 }
 
-// Long texts are still distinguished, and a large object of facts does not
-// displace others.
+// Long texts are still distinguished, and a large object of facts does not displace others.
 func TestLongFactsAreDistinguished(t *testing.T) {
 	facts := func(last string) *report.Document {
 		d := consumedReport()

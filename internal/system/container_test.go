@@ -17,8 +17,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// fakeEngine puts this binary into PATH as docker, and returns the folder of its
-// containers.
+// fakeEngine puts this binary into PATH as docker, and returns the folder of its containers.
 func fakeEngine(t testing.TB) string {
 	t.Helper()
 	bin := t.TempDir()

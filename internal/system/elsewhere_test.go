@@ -11,8 +11,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// A system on another machine has its revision and its own metrics; nothing is
-// started, waited for or ended.
+// A system on another machine has its revision and its own metrics; nothing is started, waited for or ended.
 func TestElsewhere(t *testing.T) {
 	vars := testkit.HTTP(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"active": 5}`)) })
 	// The target's address never answers, and nothing waits for it.

@@ -15,8 +15,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// fakeGroups imitates the kernel in a folder: groups below it have the files
-// that the kernel creates.
+// fakeGroups imitates the kernel in a folder: groups below it have the files that the kernel creates.
 func fakeGroups(t testing.TB, controllers, handed string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -99,9 +98,8 @@ func TestParents(t *testing.T) {
 	}
 }
 
-// TestGroupHere starts a system in a real group of this machine, without
-// limits: it is in the group from its first instruction on, and ends with the
-// group.
+// TestGroupHere starts a system in a real group of this machine, without limits: it is in the group from its
+// first instruction on, and ends with the group.
 func TestGroupHere(t *testing.T) {
 	mounts := assert.Value(os.ReadFile("/proc/self/mountinfo"))(t)
 	mount := unifiedMount(string(mounts))
@@ -127,8 +125,7 @@ func TestGroupHere(t *testing.T) {
 	assert.True(t, err != nil, "the group is still there")
 }
 
-// TestLimitsHere sets limits on this machine: they are enforced, or refused
-// with a helpful error.
+// TestLimitsHere sets limits on this machine: they are enforced, or refused with a helpful error.
 func TestLimitsHere(t *testing.T) {
 	addr := free(t)
 	spec := specOf(t, "serve", addr)

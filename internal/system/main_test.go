@@ -157,8 +157,7 @@ func start(t testing.TB, spec Spec) *System {
 // get sends a request to the system.
 func get(t testing.TB, addr, path string) {
 	t.Helper()
-	res, err := http.Get("http://" + addr + path)
-	assert.OK(t, err)
+	res := assert.Value(http.Get("http://" + addr + path))(t)
 	res.Body.Close()
 }
 

@@ -22,8 +22,7 @@ func blockedPrinter() (p *printer, shown *[]string, release func()) {
 	return p, shown, func() { close(block) }
 }
 
-// A system does not wait until its output is shown: what comes too fast is left out,
-// and its place says so.
+// A system does not wait until its output is shown: what comes too fast is left out, and its place says so.
 func TestPrinterNeverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, shown, release := blockedPrinter()

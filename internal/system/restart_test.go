@@ -12,8 +12,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// TestRestart: a system that is restarted has not ended, all its processes are others, and Stop ends
-// the new ones.
+// A system that is restarted has not ended, all its processes are others, and Stop ends the new ones.
 func TestRestart(t *testing.T) {
 	testkit.Program(t, "sh")
 	s := assert.Value(Start(t.Context(), Spec{Command: "sh -c 'sleep 1000 & sleep 1000; true'"}))(t)

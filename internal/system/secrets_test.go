@@ -71,8 +71,7 @@ func TestBranchIsMasked(t *testing.T) {
 		spec.Secrets = []string{canary}
 		spec.Logf = t.Logf
 		facts := start(t, spec).Facts()
-		if facts["branch"] != "b/"+secret.Hidden || facts["revision"] != secret.Hidden || strings.Contains(fmt.Sprint(facts), canary) {
-			t.Errorf("got %v", facts)
-		}
+		assert.True(t, facts["branch"] == "b/"+secret.Hidden && facts["revision"] == secret.Hidden &&
+			!strings.Contains(fmt.Sprint(facts), canary), "got %v", facts)
 	}
 }

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
+	"carronade/load"
+	"carronade/protocol"
 	"carronade/test/testkit/assert"
 )
 
@@ -201,5 +204,102 @@ func TestNearest(t *testing.T) {
 		{"four", "for"},
 	} {
 		assert.Equal(t, Nearest(tt.text, among), tt.want, "%s", tt.text)
+	}
+}
+
+// post uses HTTP, and has a default port.
+type post struct{ cannon }
+
+func (post) Name() string              { return "post" }
+func (post) Schemes() []string         { return []string{"post+http", "post+https"} }
+func (post) DefaultPort(string) string { return "8200" }
+
+// mail also uses HTTP, and has no default port.
+type mail struct{ cannon }
+
+func (mail) Name() string      { return "mail" }
+func (mail) Schemes() []string { return []string{"mail+http"} }
+
+// For an unknown scheme, the error suggests the address that was most likely meant.
+func TestUnknownScheme(t *testing.T) {
+	all := []protocol.Kind{cannon{}, gun{}, mail{}, post{}}
+	for _, tt := range []struct{ name, typed, hint string }{
+		{"as in browsers, with the port", "http://127.0.0.1:8200", "did you mean post+http://127.0.0.1:8200?"},
+		{"with the port, and a path", "https://apm:8200/intake", "did you mean post+https://apm:8200/intake?"},
+		{"with another port", "http://h:80", "did you mean mail+http://h:80 or post+http://h:80?"},
+		{"without a port", "http://h", "did you mean mail+http://h or post+http://h?"},
+		{"a transport of only one kind", "https://h", "did you mean post+https://h?"},
+		{"the port of one", "tcp://h:1415", "did you mean gun://h:1415?"},
+		{"of several hosts", "tcp://h:1415,i:1415/x", "did you mean gun://h:1415,i:1415/x?"},
+		{"mistyped", "gnu://h:8200", "did you mean gun://h:8200?"},
+		{"a password", "http://me:pw@h:8200", "did you mean post+http://h:8200?"},
+		{"nothing near", "amqp://h:1", "targets look like cannon:// or gun://127.0.0.1:1415 or mail+http:// or post+http://127.0.0.1:8200"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, _, err := ParseTarget(all, tt.typed)
+			e, ok := err.(*Error) //nolint:errorlint // as it is returned
+			assert.True(t, ok && e.Hint == tt.hint && strings.Contains(e.Error(), "unknown scheme"),
+				"got %v with %+v, want the hint %q", err, e, tt.hint)
+		})
+	}
+}
+
+func TestExtent(t *testing.T) {
+	rate := load.Constant(1000)
+	for _, tt := range []struct {
+		name   string
+		plan   load.Plan
+		events uint64
+		length time.Duration
+	}{
+		{"for a time", load.Plan{Schedule: rate, Measurement: load.Limits{Time: 2 * time.Second}}, 2000, 2 * time.Second},
+		{"with a warm-up", load.Plan{Schedule: rate, WarmupTime: time.Second, Measurement: load.Limits{Time: 2 * time.Second}}, 3000, 3 * time.Second},
+		{"a number of events", load.Plan{Schedule: rate, WarmupTime: time.Second, Measurement: load.Limits{Events: 501}}, 1501, 1500 * time.Millisecond},
+		{"a number of events, or a time", load.Plan{Schedule: rate, Measurement: load.Limits{Events: 5000, Time: time.Second}}, 1000, time.Second},
+		{"a shape that ends", load.Plan{Schedule: load.Until(rate, time.Second)}, 1000, time.Second},
+		{"without an end", load.Plan{Schedule: rate}, 0, 0},
+		{"without a schedule", load.Plan{WarmupEvents: 10, Measurement: load.Limits{Events: 20, Time: time.Second}}, 30, 0},
+		{"without a schedule, for a time", load.Plan{WarmupTime: time.Second, Measurement: load.Limits{Time: time.Second}}, 0, 2 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			events, length := extent(&tt.plan)
+			assert.True(t, events == tt.events && length == tt.length,
+				"got %d events in %v, want %d in %v", events, length, tt.events, tt.length)
+		})
+	}
+}
+
+// Limits in a file are a list or one text, and what ends a run may be given without a delay.
+func TestLimitsOfFiles(t *testing.T) {
+	for _, c := range []struct {
+		file   string
+		limits []string
+		delay  time.Duration
+		verify bool
+	}{
+		{"slo: [p99<20ms, 'throughput >= 5k/s']\nabort-on-fail: true\n", []string{"p99 < 20 ms", "throughput >= 5 k/s"}, 0, false},
+		{"slo: p99.5<1s\nabort-on-fail: 30s\n", []string{"p99.5 < 1 s"}, 30 * time.Second, false},
+		{"slo: [lost=0]\n", []string{"lost = 0"}, 0, true},
+	} {
+		file := assert.Value(ParseDocument("load.yaml", []byte("target: cannon://a:1/t\nrate: 10k/s\n"+c.file)))(t)
+		w, err := Resolve(kinds, nil, file)
+		if err != nil {
+			t.Errorf("%q: %v", c.file, err)
+			continue
+		}
+		var got []string
+		for _, l := range w.Limits() {
+			got = append(got, l.String())
+		}
+		if len(got) != len(c.limits) || w.Duration("abort-on-fail") != c.delay || w.Verify() != c.verify {
+			t.Errorf("%q: limits %q, delay %v, verify %v; want %q, %v, %v", c.file, got, w.Duration("abort-on-fail"), w.Verify(), c.limits, c.delay, c.verify)
+		}
+		for i := range min(len(got), len(c.limits)) {
+			assert.Equal(t, got[i], c.limits[i], "%q: limit", c.file)
+		}
+		for _, l := range w.Limits() { // a percentile with a limit is in the report
+			assert.True(t, l.Stat != PercentileStat || l.Percentile != 99.5 || len(w.Percentiles()) == 1,
+				"%q: percentiles %v", c.file, w.Percentiles())
+		}
 	}
 }

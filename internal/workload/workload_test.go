@@ -17,8 +17,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// cannon is a kind with an option of each sort, and gun a kind with only one
-// option.
+// cannon is a kind with an option of each sort, and gun a kind with only one option.
 type cannon struct{}
 
 func (cannon) Name() string      { return "cannon" }
@@ -274,9 +273,8 @@ func TestPlan(t *testing.T) {
 			}
 		}},
 		{"a rate", flags(to, "rate=50k/s", "for=20s", "warmup=2s", "overload=drop"), func(t *testing.T, p load.Plan) {
-			if p.Schedule.Count(time.Second) != 50_000 || p.WarmupTime != 2*time.Second || p.Measurement.Time != 20*time.Second || p.Overload != load.Drop {
-				t.Errorf("got %+v", p)
-			}
+			assert.True(t, p.Schedule.Count(time.Second) == 50_000 && p.WarmupTime == 2*time.Second &&
+				p.Measurement.Time == 20*time.Second && p.Overload == load.Drop, "got %+v", p)
 		}},
 		{"a warm-up by events, with a rate", flags(to, "rate=1k/s", "warmup=500"), func(t *testing.T, p load.Plan) {
 			assert.True(t, p.WarmupTime == 500*time.Millisecond && p.WarmupEvents == 0 && p.Schedule.Count(p.WarmupTime) == 500,

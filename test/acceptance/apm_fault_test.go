@@ -51,8 +51,7 @@ func intakeServer(t *testing.T, answer func(w http.ResponseWriter, r *http.Reque
 	return "apm+" + s.URL
 }
 
-// TestAPMAnswers: the server's answer decides the outcome of a batch, and after an
-// incomplete answer the outcome is unknown.
+// The server's answer decides the outcome of a batch, and after an incomplete answer the outcome is unknown.
 func TestAPMAnswers(t *testing.T) {
 	t.Parallel()
 	text := func(code int, body string) func(http.ResponseWriter, *http.Request, int) {
@@ -120,9 +119,8 @@ func TestAPMAnswers(t *testing.T) {
 			got := d.wholeRun()
 			assert.True(t, got.Acked == tt.acked && got.Failed == tt.failed && got.Unknown == tt.unknown,
 				"acked %d, failed %d, unknown %d, want %d, %d, %d: %+v", got.Acked, got.Failed, got.Unknown, tt.acked, tt.failed, tt.unknown, d.Failures)
-			if tt.class != "" && d.failed(tt.class) != tt.failed+tt.unknown {
-				t.Errorf("of class %s: %d, want all: %+v", tt.class, d.failed(tt.class), d.Failures)
-			}
+			assert.True(t, tt.class == "" || d.failed(tt.class) == tt.failed+tt.unknown,
+				"of class %s: %d, want all: %+v", tt.class, d.failed(tt.class), d.Failures)
 			if s := d.Totals.Statuses; tt.status != 0 && (len(s) != 1 || s[0].Code != tt.status || s[0].Events != got.Acked+got.Failed) || tt.status == 0 && len(s) > 1 {
 				t.Errorf("statuses %+v, want %d alone", s, tt.status)
 			}
@@ -235,8 +233,7 @@ func TestAPMRefusals(t *testing.T) {
 	}
 }
 
-// TestAPMStoreFails: if the store stops answering, only the count of documents
-// fails, not the run.
+// If the store stops answering, only the count of documents fails, not the run.
 func TestAPMStoreFails(t *testing.T) {
 	t.Parallel()
 	server := startStandin(t, "apm", "--listen", "127.0.0.1:0")

@@ -82,13 +82,11 @@ func TestAPMIndexed(t *testing.T) {
 			t.Errorf("the share is %v", *d.Indexed.Share)
 		}
 		c := d.Totals
-		if len(c.Statuses) != 1 || c.Statuses[0].Code != 202 || c.Statuses[0].Batches != c.Batches || c.AckedBytes != c.Bytes || c.WireBytes >= c.Bytes {
-			t.Errorf("totals %+v", c)
-		}
+		assert.True(t, len(c.Statuses) == 1 && c.Statuses[0].Code == 202 && c.Statuses[0].Batches == c.Batches &&
+			c.AckedBytes == c.Bytes && c.WireBytes < c.Bytes, "totals %+v", c)
 		facts := d.System.Facts
-		if facts["branch"] != "trace-apm-server" || len(facts["revision"].(string)) != 40 || facts["unstaged_changes"] != false {
-			t.Errorf("facts %v", facts)
-		}
+		assert.True(t, facts["branch"] == "trace-apm-server" && len(facts["revision"].(string)) == 40 &&
+			facts["unstaged_changes"] == false, "facts %v", facts)
 		per := float64(c.AckedBytes) / c.ElapsedS * 60 / float64(d.System.PeakRSS)
 		assert.True(t, d.System.Memory != nil && *d.System.Memory >= per*0.999 && *d.System.Memory <= per*1.001,
 			"memory efficiency %v, want %v: accepted bytes a minute over the peak", d.System.Memory, per)
@@ -131,9 +129,8 @@ func TestAPMIndexed(t *testing.T) {
 		defer block(false)
 		e := runWith(t, nil, "--count", "2000", "--index-wait", "4s", "--json").succeeded(t)
 		x := e.document(t).Indexed
-		if x == nil || x.Documents != 0 || x.Share == nil || *x.Share != 0 || !strings.Contains(x.Note, "Elasticsearch accepts less") {
-			t.Errorf("indexed %+v", x)
-		}
+		assert.True(t, x != nil && x.Documents == 0 && x.Share != nil && *x.Share == 0 &&
+			strings.Contains(x.Note, "Elasticsearch accepts less"), "indexed %+v", x)
 	})
 }
 
@@ -146,8 +143,7 @@ func thousands(n uint64) string {
 	return s
 }
 
-// TestAPMWatched watches a stand-in that is already running, by its process id,
-// until it is killed.
+// TestAPMWatched watches a stand-in that is already running, by its process id, until it is killed.
 func TestAPMWatched(t *testing.T) {
 	t.Parallel()
 	server := startStandin(t, "apm", "--listen", "127.0.0.1:0")

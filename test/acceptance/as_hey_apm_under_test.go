@@ -19,9 +19,8 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// TestAsHeyAPMUnderTest: given the address of Elasticsearch and the server's
-// process, the test command prints counts of documents and the server's memory, and
-// its numbers are those of the report.
+// Given the address of Elasticsearch and the server's process, the test command prints counts of documents
+// and the server's memory, and its numbers are those of the report.
 func TestAsHeyAPMUnderTest(t *testing.T) {
 	t.Parallel()
 	server := startStandin(t, "apm", "--listen", "127.0.0.1:0", "--delay", "20ms")
@@ -56,9 +55,8 @@ func TestAsHeyAPMUnderTest(t *testing.T) {
 	}
 }
 
-// TestAsHeyAPMKeepsTheRevision: the test command, in place of apm switch -fcm
-// axw/trace REV, fetches the remote, and builds and tests that revision, which is
-// older than the branch.
+// The test command, in place of apm switch -fcm axw/trace REV, fetches the remote, and builds and tests that
+// revision, which is older than the branch.
 func TestAsHeyAPMKeepsTheRevision(t *testing.T) {
 	t.Parallel()
 	theirs, own := commitRepo(t, "trace"), commitRepo(t, "main")
@@ -91,8 +89,7 @@ func TestAsHeyAPMKeepsTheRevision(t *testing.T) {
 	assert.True(t, d.System.Facts["revision"] == rev, "the report is of %v, want %s", d.System.Facts["revision"], rev)
 }
 
-// TestAsHeyAPMSavesInElasticsearch: the report of the test command is saved where
-// -es-url says, and the last line says so.
+// The report of the test command is saved where -es-url says, and the last line says so.
 func TestAsHeyAPMSavesInElasticsearch(t *testing.T) {
 	t.Parallel()
 	node := testkit.SharedSearch(t)

@@ -20,8 +20,7 @@ import (
 	"carronade/test/testkit/kafkatest"
 )
 
-// startMongoose starts a command line of mongoose by a link with the jar's name, in
-// the given home.
+// startMongoose starts a command line of mongoose by a link with the jar's name, in the given home.
 func startMongoose(t *testing.T, home string, args ...string) *session {
 	t.Helper()
 	jar := filepath.Join(home, "mongoose-base-4.2.11.jar")
@@ -85,8 +84,7 @@ func (r mongooseStep) row(t *testing.T, name string) map[string]string {
 	return row
 }
 
-// TestMongooseTyped: the shell functions in the document replace Java and Docker for
-// calls of mongoose, and for no others.
+// The shell functions in the document replace Java and Docker for calls of mongoose, and for no others.
 func TestMongooseTyped(t *testing.T) {
 	t.Parallel()
 	text := assert.Value(os.ReadFile("../../docs/coming-from/mongoose.md"))(t)
@@ -112,9 +110,8 @@ func TestMongooseTyped(t *testing.T) {
 	}
 }
 
-// TestAsMongoose runs the commands in mongoose's documentation against a real Kafka,
-// with only the addresses changed. The output, parsed by its format, agrees with the
-// report, the CSV files and the broker.
+// TestAsMongoose runs the commands in mongoose's documentation against a real Kafka, with only the addresses
+// changed. The output, parsed by its format, agrees with the report, the CSV files and the broker.
 func TestAsMongoose(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)

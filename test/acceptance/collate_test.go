@@ -59,12 +59,10 @@ func collate(t *testing.T, place string, args ...string) []collatedGroup {
 // The columns of hey-apm's collate that exist without an index, and the percentiles.
 var seedColumns = []string{"report id", "revision date", "pushed", "accepted", "throughput", "per batch", "service p50", "p95", "p99", "p99.9", "max rss", "effic"}
 
-// TestSeedCollate is the example in hey-apm's README. Four runs against a supervised
-// server, with one of its settings off and on and at two concurrencies, are collated
-// by that setting to two groups of two rows. With runs of another branch, which has
-// no such setting, they are collated by branch to two rows per group. verify accepts
-// the README's filters. A store in OpenSearch gives exactly the same output as the
-// file.
+// TestSeedCollate is the example in hey-apm's README. Four runs against a supervised server, with one of its
+// settings off and on and at two concurrencies, are collated by that setting to two groups of two rows. With
+// runs of another branch, which has no such setting, they are collated by branch to two rows per group.
+// verify accepts the README's filters. A store in OpenSearch gives exactly the same output as the file.
 func TestSeedCollate(t *testing.T) {
 	t.Parallel()
 	place := filepath.Join(t.TempDir(), "reports.db")
@@ -98,9 +96,8 @@ func TestSeedCollate(t *testing.T) {
 	assert.Must(t, len(groups) == 2, "%d groups, want one for each concurrency", len(groups))
 	for i, concurrency := range []string{"20", "1"} { // the newest first
 		g := groups[i]
-		if g.equal("concurrency") != concurrency || g.equal("branch") != "trace-apm-server" || g.equal("events") != "10" {
-			t.Errorf("group %d shares %+v", i+1, g.Equal)
-		}
+		assert.True(t, g.equal("concurrency") == concurrency && g.equal("branch") == "trace-apm-server" &&
+			g.equal("events") == "10", "group %d shares %+v", i+1, g.Equal)
 		assert.Must(t, len(g.Rows) == 2, "group %d has %d rows, want two", i+1, len(g.Rows))
 		for k, on := range []string{"false", "true"} {
 			r := g.Rows[k]

@@ -76,9 +76,8 @@ func TestDelivery(t *testing.T) {
 // deliveredEvents is the number of events of each delivery.
 const deliveredEvents = 3000
 
-// send sends numbered events, with the event's number as key and as value, and the name
-// of the delivery in a header, so that each record that Kafka's consumer prints can be
-// checked.
+// send sends numbered events, with the event's number as key and as value, and the name of the delivery in a
+// header, so that each record that Kafka's consumer prints can be checked.
 func (d *delivery) send(t *testing.T, broker *kafkatest.Cluster) {
 	args := append([]string{
 		"run", topicURL(broker, d.topic), "--rate", "3000/s", "--for", "1s", "--json", "--quiet",

@@ -164,8 +164,7 @@ var requiredNames = []string{
 	"intervals", "steady", "failures", "trust", "generator", "host",
 }
 
-// document parses the report on stdout and makes the checks that apply to every
-// report.
+// document parses the report on stdout and makes the checks that apply to every report.
 func (e ended) document(t testing.TB) *document {
 	t.Helper()
 	d := assert.Value(parseDocument(e.stdout))(t, "stderr:\n%.4000s\nstdout:\n%.2000s", e.stderr, e.stdout)
@@ -276,8 +275,7 @@ func (d *document) failed(class string) (n uint64) {
 	return n
 }
 
-// checkLedger checks that the ledger has this number of acked events and found
-// nothing wrong with them.
+// checkLedger checks that the ledger has this number of acked events and found nothing wrong with them.
 func (d *document) checkLedger(t testing.TB, acked uint64) {
 	t.Helper()
 	l := d.Ledger

@@ -91,8 +91,7 @@ func appendLine(t *testing.T, name, line string) {
 	assert.OK(t, f.Close())
 }
 
-// TestExplainKafka: full collections that jcmd forces in a real Kafka explain the stalls and the
-// spikes that they make.
+// Full collections that jcmd forces in a real Kafka explain the stalls and the spikes that they make.
 func TestExplainKafka(t *testing.T) {
 	testkit.OnlyConformance(t, "takes a minute")
 	broker := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})

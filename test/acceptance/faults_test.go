@@ -48,8 +48,7 @@ func within(t *testing.T, what string, got *faultTime, low, high float64) {
 		"%s: got %+v, want %v s to %v s", what, got, low, high)
 }
 
-// TestFaultOfStandin: a run stops the system that it started for two seconds, and its score says
-// so.
+// A run stops the system that it started for two seconds, and its score says so.
 func TestFaultOfStandin(t *testing.T) {
 	t.Parallel()
 	addr := "127.0.0.1:" + freePort(t)
@@ -58,9 +57,8 @@ func TestFaultOfStandin(t *testing.T) {
 	assert.Must(t, d.Faults != nil && len(d.Faults.Scores) == 2,
 		"got the scores %+v, want those of a fault and a heal", d.Faults)
 	fault, heal := d.Faults.Scores[0], d.Faults.Scores[1]
-	if fault.Kind != "fault" || fault.Name != "stop system" || fault.AtS < 2 || heal.Kind != "heal" || heal.AtS-fault.AtS < 1.9 {
-		t.Errorf("the marks are %+v and %+v", fault, heal)
-	}
+	assert.True(t, fault.Kind == "fault" && fault.Name == "stop system" && fault.AtS >= 2 && heal.Kind == "heal" &&
+		heal.AtS-fault.AtS >= 1.9, "the marks are %+v and %+v", fault, heal)
 	b := fault.Whole.Blackout
 	assert.True(t, b != nil && b.S >= 1.8 && !b.More, "the system stood still for 2 s, the blackout is %+v", b)
 	assert.True(t, len(fault.Lanes) == 4 && fault.Worst >= 0,
@@ -164,9 +162,7 @@ func TestExecMarks(t *testing.T) {
 				"a command of a second at 1 s is marked at %v s ± %v s", s.AtS, s.BoundS)
 		}
 	}
-	if !found {
-		t.Errorf("the command is not among %+v", d.Faults.Scores)
-	}
+	assert.True(t, found, "the command is not among %+v", d.Faults.Scores)
 }
 
 // TestFaultScores stops and kills the leader of most partitions of a real Kafka with three nodes, at

@@ -57,8 +57,7 @@ type machine struct {
 	name, address string
 }
 
-// machine adds a machine. Its packets are late, and some are lost, where the kernel can do
-// that.
+// machine adds a machine. Its packets are late, and some are lost, where the kernel can do that.
 func (l *lan) machine() *machine {
 	l.t.Helper()
 	m := &machine{lan: l, name: fmt.Sprintf("%s-%d", l.name, l.next), address: l.address(l.next)}

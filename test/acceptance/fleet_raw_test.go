@@ -74,8 +74,7 @@ func sameP99(t *testing.T, name string, got *times, all []time.Duration) {
 		"%s: merged p99 %+v us, of the joined traces %v, in the cell up to %v us", name, got, raw, want)
 }
 
-// TestFleetRaw: the p99 of a fleet's report is that of the joined times of its agents, and not an
-// average of theirs.
+// The p99 of a fleet's report is that of the joined times of its agents, and not an average of theirs.
 func TestFleetRaw(t *testing.T) {
 	t.Parallel()
 	d, all, response := fireRaw(t, 2, "--rate", "2k/s", "--for", "1s", "--batch-events", "1")

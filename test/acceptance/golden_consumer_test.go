@@ -166,8 +166,7 @@ func latencySets() []golden {
 	}
 }
 
-// shareForms are the lines of kafka-share-consumer-perf-test 4.3, whose columns have
-// another order.
+// shareForms are the lines of kafka-share-consumer-perf-test 4.3, whose columns have another order.
 var shareForms = []form{
 	line("header", `start\.time, end\.time, data\.consumed\.in\.MB, MB\.sec, nMsg\.sec, data\.consumed\.in\.nMsg, fetch\.time\.ms`),
 	line("total", shareValues),
@@ -183,8 +182,7 @@ var (
 
 const shareValues = consumerStamp + `, ` + consumerStamp + `, (?P<mb>\d+\.\d{4}), (?P<mbs>\d+\.\d{4}), (?P<rate>\d+\.\d{4}), (?P<messages>\d+), (?P<fetch>\d+)`
 
-// TestGoldenShare compares share groups, which must be configured to start at the
-// first offset.
+// TestGoldenShare compares share groups, which must be configured to start at the first offset.
 func TestGoldenShare(t *testing.T) {
 	t.Parallel()
 	runGoldens(t, shareSets())

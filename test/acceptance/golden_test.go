@@ -25,8 +25,7 @@ import (
 // This file compares carronade in the place of one of Kafka's tools with the
 // tool itself: the same arguments to both, against the same broker.
 
-// A golden is one set of arguments for a tool of Kafka and for carronade in its
-// place.
+// A golden is one set of arguments for a tool of Kafka and for carronade in its place.
 type golden struct {
 	name  string
 	tool  string // carronade as TOOL
@@ -44,10 +43,9 @@ type golden struct {
 	after func(t *testing.T, broker *kafkatest.Cluster, topic string, s side)
 
 	forms []form // of lines of stdout
-	// same are fields, as LINE.FIELD, whose values must be equal. factors are fields
-	// that may differ by a factor (values below 1 count as 1 in the fields of millis).
-	// For fields in subsetOf, our values must be a subset of Kafka's, except those
-	// that begin with carronade.
+	// same are fields, as LINE.FIELD, whose values must be equal. factors are fields that may differ by a
+	// factor (values below 1 count as 1 in the fields of millis). For fields in subsetOf, our values must be
+	// a subset of Kafka's, except those that begin with carronade.
 	same     []string
 	factors  map[string]float64
 	subsetOf []string
@@ -59,13 +57,11 @@ type golden struct {
 	exact bool
 }
 
-// A form is a line that a tool prints, from its beginning to its end. A named
-// group is a field.
+// A form is a line that a tool prints, from its beginning to its end. A named group is a field.
 type form struct {
 	name string
 	re   *regexp.Regexp
-	// many: the number of lines of this form depends on time. It is not compared, but
-	// must be at least least.
+	// many: the number of lines of this form depends on time. It is not compared, but must be at least least.
 	many  bool
 	least int
 }
@@ -104,10 +100,9 @@ func runGoldens(t *testing.T, sets []golden) {
 	}
 }
 
-// compare runs a set once on both sides, one after the other. So the result of a set
-// must not depend on how busy the machine is: speeds are compared only by factors that
-// are smaller than the effect of a wrong schedule, limit or unit, and no set may give
-// up within the seconds that a JVM may take to start.
+// compare runs a set once on both sides, one after the other. So the result of a set must not depend on how
+// busy the machine is: speeds are compared only by factors that are smaller than the effect of a wrong
+// schedule, limit or unit, and no set may give up within the seconds that a JVM may take to start.
 func (g *golden) compare(t *testing.T, broker *kafkatest.Cluster) {
 	t.Helper()
 	dir := t.TempDir()
@@ -245,8 +240,7 @@ func (g *golden) runSide(t *testing.T, broker *kafkatest.Cluster, dir, who strin
 // unspaced is a text without blanks: Kafka's tools wrap their messages.
 func unspaced(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// parse parses stdout by forms. Without forms stdout is ignored: each side has its
-// own usage text.
+// parse parses stdout by forms. Without forms stdout is ignored: each side has its own usage text.
 func (s *side) parse(forms []form) error {
 	s.fields = make(map[string][]string)
 	if len(forms) == 0 {

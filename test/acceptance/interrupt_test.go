@@ -28,9 +28,7 @@ func TestInterrupted(t *testing.T) {
 		s := start(t, "run", "kafka://"+l.Addr().String()+"/t", "--count", "1", "--json")
 		_ = l.(*net.TCPListener).SetDeadline(time.Now().Add(time.Minute))
 		c, err := l.Accept() // now it waits for an answer
-		if err != nil {
-			t.Fatalf("%v; it said:\n%s", err, s.stderrText())
-		}
+		assert.Must(t, err == nil, "%v; it said:\n%s", err, s.stderrText())
 		defer c.Close()
 		s.signal(os.Interrupt)
 		s.wait(15*time.Second).want(t, 130)
@@ -82,8 +80,7 @@ func TestInterrupted(t *testing.T) {
 	})
 }
 
-// TestInterruptedFrozen presses Ctrl-C while a broker is frozen: in the drain, and
-// twice.
+// TestInterruptedFrozen presses Ctrl-C while a broker is frozen: in the drain, and twice.
 func TestInterruptedFrozen(t *testing.T) {
 	t.Parallel()
 	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})

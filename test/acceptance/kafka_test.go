@@ -6,8 +6,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,8 +23,7 @@ import (
 	"carronade/test/testkit/kafkatest"
 )
 
-// TestPartitioner compares the partitions of keys with those that Kafka's producer
-// chooses.
+// TestPartitioner compares the partitions of keys with those that Kafka's producer chooses.
 func TestPartitioner(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -54,8 +56,7 @@ func TestPartitioner(t *testing.T) {
 	}
 }
 
-// produceByJava sends lines of key and value, a tab between them, with Kafka's
-// console producer.
+// produceByJava sends lines of key and value, a tab between them, with Kafka's console producer.
 func produceByJava(t *testing.T, c *kafkatest.Cluster, topic, lines string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
@@ -67,8 +68,7 @@ func produceByJava(t *testing.T, c *kafkatest.Cluster, topic, lines string) {
 	assert.Must(t, err == nil, "console producer: %v\n%s", err, out)
 }
 
-// TestThrottled sends against a quota: Kafka throttles the client, which slows the
-// run and fails no event.
+// TestThrottled sends against a quota: Kafka throttles the client, which slows the run and fails no event.
 func TestThrottled(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -96,8 +96,7 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
-// TestTransactions commits and aborts transactions, and compares with a consumer of
-// committed records.
+// TestTransactions commits and aborts transactions, and compares with a consumer of committed records.
 func TestTransactions(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -209,8 +208,7 @@ func TestTopics(t *testing.T) {
 	assert.True(t, r.Failed == 2, "deleted again: %+v", r)
 }
 
-// TestOthers reads with other tools what carronade sent, and with carronade what
-// they sent.
+// TestOthers reads with other tools what carronade sent, and with carronade what they sent.
 func TestOthers(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -256,4 +254,104 @@ func TestPayloadFile(t *testing.T) {
 	}
 	assert.True(t, len(count) == 3 && count["alpha"] == 100 && count["beta"] == 100 && count["gamma"] == 100,
 		"the counts of the lines are %v", count)
+}
+
+// Everything that the documents promise of old clusters works on them: operations, both engines, groups,
+// transactions, verified runs, topics, the drop-ins; and what a release does not have is refused by name.
+func TestOldKafka(t *testing.T) {
+	for _, version := range slices.Sorted(maps.Keys(kafkatest.OldVersions)) {
+		t.Run(version, func(t *testing.T) {
+			broker := kafkatest.StartOld(t, version)
+			zstd := 0
+			if version < "2.1" {
+				zstd = 2
+			}
+			latency := filepath.Join(t.TempDir(), "latency.properties")
+			assert.OK(t, os.WriteFile(latency, nil, 0o600))
+			for _, tt := range []struct {
+				line string
+				code int
+			}{
+				{"topics create kafka://BROKER/t --partitions 3 --replicas 1", 0},
+				{"topics describe kafka://BROKER/t", 0},
+				{"topics list kafka://BROKER", 0},
+				{"run kafka://BROKER/made --count 200 --rate 2k/s --create-topic partitions=2", 0},
+				{"run kafka://BROKER/defaults --count 200 --rate 2k/s --create-topic auto", 0},
+				{"run kafka://BROKER/t --count 2k --rate 2k/s --verify", 0},
+				{"run kafka://BROKER/t --count 2k --rate 2k/s --engine client", 0},
+				{"run kafka://BROKER/t --count 2k --rate 2k/s --compression gzip", 0},
+				{"run kafka://BROKER/t --count 2k --rate 2k/s --compression snappy", 0},
+				{"run kafka://BROKER/t --count 2k --rate 2k/s --compression lz4", 0},
+				{"run kafka://BROKER/t --count 2k --rate 2k/s --compression zstd", zstd},
+				{"run kafka://BROKER/t --count 2k --rate 2k/s --idempotent --acks all", 0},
+				{"run kafka://BROKER/t --count 2k --rate 2k/s --engine client --transactions --verify", 0},
+				{"run kafka://BROKER/t --op consume --count 5k", 0},
+				{"run kafka://BROKER/t --op consume --count 5k --engine client", 0},
+				{"run kafka://127.0.0.1:9,BROKER/t --op consume --count 5k --engine client --group g", 0},
+				{"run kafka://BROKER/t --op roundtrip --count 1k --rate 500/s", 0},
+				{"doctor kafka://BROKER/t", 0},
+				{"profile kafka://BROKER/t", 0},
+				{"as kafka-producer-perf-test --topic t --num-records 2000 --record-size 100 --throughput 2000 --producer-props bootstrap.servers=BROKER", 0},
+				{"as kafka-consumer-perf-test --topic t --messages 2000 --bootstrap-server BROKER", 0},
+				{"as kafka-e2e-latency BROKER t 200 1 100 " + latency, 0},
+				{"as mongoose --storage-driver-type=kafka --storage-net-node-addrs=BROKER --item-output-path=t --item-data-size=100 --load-op-limit-count=500", 0},
+				{"topics delete kafka://BROKER/made", 0},
+			} {
+				e := run(t, strings.Fields(strings.ReplaceAll(tt.line, "BROKER", broker))...)
+				// 3: this machine is busy. doctor warns of it with 1.
+				ok := e.code == tt.code || tt.code == 0 && (e.code == 3 || e.code == 1 && strings.HasPrefix(tt.line, "doctor"))
+				assert.True(t, ok, "%s: exit %d, want %d\n%s%s", tt.line, e.code, tt.code, e.stdout, e.stderr)
+			}
+		})
+	}
+}
+
+// A stage is what the tests read of a pipeline's stage.
+type stage struct {
+	Name   string `json:"name"`
+	Totals counts `json:"totals"`
+}
+
+// stages returns the stages of a pipeline's report.
+func stages(t *testing.T, e ended) (send, read stage) {
+	t.Helper()
+	var d struct {
+		Parts []stage `json:"parts"`
+	}
+	if err := json.Unmarshal([]byte(e.stdout), &d); err != nil || len(d.Parts) != 2 || d.Parts[0].Name != "send" || d.Parts[1].Name != "read" {
+		t.Fatalf("%v, stages %+v\n%s", err, d.Parts, e.stderr)
+	}
+	return d.Parts[0], d.Parts[1]
+}
+
+// TestPipeline: reads keep up with 50,000 records a second, and each record is read once.
+func TestPipeline(t *testing.T) {
+	c := kafkatest.Shared(t)
+	topic := c.CreateTopic(t, 3, 1)
+	e := run(t, "run", topicURL(c, topic), "--op", "pipeline", "--rate", "50k/s", "--for", "2s", "--json").wantOneOf(t, 0, 3)
+	send, read := stages(t, e)
+	assert.True(t, send.Totals.Acked == 100_000 && read.Totals.Acked == 100_000 && read.Totals.Offered == 100_000,
+		"sent %+v, read %+v", send.Totals, read.Totals)
+	assert.Equal(t, c.EndSum(t, topic), 100_000, "growth of the end offsets")
+	d := e.document(t)
+	assert.Must(t, d.EndToEnd != nil, "no end-to-end times")
+	t.Logf("end to end: max %.1f ms", d.EndToEnd.MaxUS/1000)
+}
+
+// TestPipelineLeaderMoved: while leaders move, every record that was acked is read in the end.
+func TestPipelineLeaderMoved(t *testing.T) {
+	t.Parallel()
+	threeNodes.Lock()
+	defer threeNodes.Unlock()
+	c := kafkatest.SharedThree(t)
+	topic := c.CreateTopic(t, 2, 3)
+	s := start(t, "run", topicURL(c, topic), "--op", "pipeline", "--acks", "all", "--idempotent", "--rate", "1000/s", "--for", "8s", "--read-delay", "500ms", "--json")
+	s.awaitStderr(progressText)
+	for range 3 {
+		from := c.LeaderOf(t, topic, 0)
+		c.MoveLeader(t, topic, 0, c.Node(from.ID()%3+1))
+		pause(t, time.Second)
+	}
+	_, read := stages(t, s.wait(runTimeout).wantOneOf(t, 0, 3))
+	assert.Equal(t, read.Totals.Acked, 8000, "read %+v", read.Totals)
 }

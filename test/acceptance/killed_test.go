@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -41,36 +42,50 @@ func list(t testing.TB, home string) []listed {
 	return l.Reports
 }
 
-// TestGeneratorKilled kills the generator in the middle of a run: it leaves a partial
-// report, which list marks and show prints, and no earlier report is lost.
+// A generator that is killed in the middle of a run leaves a partial report of what it had measured, which list
+// marks and show prints. No earlier report is lost or changed.
 func TestGeneratorKilled(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	runAt(t, home, "run", "null://", "--rate", "1k/s", "--for", "300ms", "--quiet").wantOneOf(t, 0, 3)
+	runAt(t, home, "run", "null://", "--rate", "1k/s", "--for", "300ms", "--quiet", "--label", "n=first").wantOneOf(t, 0, 3)
 	before := list(t, home)
 	assert.Must(t, len(before) == 1, "got %d reports of one run", len(before))
-	s := prepare(t, "run", "null://", "--rate", "1k/s", "--for", "5m", "--interval", "100ms")
-	s.home = home
-	s.begin()
-	awaitIntervals(t, home, 3)
-	now := list(t, home)
-	assert.Must(t, len(now) == 2 && now[0].Running && !now[1].Running, "got %+v, want a run in progress and one that has ended", now)
-	if e := runAt(t, home, "report", "list"); !strings.Contains(e.stdout, "  running") {
-		t.Errorf("list does not mark the run in progress:\n%s", e.stdout)
-	}
-	runAt(t, home, "report", "delete", now[0].ID).want(t, 2).says(t, "has not ended", "hint: ")
-	assert.OK(t, s.cmd.Process.Kill())
-	<-s.done
-	if e := runAt(t, home, "report", "list"); !strings.Contains(e.stdout, "  killed") {
-		t.Errorf("list does not mark the killed run:\n%s", e.stdout)
-	}
-	e := runAt(t, home, "report", "show", now[0].ID).want(t, 0)
-	assert.Has(t, e.stdout, "partial", "the program was killed", "acked")
-	if e := runAt(t, home, "report", "show", "last", "--json").want(t, 0); !strings.Contains(e.stdout, now[0].ID) {
-		t.Errorf("last is not the killed run, which ended last:\n%.300s", e.stdout)
+	first := runAt(t, home, "report", "export", "last", "--as", "json").want(t, 0).stdout
+	for i, args := range [][]string{
+		{"run", "null://", "--rate", "10k/s", "--for", "5m", "--interval", "200ms"},
+		{"run", "null://", "--concurrency", "2", "--for", "5m", "--interval", "200ms"},
+		{"run", "null://", "--rate", "1k/s", "--for", "5m", "--interval", "1h"}, // before its first interval has ended
+	} {
+		s := prepare(t, args...)
+		s.home = home
+		s.begin()
+		if i == 2 {
+			pause(t, time.Second)
+			s.signal(syscall.SIGKILL)
+			<-s.done
+			break
+		}
+		awaitIntervals(t, home, 3)
+		now := list(t, home)
+		assert.Must(t, len(now) == i+2 && now[0].Running && !now[1].Running,
+			"got %+v, want a run in progress and those that have ended", now)
+		id := now[0].ID
+		assert.Has(t, runAt(t, home, "report", "list").want(t, 0).stdout, "  running")
+		runAt(t, home, "report", "delete", id).want(t, 2).says(t, "has not ended", "hint: ")
+		s.signal(syscall.SIGKILL)
+		<-s.done
+		assert.Equal(t, strings.Count(runAt(t, home, "report", "list").want(t, 0).stdout, "  killed"), i+1, "runs that list marks as killed")
+		text := runAt(t, home, "report", "show", id).want(t, 0).stdout
+		assert.Has(t, text, "the program was killed", "NOT TRUSTED", "partial", "acked", id)
+		assert.Has(t, runAt(t, home, "report", "show", "last", "--json").want(t, 0).stdout, id) // it ended last
+		d := runAt(t, home, "report", "export", id, "--as", "json").want(t, 0).document(t)
+		assert.True(t, d.Totals.Acked != 0 && d.Totals.Sent == d.Totals.Acked+d.Totals.Failed+d.Totals.Unknown &&
+			len(d.Intervals) >= 3, "%d intervals of %+v are left", len(d.Intervals), d.Totals)
 	}
 	runAt(t, home, "report", "show", before[0].ID).want(t, 0)
 	runAt(t, home, "report", "check").want(t, 0)
+	again := runAt(t, home, "report", "export", "label.n=first", "--as", "json").want(t, 0).stdout
+	assert.True(t, again == first, "an earlier report has changed")
 }
 
 // awaitIntervals waits until the run in progress has stored n intervals.
@@ -96,9 +111,8 @@ func awaitIntervals(t *testing.T, home string, n int) {
 	}
 }
 
-// TestKillsAtRandomMoments kills the program at random moments of short runs:
-// starting, measuring, storing its report, ending. The reports of all runs that had
-// ended are complete.
+// TestKillsAtRandomMoments kills the program at random moments of short runs: starting, measuring, storing
+// its report, ending. The reports of all runs that had ended are complete.
 func TestKillsAtRandomMoments(t *testing.T) {
 	t.Parallel()
 	rounds := 20

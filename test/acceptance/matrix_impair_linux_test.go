@@ -102,8 +102,7 @@ func impairments() (all []impairment) {
 	return all
 }
 
-// hooksExist reports as an error that the build tag impair adds no files to the
-// program.
+// hooksExist reports as an error that the build tag impair adds no files to the program.
 var hooksExist = sync.OnceValue(func() error {
 	out, err := exec.Command("go", "list", "-tags", "impair", "-f", `{{join .GoFiles "\n"}}`, "carronade/...").Output()
 	if err != nil {

@@ -21,8 +21,7 @@ import (
 // noTime is a time that does not exist.
 const noTime = int64(math.MinInt64)
 
-// A batch is a row of the trace; times are those of the machine's monotonic clock,
-// in nanoseconds.
+// A batch is a row of the trace; times are those of the machine's monotonic clock, in nanoseconds.
 type batch struct {
 	lane, sequence, partition, offset, events int64
 	due, dueLast, sent, done, consumed        int64
@@ -212,9 +211,8 @@ func joinByPlace(pairs []pair, record []served) error {
 	return nil
 }
 
-// joinByOrder joins by position: answers are in the order of requests on a
-// connection, and a lane is a connection. The connection of a lane is the one for
-// which causes precede effects.
+// joinByOrder joins by position: answers are in the order of requests on a connection, and a lane is a
+// connection. The connection of a lane is the one for which causes precede effects.
 func joinByOrder(pairs []pair, record []served) error {
 	connections := map[string][]served{}
 	for _, s := range record {

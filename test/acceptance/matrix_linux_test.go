@@ -17,9 +17,8 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// This file runs the impairment matrix: every kind of run with everything that may
-// make a generator late, compared with the true times. A reported time is right, or
-// the report says that it is not.
+// This file runs the impairment matrix: every kind of run with everything that may make a generator late,
+// compared with the true times. A reported time is right, or the report says that it is not.
 
 // A matrixTarget is a target and how its stand-in is run.
 type matrixTarget struct {
@@ -72,8 +71,7 @@ func (c *cell) name() string {
 	return strings.Join([]string{c.matrixTarget.name, c.load, c.impairment.name}, " / ")
 }
 
-// cells are all cells: the middle rate with every impairment, the other loads with
-// every other one.
+// cells are all cells: the middle rate with every impairment, the other loads with every other one.
 func cells() (all []cell) {
 	list := impairments()
 	slices.SortFunc(list, func(a, b impairment) int { return strings.Compare(a.name, b.name) })
@@ -198,13 +196,11 @@ func seededRand(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(n, 0))
 }
 
-// TestImpaired: whatever keeps the generator or the system from running, a reported
-// time is right, or the report says that it is not. It does not run in
-// parallel with other tests, because they would impair it too.
+// Whatever keeps the generator or the system from running, a reported time is right, or the report says that
+// it is not. It does not run in parallel with other tests, because they would impair it too.
 //
-// CARRONADE_TEST_MATRIX names a file of finished runs, from which a matrix that was
-// killed continues. CARRONADE_TEST_CELLS is a substring of the names of the cells to
-// run.
+// CARRONADE_TEST_MATRIX names a file of finished runs, from which a matrix that was killed continues.
+// CARRONADE_TEST_CELLS is a substring of the names of the cells to run.
 func TestImpaired(t *testing.T) {
 	rng := seededRand(t)
 	all := cells()

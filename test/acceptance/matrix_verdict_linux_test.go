@@ -33,8 +33,7 @@ var percentiles = []struct {
 	p    float64
 }{{"p50_us", 50}, {"p90_us", 90}, {"p95_us", 95}, {"p99_us", 99}}
 
-// readTrust reads a report's level of trust. A report without levels is trusted or
-// not trusted.
+// readTrust reads a report's level of trust. A report without levels is trusted or not trusted.
 func readTrust(report string) (s statement, err error) {
 	var d struct {
 		Trust struct {
@@ -118,13 +117,12 @@ func readStatement(report, what string) (statement, error) {
 	return s, err
 }
 
-// breaches says where a report breaks its promise: percentiles that are wrong
-// although the report does not say so.
+// breaches says where a report breaks its promise: percentiles that are wrong although the report does not
+// say so.
 //
-// Not trusted promises nothing. Noisy promises that the truth is between the lower
-// and the upper value; 2 % and 0.1 ms allow for the buckets of histograms and for
-// the transit to the other process. Trusted promises the value, within a tenth or
-// 0.2 ms.
+// Not trusted promises nothing. Noisy promises that the truth is between the lower and the upper value; 2 %
+// and 0.1 ms allow for the buckets of histograms and for the transit to the other process. Trusted promises
+// the value, within a tenth or 0.2 ms.
 func breaches(s statement, t truth) (out []string) {
 	for _, q := range percentiles {
 		least, most := t.least.percentile(q.p), t.most.percentile(q.p)
@@ -213,9 +211,8 @@ func TestStated(t *testing.T) {
 				assert.ErrorHas(t, err, tt.fails)
 				return
 			}
-			if err != nil || got.level != tt.level || got.lower["p99_us"] != tt.lower || got.upper["p99_us"] != tt.upper {
-				t.Errorf("got %+v and %v", got, err)
-			}
+			assert.True(t, err == nil && got.level == tt.level && got.lower["p99_us"] == tt.lower &&
+				got.upper["p99_us"] == tt.upper, "got %+v and %v", got, err)
 		})
 	}
 }

@@ -67,9 +67,8 @@ func TestProfile(t *testing.T) {
 	file := filepath.Join(dir, "fitted.yaml")
 	before := profile(t, topicURL(broker, topic), "-o", file, "--to", topicURL(broker, topic+"-again"))
 	p := before.Parameters
-	if before.Source.Read != 20_000 || !before.Source.Whole || p.Keys.Family != "none" || p.Batches.Codec != "lz4" || p.Sizes.Family != "weighted" {
-		t.Fatalf("the profile of the perf tool's topic: %+v", before)
-	}
+	assert.Must(t, before.Source.Read == 20_000 && before.Source.Whole && p.Keys.Family == "none" &&
+		p.Batches.Codec == "lz4" && p.Sizes.Family == "weighted", "the profile of the perf tool's topic: %+v", before)
 	text, err := os.ReadFile(file)
 	assert.Must(t, err == nil && !strings.Contains(string(text), "customer"), "the workload: %v\n%s", err, text)
 	run(t, "run", "-f", file, "--quiet").wantOneOf(t, 0, 3)

@@ -292,9 +292,8 @@ func (e ended) succeeded(t testing.TB) ended {
 	return e.wantUnlessSlow(t, 0)
 }
 
-// wantUnlessSlow checks the exit code of a run: code, or 3 if the machine, busy with
-// brokers and other tests, was too slow as a generator and the report says so. Limits
-// are not checked then.
+// wantUnlessSlow checks the exit code of a run: code, or 3 if the machine, busy with brokers and other tests,
+// was too slow as a generator and the report says so. Limits are not checked then.
 func (e ended) wantUnlessSlow(t testing.TB, code int) ended {
 	t.Helper()
 	if e.code == 3 && strings.Contains(e.stdout, `"reasons"`) {
@@ -315,8 +314,7 @@ func (e ended) says(t testing.TB, texts ...string) ended {
 	return e
 }
 
-// pause waits for a time that is part of a test's scenario, such as the time before
-// a run is disturbed.
+// pause waits for a time that is part of a test's scenario, such as the time before a run is disturbed.
 func pause(t testing.TB, d time.Duration) {
 	t.Helper()
 	select {
@@ -326,8 +324,7 @@ func pause(t testing.TB, d time.Duration) {
 	}
 }
 
-// brief is the part of a report that matters when a test fails: its verdicts and
-// counts, without its series.
+// brief is the part of a report that matters when a test fails: its verdicts and counts, without its series.
 func brief(stdout string) string {
 	var d map[string]json.RawMessage
 	if json.Unmarshal([]byte(stdout), &d) != nil {

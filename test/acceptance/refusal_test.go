@@ -141,8 +141,7 @@ func TestMissingTopic(t *testing.T) {
 	})
 }
 
-// TestAutoCreated lets the broker create a missing topic and reads in the report how
-// it was created.
+// TestAutoCreated lets the broker create a missing topic and reads in the report how it was created.
 func TestAutoCreated(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -156,8 +155,7 @@ func TestAutoCreated(t *testing.T) {
 	assert.True(t, strings.Contains(e.stdout, want), "the report does not say %q", want)
 }
 
-// TestConsumingCreatesNothing: a topic that is only read is not created, by a broker that
-// creates topics.
+// A topic that is only read is not created, by a broker that creates topics.
 func TestConsumingCreatesNothing(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)

@@ -4,7 +4,10 @@ package acceptance
 
 import (
 	"encoding/json"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -65,9 +68,8 @@ func TestReport(t *testing.T) {
 	})
 	t.Run("steps", func(t *testing.T) {
 		d := run(t, "run", topicURL(broker, topic), "--shape", "steps(500/s:1s,1000/s:1s)", "--json", "--quiet").succeeded(t).document(t)
-		if len(d.Steps) != 2 || d.Steps[0].Totals.Offered != 500 || d.Steps[1].Totals.Offered != 1000 || d.Steps[0].Response == nil {
-			t.Errorf("steps: %+v", d.Steps)
-		}
+		assert.True(t, len(d.Steps) == 2 && d.Steps[0].Totals.Offered == 500 && d.Steps[1].Totals.Offered == 1000 &&
+			d.Steps[0].Response != nil, "steps: %+v", d.Steps)
 	})
 	t.Run("repeat", func(t *testing.T) {
 		e := run(t, "run", topicURL(broker, topic), "--count", "100", "--repeat", "3", "--json", "--quiet").wantOneOf(t, 0, 3)
@@ -103,4 +105,28 @@ func TestReport(t *testing.T) {
 		assert.True(t, e.code == 0 || e.code == 3, "exit %d: drops change the exit code only through a limit", e.code)
 		run(t, append(args, "--slo", "dropped<=10")...).wantOneOf(t, 1, 3)
 	})
+}
+
+var totalCount = regexp.MustCompile(`Total count\s*=\s*(\d+)`)
+
+// TestHDR reads the log of a run with HdrHistogram's Java reader, which comes with Kafka.
+func TestHDR(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	log := filepath.Join(t.TempDir(), "run.hlog")
+	d := run(t, "run", topicURL(broker, broker.CreateTopic(t, 1, 1)), "--rate", "2000/s", "--for", "3s", "--hdr", log, "--json", "--quiet").succeeded(t).document(t)
+	read := func(tag string) (uint64, string) {
+		cmd := exec.Command("java", "-cp", filepath.Join(kafkatest.Jars(t), "*"), "org.HdrHistogram.HistogramLogProcessor", "-i", log, "-tag", tag)
+		out, err := cmd.CombinedOutput()
+		assert.OK(t, err, "HistogramLogProcessor: \n%s", out)
+		m := totalCount.FindSubmatch(out)
+		assert.Must(t, m != nil, "HistogramLogProcessor found no histograms of %s:\n%s", tag, out)
+		n := assert.Value(strconv.ParseUint(string(m[1]), 10, 64))(t)
+		return n, string(out)
+	}
+	if n, out := read("response"); n != d.Response.Count || n != 6000 {
+		t.Errorf("the log has %d response times, the report %d, want 6000\n%s", n, d.Response.Count, out)
+	}
+	n, _ := read("service")
+	assert.True(t, n == d.Service.Count, "the log has %d service times, the report %d", n, d.Service.Count)
 }

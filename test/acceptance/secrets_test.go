@@ -50,9 +50,8 @@ func checkNoSecrets(t *testing.T, s *session, e ended, dir string) {
 	}
 }
 
-// TestSecrets passes secrets in every possible way and searches all output for them:
-// of runs that succeed, of runs with a system that prints its secrets and then dies,
-// and of runs that are refused.
+// TestSecrets passes secrets in every possible way and searches all output for them: of runs that succeed, of
+// runs with a system that prints its secrets and then dies, and of runs that are refused.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	var env []string
@@ -142,9 +141,8 @@ func TestSecrets(t *testing.T) {
 		writeFile(t, enough, "")
 		e := s.wait(runTimeout).want(t, 3)
 		d := e.document(t)
-		if !d.System.Died || !strings.Contains(d.System.Exit, "7") || !strings.Contains(strings.Join(d.System.LastLines, "\n"), "the password is") {
-			t.Errorf("system %+v", d.System)
-		}
+		assert.True(t, d.System.Died && strings.Contains(d.System.Exit, "7") &&
+			strings.Contains(strings.Join(d.System.LastLines, "\n"), "the password is"), "system %+v", d.System)
 		flags, _ := d.System.Facts["flags"].(map[string]any)
 		assert.True(t, flags["output.password"] == "env:CANARY_FLAG" && flags["queue"] == "100", "flags %v", flags)
 		checkNoSecrets(t, s, e, dir)

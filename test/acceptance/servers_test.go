@@ -112,9 +112,8 @@ func TestServerAPM(t *testing.T) {
 					t.Skip("the server is too old for logs")
 				}
 				x := d.Indexed
-				if x == nil || x.Expected != d.wholeRun().Acked || x.Expected == 0 || x.Documents != int64(x.Expected) || !x.Still {
-					t.Errorf("acked %d, indexed %+v", d.wholeRun().Acked, x)
-				}
+				assert.True(t, x != nil && x.Expected == d.wholeRun().Acked && x.Expected != 0 &&
+					x.Documents == int64(x.Expected) && x.Still, "acked %d, indexed %+v", d.wholeRun().Acked, x)
 			})
 		}
 	})
@@ -183,8 +182,7 @@ func TestServerAPM(t *testing.T) {
 	})
 }
 
-// riemannServer is the Riemann under test: HOST:PORT of TCP and UDP, and that of
-// WebSocket, if any.
+// riemannServer is the Riemann under test: HOST:PORT of TCP and UDP, and that of WebSocket, if any.
 func riemannServer(t *testing.T) (host, web string) {
 	t.Helper()
 	if addr := os.Getenv(riemannEnv); addr != "" {

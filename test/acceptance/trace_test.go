@@ -107,8 +107,7 @@ func endToEnd(t *testing.T, s *session, d *document, of traceReport) {
 	}
 }
 
-// TestTraceCutShort: Ctrl-C leaves a complete trace; kill -9 leaves all rows that
-// were written before.
+// Ctrl-C leaves a complete trace; kill -9 leaves all rows that were written before.
 func TestTraceCutShort(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

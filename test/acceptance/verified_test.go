@@ -31,8 +31,7 @@ func (d *document) verify(t testing.TB) (ok, cannotTell bool, text string) {
 	return false, false, ""
 }
 
-// checkBalance checks that every acked event is accounted for once, in total and in
-// each partition.
+// checkBalance checks that every acked event is accounted for once, in total and in each partition.
 func (d *document) checkBalance(t testing.TB) {
 	t.Helper()
 	l := d.Ledger
@@ -44,9 +43,8 @@ func (d *document) checkBalance(t testing.TB) {
 	}
 }
 
-// TestVerifiedRemoved deletes the head of one of two partitions during a run that is
-// read back afterwards: the deleted events are unread, not lost, because it is
-// unknown whether they were there.
+// TestVerifiedRemoved deletes the head of one of two partitions during a run that is read back afterwards:
+// the deleted events are unread, not lost, because it is unknown whether they were there.
 func TestVerifiedRemoved(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -146,9 +144,8 @@ func TestVerifiedRetentionAndCompaction(t *testing.T) {
 				assert.True(t, l.Unread != 0 && l.Compacted == 0, "events of keys that did not fit into memory are not reported as unread")
 			default:
 				e.wantUnlessSlow(t, 0)
-				if l.Unread != 0 || l.Compacted == 0 && !strings.Contains(tt.name, "as it goes") || l.Method != "stamps" {
-					t.Error("events removed by compaction are not reported as compacted")
-				}
+				assert.True(t, l.Unread == 0 && (l.Compacted != 0 || strings.Contains(tt.name, "as it goes")) &&
+					l.Method == "stamps", "events removed by compaction are not reported as compacted")
 			}
 		})
 	}
@@ -181,9 +178,8 @@ func TestVerifiedTransactions(t *testing.T) {
 			d.checkLedger(t, 12_000)
 			d.checkBalance(t)
 			l := d.Ledger
-			if l.Committed+l.Aborted != l.Acked || l.CommittedRead != l.Committed || l.Phantom != 0 {
-				t.Errorf("the ledger does not add up: %+v", *l)
-			}
+			assert.True(t, l.Committed+l.Aborted == l.Acked && l.CommittedRead == l.Committed && l.Phantom == 0,
+				"the ledger does not add up: %+v", *l)
 			// A fifth of each client's transactions, to the nearest one. How many events each has depends on time.
 			tx, _ := d.Facts["transactions"].(map[string]any)
 			committed, _ := tx["committed"].(float64)
@@ -209,9 +205,8 @@ func TestVerifiedTransactions(t *testing.T) {
 		assert.OK(t, other.ProduceSync(t.Context(), kgo.StringRecord("open")).FirstErr())
 		d := s.wait(runTimeout).wantUnlessSlow(t, 4).document(t)
 		l := d.Ledger
-		if l.Lost != 0 || l.Unread == 0 || l.Removed != 0 || l.CommittedRead >= l.Committed || l.Phantom != 0 {
-			t.Errorf("want events after an open transaction unread: %+v", *l)
-		}
+		assert.True(t, l.Lost == 0 && l.Unread != 0 && l.Removed == 0 && l.CommittedRead < l.Committed &&
+			l.Phantom == 0, "want events after an open transaction unread: %+v", *l)
 		_, _, text := d.verify(t)
 		assert.True(t, strings.Contains(text, "were not read: the reading ended"), "got %q", text)
 		if err := other.EndTransaction(context.Background(), kgo.TryAbort); err != nil {
@@ -249,5 +244,88 @@ func TestVerifiedTwice(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// neverRead checks the report of a round trip of which some events were never read: they have an age in the
+// end-to-end times, lag behind, and are in the first line.
+func neverRead(t *testing.T, e ended) *document {
+	t.Helper()
+	d := e.document(t)
+	assert.True(t, d.Totals.Unread != 0 && d.Totals.Consumed+d.Totals.Unread == d.Totals.Acked,
+		"acked %d, consumed %d, unread %d", d.Totals.Acked, d.Totals.Consumed, d.Totals.Unread)
+	assert.True(t, d.EndToEnd != nil && d.EndToEnd.Censored == d.Totals.Unread && d.EndToEnd.Count == d.Totals.Consumed,
+		"the end-to-end times are %+v", d.EndToEnd)
+	lag := int64(0)
+	for _, n := range d.LagEvents {
+		lag += n
+	}
+	assert.True(t, lag >= int64(d.Totals.Unread), "lag %d, unread %d", lag, d.Totals.Unread)
+	return d
+}
+
+// TestUnreadUnderQuota: a consumer whose quota lets it read a part of what was sent has not read the rest, however
+// short the times of that part are.
+func TestUnreadUnderQuota(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	for _, engine := range engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			topic, id := broker.CreateTopic(t, 1, 1), "reads-slowly-"+engine
+			const quota = 2000 // bytes/s
+			results, err := broker.Admin(t).AlterClientQuotas(t.Context(), []kadm.AlterClientQuotaEntry{{
+				Entity: kadm.ClientQuotaEntity{{Type: "client-id", Name: &id}},
+				Ops:    []kadm.AlterClientQuotaOp{{Key: "consumer_byte_rate", Value: quota}},
+			}})
+			assert.Must(t, err == nil && len(results) == 1 && results[0].Err == nil, "set a quota: %v, %+v", err, results)
+			e := run(t, "run", topicURL(broker, topic), "--op", "roundtrip", "--engine", engine, "--client-id", id, "--rate", "200/s", "--for", "10s",
+				"--size", "100", "--drain", "1s", "--slo", "end-to-end.p99<100ms", "--json", "--quiet").want(t, 1)
+			d := neverRead(t, e)
+			assert.True(t, !d.Checks[0].OK && !d.Checks[0].CannotTell && strings.Contains(d.Checks[0].Text, ">="), "the limit: %+v", d.Checks[0])
+		})
+	}
+}
+
+// TestUnreadBehindTransaction: what lies behind another producer's open transaction is unread to a reader of
+// committed events, and not lost. The report says whose transaction it is.
+func TestUnreadBehindTransaction(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	for _, engine := range engines {
+		for _, verify := range []bool{false, true} {
+			name := engine
+			if verify {
+				name += " verified"
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				topic := broker.CreateTopic(t, 1, 1)
+				other, err := kgo.NewClient(append(broker.ClientOpts(), kgo.TransactionalID("open-"+topic), kgo.DefaultProduceTopic(topic))...)
+				assert.OK(t, err)
+				defer other.Close()
+				assert.OK(t, other.BeginTransaction())
+				assert.OK(t, other.ProduceSync(t.Context(), kgo.StringRecord("open")).FirstErr())
+				defer func() { _ = other.EndTransaction(context.WithoutCancel(t.Context()), kgo.TryAbort) }()
+				args := []string{
+					"run", topicURL(broker, topic), "--op", "roundtrip", "--engine", engine, "--isolation", "committed", "--rate", "100/s", "--for", "3s",
+					"--drain", "2s", "--slo", "end-to-end.p99<1h", "--json", "--quiet",
+				}
+				if verify {
+					args = append(args, "--verify")
+				}
+				d := neverRead(t, run(t, args...).wantOneOf(t, 3, 4))
+				assert.Equal(t, d.Totals.Unread, 300, "unread")
+				assert.True(t, !d.Checks[len(d.Checks)-1].OK && d.Checks[len(d.Checks)-1].CannotTell, "the limit: %+v", d.Checks)
+				said := strings.Join(d.Warnings, "\n")
+				if verify {
+					var open bool
+					if _, open, said = d.verify(t); !open || d.Ledger.Lost != 0 || d.Ledger.Unread != 300 {
+						t.Errorf("the ledger is %+v, verify cannot tell: %v", d.Ledger, open)
+					}
+				}
+				assert.True(t, strings.Contains(said, "because of the open transaction of producer id "), "it says %q", said)
+			})
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,8 +15,7 @@ import (
 
 // TestTree checks the real tree against the rules.
 func TestTree(t *testing.T) {
-	r, err := Check(os.DirFS("../.."), Packages)
-	assert.OK(t, err)
+	r := assert.Value(Check(os.DirFS("../.."), Packages))(t)
 	assert.Must(t, r.Files >= 20, "read %d Go files: the tree was not found", r.Files)
 	for _, f := range append(r.Findings, Unused(r.Edges, Packages)...) {
 		t.Error(f)
@@ -29,8 +29,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestTable checks that the table is consistent: rows are unique, and name only
-// existing rows.
+// TestTable checks that the table is consistent: rows are unique, and name only existing rows.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range Packages {
@@ -38,17 +37,15 @@ func TestTable(t *testing.T) {
 		seen[r.Name] = true
 		if r.Name != "app" {
 			for _, to := range r.May {
-				if to == "internal/cli" && !strings.HasPrefix(r.Name, "tools") {
-					t.Errorf("%s may import internal/cli: only app may", r.Name)
-				}
+				assert.True(t, to != "internal/cli" || strings.HasPrefix(r.Name, "tools"),
+					"%s may import internal/cli: only app may", r.Name)
 			}
 		}
 	}
 	for _, r := range Packages {
 		for _, to := range slices.Concat(r.May, r.Tests, slices.Concat(slices.Collect(maps.Values(r.Files))...)) {
-			if _, ok := packageOf(strings.TrimSuffix(to, "/..."), Packages); !ok {
-				t.Errorf("%s may import %s, which has no row", r.Name, to)
-			}
+			_, ok := packageOf(strings.TrimSuffix(to, "/..."), Packages)
+			assert.True(t, ok, "%s may import %s, which has no row", r.Name, to)
 		}
 	}
 }
@@ -57,14 +54,12 @@ func TestTable(t *testing.T) {
 // file in which it may.
 func TestProtocolPackages(t *testing.T) {
 	for _, pattern := range protocolFiles {
-		if files, err := filepath.Glob(filepath.Join("../..", filepath.FromSlash(pattern))); err != nil || len(files) == 0 {
-			t.Errorf("protocolFiles has %s, which does not exist: remove it", pattern)
-		}
+		files, err := filepath.Glob(filepath.Join("../..", filepath.FromSlash(pattern)))
+		assert.True(t, err == nil && len(files) != 0, "protocolFiles has %s, which does not exist: remove it", pattern)
 	}
 	for _, dir := range protocolPackages {
-		if files, err := filepath.Glob(filepath.Join("../..", filepath.FromSlash(dir), "*.go")); err != nil || len(files) == 0 {
-			t.Errorf("protocolPackages has %s, which does not exist: remove it", dir)
-		}
+		files, err := filepath.Glob(filepath.Join("../..", filepath.FromSlash(dir), "*.go"))
+		assert.True(t, err == nil && len(files) != 0, "protocolPackages has %s, which does not exist: remove it", dir)
 	}
 }
 
@@ -158,8 +153,7 @@ func TestFindings(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := Check(fstest.MapFS{tt.file: {Data: []byte(tt.src)}}, packages)
-			assert.OK(t, err)
+			r := assert.Value(Check(fstest.MapFS{tt.file: {Data: []byte(tt.src)}}, packages))(t)
 			var got []string
 			for _, f := range r.Findings {
 				got = append(got, f.String())
@@ -236,5 +230,20 @@ func TestUnused(t *testing.T) {
 			}
 			assert.Same(t, got, tt.want)
 		})
+	}
+}
+
+// TestMakefile: the Makefile and its scripts name no package that is gone.
+func TestMakefile(t *testing.T) {
+	var all []byte
+	for _, file := range []string{"Makefile", "scripts/conformance"} {
+		text := assert.Value(os.ReadFile(filepath.Join("..", "..", file)))(t)
+		all = append(all, text...)
+	}
+	names := regexp.MustCompile(`(?:^|[\s/])((?:internal|target)/[a-z/]+[a-z])`).FindAllSubmatch(all, -1)
+	assert.Must(t, len(names) >= 20, "found %d names of packages", len(names))
+	for _, name := range names {
+		_, err := os.Stat(filepath.Join("..", "..", string(name[1])))
+		assert.True(t, err == nil, "%v", err)
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// TestDeps runs scripts/deps on simulated machines: with a PATH that has only the
-// commands of a case.
+// TestDeps runs scripts/deps on simulated machines: with a PATH that has only the commands of a case.
 func TestDeps(t *testing.T) {
 	bash := testkit.Program(t, "bash")
 	const (
@@ -67,8 +66,7 @@ case " $* " in *" install "*) for c in $INSTALLS; do printf '#!/bin/sh\n' >"$BIN
 			says: []string{"error:", "missing here: mvn", "hint:"},
 		},
 	}
-	script, err := filepath.Abs("../../scripts/deps")
-	assert.OK(t, err)
+	script := assert.Value(filepath.Abs("../../scripts/deps"))(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			bin, log := t.TempDir(), filepath.Join(t.TempDir(), "log")

@@ -32,9 +32,8 @@ func requirements(mod []byte) map[string]*requirement {
 	return of
 }
 
-// modules compares go.mod with the imports: a module whose packages are imported must
-// not be marked "indirect", every other one must be. Folders with a go.mod of their own
-// are other modules.
+// modules compares go.mod with the imports: a module whose packages are imported must not be marked
+// "indirect", every other one must be. Folders with a go.mod of their own are other modules.
 func modules(tree fs.FS) (findings []string, err error) {
 	mod, err := fs.ReadFile(tree, "go.mod")
 	if err != nil {
@@ -90,8 +89,7 @@ func modules(tree fs.FS) (findings []string, err error) {
 
 func TestModules(t *testing.T) {
 	for _, dir := range []string{"../..", "../../tools/release", "../../examples/lines"} {
-		findings, err := modules(os.DirFS(dir))
-		assert.OK(t, err)
+		findings := assert.Value(modules(os.DirFS(dir)))(t)
 		for _, f := range findings {
 			t.Errorf("%s/go.mod: %s", dir, f)
 		}
@@ -129,14 +127,13 @@ func TestModulesFindings(t *testing.T) {
 		{"not imported", "require (\n\ta.org/b v1.0.0\n\ta.org/b/d v1.0.0\n)\n", []string{"a.org/b/d is imported by nothing, and go.mod does not mark it indirect"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := modules(fstest.MapFS{
+			got := assert.Value(modules(fstest.MapFS{
 				"go.mod": {Data: []byte("module x\n\ngo 1.26\n\n" + tt.mod)},
 				"x.go":   {Data: []byte("package x\nimport _ \"a.org/b/c\"\n")},
 
 				"y/go.mod": {Data: []byte("module y\n")},
 				"y/y.go":   {Data: []byte("package y\nimport _ \"a.org/c\"\n")},
-			})
-			assert.OK(t, err)
+			}))(t)
 			assert.Same(t, got, tt.want)
 		})
 	}

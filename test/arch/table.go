@@ -108,7 +108,7 @@ var Packages = []Package{
 	{Name: "internal/fleet/bus", May: []string{"internal/door", "internal/host"}},
 	{Name: "internal/scenario", May: []string{"internal/place", "internal/report", "internal/host", "internal/workload", "measure", "protocol", "units"}},
 	{Name: "internal/dropin", May: []string{"internal/kafka/cluster", "internal/layout", "internal/report", "internal/scenario", "internal/host", "internal/run/trace", "internal/workload", "load", "measure"}},
-	{Name: "internal/dropin/dropintest", May: []string{"internal/dropin", "internal/report", "internal/workload"}},
+	{Name: "internal/dropin/dropintest", May: []string{"internal/dropin", "internal/report", "internal/workload", "test/testkit/assert"}},
 	{Name: "internal/dropin/...", May: []string{"internal/dropin", "internal/layout", "internal/live", "internal/report/picture", "internal/place", "internal/report", "internal/scenario", "internal/secret", "internal/verdict/stats", "internal/store/elastic", "internal/host", "internal/run/trace", "internal/apm/wire", "internal/kafka/wire", "internal/workload", "load", "measure", "payload", "internal/kafka/cluster", "units"}, Tests: []string{"internal/kafka", "internal/dropin/dropintest"}},
 	{Name: "internal/command", May: []string{"internal/report/export", "internal/judge", "internal/layout", "internal/place", "internal/report", "internal/store", "internal/host", "internal/workload", "load", "measure", "protocol", "units"}, Files: map[string][]string{
 		"explain.go":  {"internal/report/explain"},

@@ -35,20 +35,17 @@ func TestReadProducerPerf(t *testing.T) {
 
 func TestReadConsumerPerf(t *testing.T) {
 	events, rate, fetchRate, err := readConsumerPerf(consumerPerfOut)
-	if err != nil || events != 3_000_000 || rate != 316856.7807 || fetchRate != 354819.6334 {
-		t.Errorf("got %d, %v, %v, %v", events, rate, fetchRate, err)
-	}
+	assert.True(t, err == nil && events == 3_000_000 && rate == 316856.7807 && fetchRate == 354819.6334,
+		"got %d, %v, %v, %v", events, rate, fetchRate, err)
 	for _, bad := range []string{"", "WARN no messages", strings.Replace(consumerPerfOut, "3000000", "many", 1)} {
-		if _, _, _, err := readConsumerPerf(bad); err == nil {
-			t.Errorf("%q passed", bad)
-		}
+		_, _, _, err := readConsumerPerf(bad)
+		assert.True(t, err != nil, "%q passed", bad)
 	}
 }
 
 func TestReadDocument(t *testing.T) {
 	const good = `{"totals":{"sent":10,"acked":10,"elapsed_s":2,"events_per_s":5,"bytes_per_s":500},"send_delay":{"p50_us":56},"trust":{"ok":true}}`
-	d, err := readDocument(&processResult{out: []byte(good)})
-	assert.OK(t, err)
+	d := assert.Value(readDocument(&processResult{out: []byte(good)}))(t)
 	assert.True(t, d.Totals.EventsPS == 5 && d.SendDelay.P50 == 56 && d.Trust.OK, "got %+v", d)
 	if _, err := readDocument(&processResult{out: []byte(good), code: 3}); err != nil {
 		t.Errorf("an untrusted run is a result: %v", err)
@@ -61,17 +58,14 @@ func TestReadDocument(t *testing.T) {
 		"no events":       {out: []byte(`{"totals":{}}`)},
 		"a limit was hit": {out: []byte(good), code: 1},
 	} {
-		if _, err := readDocument(e); err == nil {
-			t.Errorf("%s: it passed", name)
-		}
+		_, err := readDocument(e)
+		assert.True(t, err != nil, "%s: it passed", name)
 	}
 }
 
 func TestStatusBytes(t *testing.T) {
 	const status = "Name:\tcarronade\nVmHWM:\t   21684 kB\nVmRSS:\t   20480 kB\n"
-	if got, want := statusBytes([]byte(status), "VmRSS:"), uint64(20<<20); got != want {
-		t.Errorf("got %d, want %d", got, want)
-	}
+	assert.Equal(t, statusBytes([]byte(status), "VmRSS:"), uint64(20<<20))
 	assert.Equal(t, statusBytes([]byte("Name:\tx\n"), "VmRSS:"), 0, "without the line")
 }
 
@@ -107,18 +101,16 @@ func TestLoop(t *testing.T) {
 	u := &Suite{dir: t.TempDir()}
 	r, e, err := u.loop(t.Context(), "tcp-writer", "-to", startSink(t).addr, "-for", "50ms")
 	assert.OK(t, err)
-	if r.Bytes < 1<<20 || r.seconds() < 0.05 || e.cpu <= 0 {
-		t.Errorf("got %d bytes in %v s with %v of CPU", r.Bytes, r.seconds(), e.cpu)
-	}
+	assert.True(t, r.Bytes >= 1<<20 && r.seconds() >= 0.05 && e.cpu > 0,
+		"got %d bytes in %v s with %v of CPU", r.Bytes, r.seconds(), e.cpu)
 }
 
 func TestReadGem(t *testing.T) {
 	n, took, err := readGem("20000\n5.0001\n")
 	assert.True(t, err == nil && n == 20000 && took == 5.0001, "got %v, %v, %v", n, took, err)
 	for _, bad := range []string{"", "Riemann::Client::TcpSocket: connection refused", "0\n5\n", "7"} {
-		if _, _, err := readGem(bad); err == nil {
-			t.Errorf("%q passed", bad)
-		}
+		_, _, err := readGem(bad)
+		assert.True(t, err != nil, "%q passed", bad)
 	}
 }
 
@@ -147,9 +139,8 @@ func TestReadWrk(t *testing.T) {
 		"no connection": "unable to connect to 127.0.0.1:1 Connection refused",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if n, perS, err := readWrk(bad); err == nil {
-				t.Errorf("got %v and %v, want an error", n, perS)
-			}
+			n, perS, err := readWrk(bad)
+			assert.True(t, err != nil, "got %v and %v, want an error", n, perS)
 		})
 	}
 }
@@ -170,9 +161,8 @@ func TestTree(t *testing.T) {
 	assert.Equal(t, len(children)+1, want, "processes")
 	tree.stop()
 	for _, pid := range children {
-		if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil {
-			t.Errorf("process %s is still there: %s", pid, stat)
-		}
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		assert.True(t, err != nil, "process %s is still there: %s", pid, stat)
 	}
 }
 
@@ -190,7 +180,6 @@ func TestAgentsLoop(t *testing.T) {
 	defer s.Close()
 	u := &Suite{log: io.Discard}
 	got, err := u.agents(goAgentsFlushed, strings.TrimPrefix(s.URL, "http://"), 100*time.Millisecond, "-flush", "10").run(t.Context())
-	if err != nil || got[eventsPerS] <= 0 || got[cpuPerEvent] <= 0 || requests.Load() < 4 {
-		t.Errorf("got %v, %v, %d requests, want events and at least one request of each agent", got, err, requests.Load())
-	}
+	assert.True(t, err == nil && got[eventsPerS] > 0 && got[cpuPerEvent] > 0 && requests.Load() >= 4,
+		"got %v, %v, %d requests, want events and at least one request of each agent", got, err, requests.Load())
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -26,9 +27,8 @@ func TestSpread(t *testing.T) {
 			assert.Same(t, spreadOf(tt.in), tt.want, "spread")
 		})
 	}
-	if got := spreadOf(nil); got.N != 0 || !math.IsNaN(got.Median) {
-		t.Errorf("without numbers: got %v, want NaN", got)
-	}
+	got := spreadOf(nil)
+	assert.True(t, got.N == 0 && math.IsNaN(got.Median), "without numbers: got %v, want NaN", got)
 }
 
 // one is the spread of a single run.
@@ -111,18 +111,15 @@ func TestBest(t *testing.T) {
 	}
 	assert.Equal(t, r.best(eventsPerS, "d", "a", "b", "c"), "b", "as the best")
 	assert.Equal(t, r.best(eventsPerS, "d"), "d")
-	if got, want := r.fault("a", "d"), "d: it; broke"; got != want {
-		t.Errorf("got fault %q, want %q", got, want)
-	}
+	assert.Equal(t, r.fault("a", "d"), "d: it; broke", "the fault")
 }
 
 // TestGroups checks that groups have different names and measure something.
 func TestGroups(t *testing.T) {
 	seen := map[string]bool{}
 	for _, g := range groups {
-		if seen[g.name] || g.measure == nil || strings.TrimSpace(g.name) == "" {
-			t.Errorf("group %q exists twice, or does nothing", g.name)
-		}
+		assert.True(t, !seen[g.name] && g.measure != nil && strings.TrimSpace(g.name) != "",
+			"group %q exists twice, or does nothing", g.name)
 		seen[g.name] = true
 	}
 	assert.True(t, len(seen) != 0, "no groups")
@@ -145,19 +142,34 @@ func TestPublish(t *testing.T) {
 			if err := Publish(path, "new\n"); (err != nil) != tt.bad {
 				t.Errorf("got error %v, want one: %v", err, tt.bad)
 			}
-			got, err := os.ReadFile(path)
-			assert.OK(t, err)
+			got := assert.Value(os.ReadFile(path))(t)
 			assert.Same(t, string(got), tt.want, "page")
 		})
 	}
 	fresh := filepath.Join(t.TempDir(), "new.md")
-	if err := Publish(fresh, "new\n"); err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, Publish(fresh, "new\n"), nil)
 	// The page that make bench updates has a place for the table.
-	doc, err := os.ReadFile("../../docs/performance.md")
-	assert.OK(t, err)
-	if !strings.Contains(string(doc), tableBegins) || !strings.Contains(string(doc), tableEnds) {
-		t.Error("docs/performance.md has no place for the table")
+	doc := assert.Value(os.ReadFile("../../docs/performance.md"))(t)
+	assert.True(t, strings.Contains(string(doc), tableBegins) && strings.Contains(string(doc), tableEnds),
+		"docs/performance.md has no place for the table")
+}
+
+func TestMain(m *testing.M) {
+	Hook()
+	os.Exit(m.Run())
+}
+
+// BenchmarkSpeed makes the table. It fails if a line misses its bound or could not be measured.
+func BenchmarkSpeed(b *testing.B) {
+	s := assert.Value(FromEnv())(b)
+	u := NewSuite(b, s)
+	u.Measure(b)
+	text := u.Document(b)
+	fmt.Print("\n", text, "\n")
+	if s.Out != "" {
+		assert.OK(b, Publish(s.Out, text))
+	}
+	for _, f := range u.Failed() {
+		b.Error(f)
 	}
 }

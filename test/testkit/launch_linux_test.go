@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
-	"time"
 
 	"carronade/test/testkit/assert"
 )
@@ -30,8 +29,7 @@ func init() {
 	select {}
 }
 
-// TestLaunchEndsWithParent kills a parent: its child, in its own process group, must
-// end too.
+// TestLaunchEndsWithParent kills a parent: its child, in its own process group, must end too.
 func TestLaunchEndsWithParent(t *testing.T) {
 	Program(t, "sleep")
 	parent := exec.Command(os.Args[0])
@@ -40,29 +38,21 @@ func TestLaunchEndsWithParent(t *testing.T) {
 	out := assert.Value(parent.StdoutPipe())(t)
 	assert.OK(t, parent.Start())
 	var child int
-	if _, err := fmt.Fscan(out, &child); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(fmt.Fscan(out, &child))(t)
 	if group, err := syscall.Getpgid(child); err != nil || group != child {
 		t.Errorf("got group %d, %v; want its own, %d", group, err, child)
 	}
 	assert.OK(t, parent.Process.Kill())
 	_ = parent.Wait() // its error is that it was killed
-	deadline := time.After(20 * time.Second)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !gone(child) {
-		select {
-		case <-tick.C:
-		case <-deadline:
+	t.Cleanup(func() {
+		if t.Failed() {
 			_ = syscall.Kill(child, syscall.SIGKILL)
-			t.Fatal("the child outlives its parent")
 		}
-	}
+	})
+	Until(t, "the child has ended, as its parent has", func() bool { return gone(child) })
 }
 
-// gone reports whether a process has ended, even if its new parent has not waited
-// for it yet.
+// gone reports whether a process has ended, even if its new parent has not waited for it yet.
 func gone(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return true

@@ -1,9 +1,11 @@
 package testkit
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -32,9 +34,7 @@ func TestMakeOnce(t *testing.T) {
 		}()
 	}
 	for range readers {
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, <-errs, nil)
 	}
 	assert.Equal(t, calls.Load(), 1, "it was made times")
 }
@@ -59,4 +59,33 @@ func TestMakeFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestJavaVersion(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       int
+	}{
+		{"with an update", `openjdk version "17.0.15" 2025-04-15`, 17},
+		{"without one", `openjdk version "26" 2026-03-17`, 26},
+		{"very old", `java version "1.8.0_202"`, 8},
+		{"none", `no java here`, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, javaVersionIn(tt.text), tt.want)
+		})
+	}
+}
+
+// TestWithoutPip: the error says what is missing and how to get it.
+func TestWithoutPip(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "python3")
+	assert.OK(t, os.WriteFile(broken, []byte("#!/bin/sh\necho 'No module named venv' >&2\nexit 1\n"), 0o700))
+	parent := t.TempDir()
+	_, err := fetchPython(context.Background(), broken, parent, "x")
+	assert.True(t, err != nil && strings.Contains(err.Error(), "python3-venv") &&
+		strings.Contains(err.Error(), "No module named venv"), "got %v", err)
+	left, _ := os.ReadDir(parent)
+	assert.True(t, len(left) <= 0, "%v is left", left)
 }

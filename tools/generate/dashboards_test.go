@@ -14,13 +14,11 @@ const folder = "../../packaging/grafana"
 
 // The dashboards in the folder are those of this program, and there are no others.
 func TestDashboardsAreCurrent(t *testing.T) {
-	found, err := filepath.Glob(filepath.Join(folder, "*.json"))
-	assert.OK(t, err)
+	found := assert.Value(filepath.Glob(filepath.Join(folder, "*.json")))(t)
 	want := dashboardFiles()
 	assert.Equal(t, len(found), len(want), "%s has %q dashboards", folder, found)
 	for name, text := range want {
-		got, err := os.ReadFile(filepath.Join(folder, name))
-		assert.OK(t, err)
+		got := assert.Value(os.ReadFile(filepath.Join(folder, name)))(t)
 		if diff := cmp.Diff(string(got), string(text)); diff != "" {
 			t.Errorf("%s is not current; go run ./tools/generate dashboards updates it (-file +program):\n%s", name, diff)
 		}
@@ -31,9 +29,8 @@ func TestDashboards(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	assert.OK(t, writeDashboards(dir))
 	for name, text := range dashboardFiles() {
-		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != string(text) {
-			t.Errorf("%s: %v, or another text", name, err)
-		}
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		assert.True(t, err == nil && string(got) == string(text), "%s: %v, or another text", name, err)
 	}
 }
 

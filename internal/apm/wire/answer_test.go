@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"reflect"
 	"strings"
 	"testing"
+
+	kgzip "github.com/klauspost/compress/gzip"
 
 	"carronade/test/testkit/assert"
 )
@@ -132,8 +135,7 @@ func TestAnswerIsBounded(t *testing.T) {
 	assert.Equal(t, testing.AllocsPerRun(100, func() { a.Reset(); _, _, _ = a.Feed(ok) }), 0, "allocations an answer")
 }
 
-// Any bytes, in any pieces, are read the same; and net/http accepts the same
-// answers.
+// Any bytes, in any pieces, are read the same; and net/http accepts the same answers.
 func FuzzAnswer(f *testing.F) {
 	for _, tt := range answers {
 		f.Add([]byte(tt.in), byte(3))
@@ -154,9 +156,8 @@ func FuzzAnswer(f *testing.F) {
 		if !done {
 			return
 		}
-		if n != at || whole.Status != pieces.Status || !bytes.Equal(whole.Body, pieces.Body) || whole.Close != pieces.Close {
-			t.Fatalf("whole and pieces differ: %+v, %+v", whole, pieces)
-		}
+		assert.Must(t, n == at && whole.Status == pieces.Status && bytes.Equal(whole.Body, pieces.Body) &&
+			whole.Close == pieces.Close, "whole and pieces differ: %+v, %+v", whole, pieces)
 		again := Answer{seen: whole.seen}
 		again.Reset()
 		if k, _, err := again.Feed(in); k != n || err != nil || again.Status != whole.Status || !bytes.Equal(again.Body, whole.Body) || again.Close != whole.Close || again.Retry != whole.Retry {
@@ -185,8 +186,82 @@ func BenchmarkAnswer(b *testing.B) {
 	b.ReportAllocs()
 	for range b.N {
 		a.Reset()
-		if _, done, err := a.Feed(ok); !done || err != nil {
-			b.Fatal(err)
-		}
+		_, done, err := a.Feed(ok)
+		assert.Must(b, done && err == nil, "%v", err)
+	}
+}
+
+// The raw sums of two parts combine to the raw sum of both.
+func TestSumsAreJoined(t *testing.T) {
+	all := make([]byte, 1000)
+	for i := range all {
+		all[i] = byte(i * i)
+	}
+	for _, n := range []int{0, 1, 7, 500, 999, 1000} {
+		got := field.Multiply(field.Shift(len(all)-n), rawSum(all[:n])) ^ rawSum(all[n:])
+		assert.Equal(t, got, rawSum(all), "%d bytes and the rest", n)
+	}
+	assert.True(t, rawSum(all) != crc32.ChecksumIEEE(all), "the raw sum has the inversions")
+}
+
+var benches = []struct {
+	name string
+	m    Makeup
+}{
+	{"10x0x0", Makeup{Events: Range{10, 10}, Mix: [Kinds]int{Transaction: 1}}},
+	{"10x10x10", Makeup{Events: Range{10, 10}, Spans: Range{10, 10}, Frames: Range{10, 10}}},
+}
+
+// Stamping an uncompressed body.
+func BenchmarkStamp(b *testing.B) {
+	for _, bb := range benches {
+		b.Run(bb.name, func(b *testing.B) {
+			body := maker(b, bb.m).Make(0)
+			b.SetBytes(int64(body.Plain))
+			b.ReportAllocs()
+			for i := range b.N {
+				body.Stamp(1, uint64(i), timeMin+int64(i))
+			}
+		})
+	}
+}
+
+// Stamping a gzip body. It also reports the ratio of the body compressed in one piece, for comparison.
+func BenchmarkStampGzip(b *testing.B) {
+	for _, bb := range benches {
+		b.Run(bb.name, func(b *testing.B) {
+			plain := maker(b, bb.m).Make(0)
+			plain.Stamp(1, 1, timeMin*2)
+			body := assert.Value(plain.Gzip(6))(b)
+			whole := assert.Value(plain.GzipFixed(6))(b)
+			b.SetBytes(int64(body.Plain))
+			b.ReportAllocs()
+			for i := range b.N {
+				body.Stamp(1, uint64(i), timeMin+int64(i))
+			}
+			b.ReportMetric(body.Ratio(), "ratio")
+			b.ReportMetric(whole.Ratio(), "whole-ratio")
+		})
+	}
+}
+
+// The alternative: stamping the plain body and compressing all of it.
+func BenchmarkRecompress(b *testing.B) {
+	for _, bb := range benches {
+		b.Run(bb.name, func(b *testing.B) {
+			body := maker(b, bb.m).Make(0)
+			var out bytes.Buffer
+			w, _ := kgzip.NewWriterLevel(&out, 1)
+			b.SetBytes(int64(body.Plain))
+			b.ReportAllocs()
+			for i := range b.N {
+				body.Stamp(1, uint64(i), timeMin+int64(i))
+				out.Reset()
+				w.Reset(&out)
+				_, _ = w.Write(body.Bytes)
+				_ = w.Close()
+			}
+			b.ReportMetric(float64(out.Len())/float64(body.Plain), "ratio")
+		})
 	}
 }

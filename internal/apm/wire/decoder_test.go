@@ -44,9 +44,8 @@ func decode(t *testing.T, body []byte) Counts {
 				got[Metricset]++
 			case modelpb.LogEventType:
 				got[Log]++
-				if e.Message == "" || e.GetLog().GetLevel() == "" || e.GetTrace().GetId() == "" || e.GetLog().GetOrigin().GetFile().GetLine() == 0 {
-					t.Errorf("a log without some of its fields: %v", e)
-				}
+				assert.True(t, e.Message != "" && e.GetLog().GetLevel() != "" && e.GetTrace().GetId() != "" &&
+					e.GetLog().GetOrigin().GetFile().GetLine() != 0, "a log without some of its fields: %v", e)
 				assert.True(t, e.Timestamp != 0, "a log without a time")
 			}
 			assert.True(t, e.Timestamp != 0 || e.GetError() == nil, "an error without a time")

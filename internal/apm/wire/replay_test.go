@@ -54,9 +54,8 @@ func TestReplay(t *testing.T) {
 		for pass := range uint64(3) {
 			ids := map[string]event{}
 			for _, b := range bodies {
-				if most > 0 && b.Events() > most {
-					t.Errorf("%d events in a request, want at most %d", b.Events(), most)
-				}
+				assert.True(t, most <= 0 || b.Events() <= most,
+					"%d events in a request, want at most %d", b.Events(), most)
 				b.Stamp(NewRun(1), pass, now)
 				last := int64(0)
 				for _, e := range events(t, b.Bytes) {
@@ -111,9 +110,8 @@ func TestReplayKnowsItsPlaces(t *testing.T) {
 	assert.True(t, b.Counts == (Counts{Transaction: 1, Span: 1, Log: 2}) && len(b.places) == 9,
 		"got %v and %d places, want a transaction, a span, two logs and 9 places", b.Counts, len(b.places))
 	b.Stamp(5, 1, timeMin)
-	if got := strings.Count(string(b.Bytes), "0123456789abcdef"); got != 4 {
-		t.Errorf("the id occurs %d times, want four, in a link's nested object, in custom data, in a message and in labels", got)
-	}
+	assert.Equal(t, strings.Count(string(b.Bytes), "0123456789abcdef"), 4,
+		"how often the id occurs: in a link's nested object, in custom data, in a message and in labels")
 	var id [16]byte
 	putHex(id[:], mix(Run(5).key(1)^0x0123456789abcdef))
 	assert.Equal(t, bytes.Count(b.Bytes, id[:]), 4, "how often the new id occurs")

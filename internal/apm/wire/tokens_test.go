@@ -59,8 +59,7 @@ func TestTokensSkip(t *testing.T) {
 	}
 }
 
-// Tokens accepts the same texts as the standard library, except for its limit of
-// depth.
+// Tokens accepts the same texts as the standard library, except for its limit of depth.
 func FuzzTokens(f *testing.F) {
 	f.Add([]byte(`{"a":[1,-2.5e3,true,null,"x\u0041"],"b":{}}`))
 	f.Add([]byte(`[[[{"":""}]],"\\\""]`))

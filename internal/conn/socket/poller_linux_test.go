@@ -26,8 +26,7 @@ func polledPair(t *testing.T) (p *Poller, c *Conn, peer net.Conn, now func() tim
 	return p, c, peer, now
 }
 
-// reading serves a connection, and returns a function that returns when the data of
-// each read arrived.
+// reading serves a connection, and returns a function that returns when the data of each read arrived.
 func reading(t *testing.T, p *Poller, c *Conn, peer net.Conn, now func() time.Duration) func() []Arrival {
 	t.Helper()
 	var all []Arrival
@@ -73,9 +72,8 @@ func unread(t *testing.T, c *Conn, bytes int) {
 	}
 }
 
-// TestArrival: the arrival of an answer that was left unread is known if it was the
-// only one; of several, only the arrival of the last is. It is not known if the thread
-// is interrupted between the readings of two clocks.
+// The arrival of an answer that was left unread is known if it was the only one; of several, only the arrival
+// of the last is. It is not known if the thread is interrupted between the readings of two clocks.
 func TestArrival(t *testing.T) {
 	for _, patient := range []bool{true, false} {
 		p, c, peer, now := polledPair(t)
@@ -107,8 +105,7 @@ func TestArrival(t *testing.T) {
 	}
 }
 
-// TestSegments: answers in one segment arrived together; of answers in two segments
-// only the arrival of the last is known.
+// Answers in one segment arrived together; of answers in two segments only the arrival of the last is known.
 func TestSegments(t *testing.T) {
 	p, c, peer, now := polledPair(t)
 	arrivals := reading(t, p, c, peer, now)

@@ -105,8 +105,7 @@ func TestManySubmissions(t *testing.T) {
 	assert.True(t, r.queued == 0, "%d are queued, want none", r.queued)
 }
 
-// A send accepts what fits, and then nothing; when there is room again, the watch
-// reports it.
+// A send accepts what fits, and then nothing; when there is room again, the watch reports it.
 func TestRingFullSocket(t *testing.T) {
 	r := newRing(t, 4, 16)
 	here, there := unixPair(t)
@@ -153,9 +152,8 @@ func TestNoBuffers(t *testing.T) {
 			kept = append(kept, c)
 		}
 	}
-	if string(kept[0].Data)+string(kept[1].Data) != "abcdefgh" || kept[2].Err != syscall.ENOBUFS || kept[2].More {
-		t.Fatalf("completions %+v, want eight bytes and then no buffers", kept)
-	}
+	assert.Must(t, string(kept[0].Data)+string(kept[1].Data) == "abcdefgh" && kept[2].Err == syscall.ENOBUFS &&
+		!kept[2].More, "completions %+v, want eight bytes and then no buffers", kept)
 	r.Release(&kept[0])
 	r.Release(&kept[1])
 	r.Release(&kept[1]) // once is enough
@@ -180,9 +178,8 @@ func TestWatchAndCancel(t *testing.T) {
 	}
 	r.Cancel(2, 4)
 	for _, c := range await(t, r, 2) {
-		if c.More || c.Tag == 2 && c.Err != syscall.ECANCELED || c.Tag == 4 && c.Err != 0 || c.Tag != 2 && c.Tag != 4 {
-			t.Errorf("canceled one: %+v", c)
-		}
+		assert.True(t, !c.More && (c.Tag != 2 || c.Err == syscall.ECANCELED) && (c.Tag != 4 || c.Err == 0) &&
+			(c.Tag == 2 || c.Tag == 4), "canceled one: %+v", c)
 	}
 	r.Recv(there, 2)
 	r.CancelAll(3)
@@ -241,9 +238,8 @@ func BenchmarkSendAndReceive(b *testing.B) {
 			r.Send(here[i], p, pairs)
 		}
 		for got := 0; got < 2*pairs; {
-			if err := r.Enter(2*pairs-got, time.Second, true); err != 0 {
-				b.Fatal(err)
-			}
+			err := r.Enter(2*pairs-got, time.Second, true)
+			assert.Must(b, err == 0, "%v", err)
 			for c, ok := r.Next(); ok; c, ok = r.Next() {
 				r.Release(&c)
 				got++

@@ -19,8 +19,7 @@ func clock() func() time.Duration {
 	return func() time.Duration { return time.Since(start) + 1 }
 }
 
-// Added bytes arrive in order, without the skipped ones, on a plain connection and on
-// another.
+// Added bytes arrive in order, without the skipped ones, on a plain connection and on another.
 func TestWritePieces(t *testing.T) {
 	pieces := [][]byte{[]byte("abc"), []byte("d"), nil, []byte("efgh")}
 	for _, tt := range []struct {

@@ -105,119 +105,15 @@ const (
 	servers      = "--bootstrap-server a:1 "
 )
 
-func TestProducerLines(t *testing.T) {
-	for _, tt := range []struct {
-		name, args string
-		strict     bool
-		generation string // of the lines
-		want       string // a part of the output
-		code       int
-	}{
-		{"4.3", producerArgs + servers + "--throughput -1", false, "4.3", "10000 records sent, 2000.0 records/sec (0.19 MB/sec), 2.4 ms avg latency, 11.6 ms max latency.\n" +
-			"12000 records sent, 2000.000000 records/sec (0.19 MB/sec), 2.42 ms avg latency, 11.60 ms max latency, 1 ms 50th, 12 ms 95th, 12 ms 99th, 12 ms 99.9th.\n", 1},
-		{"4.3, its own percentiles", producerArgs + servers + "--throughput -1", true, "4.3", "1 ms 50th, 11 ms 95th, 11 ms 99th, 11 ms 99.9th.\n", 0},
-		{
-			"4.3, with a warm-up", producerArgs + servers + "--throughput 2000 --warmup-records 2000", false, "4.3",
-			"Warmup first 2000 records. Steady state results will print after the complete test summary.\n" +
-				"2000 records sent, 400.0 records/sec (0.04 MB/sec), 2.4 ms avg latency, 11.6 ms max latency.\nIn steady state.\n10000 records sent, 2000.0", 1,
-		},
-		{"the summary", producerArgs + servers + "--throughput 2000 --warmup-records 2000", false, "4.3", "14000 records sent, 1272.727273 records/sec (0.12 MB/sec)", 1},
-		{"the steady summary", producerArgs + servers + "--throughput 2000 --warmup-records 2000", false, "4.3", "12000 steady state records sent, 2000.000000 records/sec (0.19 MB/sec)", 1},
-		{"4.1", "--generation 4.1 " + producerArgs + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "4.1", "12000 records sent, 2000.0 records/sec", 1},
-		{"2018, by its flags", producerArgs + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "2018", "11.6 max latency.\n12000 records sent, 2000.000000 records/sec", 1},
-		{"2018, by --generation", "--generation 2018 " + producerArgs + "--throughput -1 --producer-props bootstrap.servers=a:1", false, "2018", "11.6 max latency.\n12000 records sent, 2000.000000 records/sec", 1},
-		{"2018, strict, with a failure", producerArgs + "--throughput -1 --producer-props bootstrap.servers=a:1", true, "2018", "\n12000 records sent, 2000.000000 records/sec", 0},
-		{"4.2 is 4.3", "--generation 4.2 " + producerArgs + servers + "--throughput -1", false, "4.3", "12000 records sent, 2000.000000 records/sec", 1},
-		{"2018, strict, failed records count as sent", "--generation 2018 " + producerArgs + "--throughput -1 --producer-props bootstrap.servers=a:1", true, "2018", "\n12001 records sent, 2000.166667 records/sec", 0},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			args, o, err := Producer.Split(strings.Fields(tt.args))
-			assert.OK(t, err)
-			s := runProducerTool(t, dropin.Program{Args: args, Strict: tt.strict, Generation: o.Generation})
-			assert.True(t, grammar[tt.generation].MatchString(s.Out) && strings.Contains(s.Out, tt.want),
-				"want lines of %s with\n%s\ngot\n%s", tt.generation, tt.want, s.Out)
-			assert.True(t, s.Code == tt.code && s.Err == nil && strings.Contains(s.Errs, "too-large: no (1 records)\n"),
-				"exit %d, %v, stderr %q; want exit %d", s.Code, s.Err, s.Errs, tt.code)
-		})
-	}
-}
-
-// Every flag of every generation leads to a setting or a message.
-func TestProducerFlags(t *testing.T) {
-	dir := t.TempDir()
-	file, records, none := filepath.Join(dir, "client.properties"), filepath.Join(dir, "records"), filepath.Join(dir, "none")
-	for name, text := range map[string]string{file: "acks=1\nclient.id=mine\nbootstrap.servers=b:2\ntransactional.id=theirs\n", records: "a-b-c\nd"} {
-		assert.OK(t, os.WriteFile(name, []byte(text), 0o600))
-	}
-	const rate = "--throughput -1 "
+// Every flag of every generation leads to a setting or a message, and lines are those of their generation.
+func TestProducerCases(t *testing.T) {
 	tested := map[string]bool{}
-	for _, tt := range []struct {
-		name, args string
-		want       map[string]string // settings; "" is absent
-		text       string            // in stdout or stderr
-		refused    bool
-	}{
-		{"--bootstrap-server", producerArgs + rate + "--bootstrap-server PLAINTEXT://a:1,b:2", map[string]string{"target": "kafka://a:1,b:2/t", "profile": "java", "client-property": "client.id=perf-producer-client", "create-topic": "auto"}, "", false},
-		{"--bootstrap-server", producerArgs + rate + "--bootstrap-server a:1/chroot", nil, "org.apache.kafka.common.config.ConfigException: Invalid url in bootstrap.servers: a:1/chroot", true},
-		{"--topic", producerArgs + servers + rate, map[string]string{"target": "kafka://a:1/t"}, "", false},
-		{"--num-records", producerArgs + servers + rate, map[string]string{"count": "12001", "warmup": ""}, "", false},
-		{"--record-size", producerArgs + servers + rate, map[string]string{"payload": "letters", "size": "100", "fresh": "true"}, "", false},
-		{"--throughput", producerArgs + servers + rate, map[string]string{"rate": "", "drain": "3m"}, "", false},
-		{"--throughput", producerArgs + servers + "--throughput 33.5", map[string]string{"rate": "33.5/s", "drain": "168h"}, "", false},
-		{"--throughput", producerArgs + servers + "--throughput 9999999", map[string]string{"rate": "9999999/s"}, "", false},
-		{"--throughput", producerArgs + servers + "--throughput 100000000", map[string]string{"rate": "", "drain": "3m"}, "warning: --throughput 100000000 is more than any client can send: taken as -1", false},
-		{"--throughput", producerArgs + servers + "--throughput 5 --throughput 6", map[string]string{"rate": "6/s"}, "warning: --throughput was given more than once: the last one is used", false},
-		{"--throughput", producerArgs + servers + "--throughput 0", nil, "--throughput 0 would wait", true},
-		{"--payload-file", "--topic t --num-records 5 " + servers + rate + "--payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=\n)`, "size": ""}, "Number of records read: 2\n", false},
-		{"--payload-file", "--topic t --num-records 5 --producer-props bootstrap.servers=a:1 " + rate + "--payload-file " + records, map[string]string{"profile": "java"}, "Number of messages read: 2\n", false},
-		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter (?<=b) --payload-file " + records, nil, "--payload-delimiter: look-around ((?<=...)) cannot be used here\n", true},
-		{"--payload-file", "--topic t --num-records 5 " + servers + rate + "--payload-file " + none, nil, "File does not exist or empty file provided.", true},
-		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter -+ --payload-file " + records, nil, "argument --payload-delimiter: expected one argument", true},
-		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter=[-,]+ --payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=[-,]+)`}, "Number of records read: 3\n", false},
-		{"--payload-delimiter", "--topic t --num-records 5 " + servers + rate + "--payload-delimiter [-]{1,3} --payload-file " + records, map[string]string{"payload": "file(" + records + `,random,match=[-]{1,3})`}, "Number of records read: 3\n", false},
-		{"--payload-delimiter", producerArgs + servers + rate + "--payload-delimiter x", map[string]string{"payload": "letters"}, "warning: --payload-delimiter has no effect", false},
-		{"--payload-monotonic", "--topic t --num-records 5 " + servers + rate + "--payload-monotonic", map[string]string{"payload": "monotonic", "fresh": "true", "size": ""}, "", false},
-		{"--producer-props", producerArgs + rate + "--producer-props bootstrap.servers=a:1 acks=0 linger.ms=7", map[string]string{"profile": "java", "client-property": "client.id=perf-producer-client bootstrap.servers=a:1 acks=0 linger.ms=7"}, "acks=0 nothing is answered", false},
-		{"--producer-props", producerArgs + rate + "--producer-props acks", nil, "Invalid property: acks", true},
-		{"--producer-props", producerArgs + rate + "--producer-props acks=1", nil, `Missing required configuration "bootstrap.servers"`, true},
-		{"--command-property", producerArgs + servers + rate + "--command-property batch.size=1 group.id=g", map[string]string{"client-property": "client.id=perf-producer-client batch.size=1 group.id=g"}, "warning: the client property group.id has no meaning", false},
-		{"--command-property", producerArgs + servers + rate + "--command-property acks=1 --command-property linger.ms=3", map[string]string{"client-property": "client.id=perf-producer-client linger.ms=3"}, "warning: --command-property was given more than once: the last one is used, as in the tool\n", false},
-		{"--command-property", producerArgs + servers + rate + "--command-property bootstrap.servers=b:1", map[string]string{"target": "kafka://a:1/t"}, "warning: the client property bootstrap.servers has no effect: --bootstrap-server overrides it\n", false},
-		{"--producer.config", producerArgs + rate + "--producer.config " + file, map[string]string{"client-config": file, "target": "kafka://b:2/t", "client-property": "", "transactional-id": "theirs"}, "", false},
-		{"--command-config", producerArgs + rate + "--command-config " + file, map[string]string{"client-config": file, "profile": "java"}, "", false},
-		{"--command-config", producerArgs + rate + "--command-config " + none, nil, "no such file", true},
-		{"--print-metrics", producerArgs + servers + rate + "--print-metrics", map[string]string{}, "\nproducer-metrics:record-send-total:{client-id=perf-producer-client} ", false},
-		{"--transactional-id", producerArgs + servers + rate + "--transactional-id x", map[string]string{"engine": "client", "transactions": "true", "transactional-id": "x", "transaction-interval": "3000ms"}, "", false},
-		{"--transactional-id", producerArgs + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x", map[string]string{"transactions": "true", "transactional-id": "x"}, "note: these flags fit Kafka 2.0 to 4.1", false},
-		{"--transactional-id", producerArgs + servers + rate + "--transactional-id x --command-property transactional.id=y", map[string]string{"transactional-id": "x"}, "warning: the client property transactional.id has no effect: --transactional-id overrides it\n", false},
-		{"--transaction-duration-ms", producerArgs + servers + rate + "--transaction-duration-ms 250", map[string]string{"transactions": "true", "transaction-interval": "250ms"}, "", false},
-		{"--transaction-duration-ms", producerArgs + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 250 --generation 2018", map[string]string{"transactional-id": oldTransactionalID, "profile": "java1"}, "", false},
-		{"--transactional-id", producerArgs + rate + "--producer-props bootstrap.servers=a:1 --transactional-id x --generation 2018", map[string]string{"transactions": ""}, "warning: --transactional-id has no effect, as in the tool of 2018", false},
-		{"--transaction-duration-ms", producerArgs + servers + rate + "--transaction-duration-ms 0", nil, "--transaction-duration-ms should be greater than zero.", true},
-		{"--warmup-records", producerArgs + servers + rate + "--warmup-records 2001", map[string]string{"warmup": "2001", "count": "10000"}, "Warmup first 2001 records.", false},
-		{"--reporting-interval", producerArgs + servers + rate + "--reporting-interval 2500", map[string]string{"interval": "2500ms"}, "", false},
-		{"--warmup-records", producerArgs + servers + rate + "--warmup-records -1", map[string]string{"warmup": ""}, "warning: --warmup-records -1 has no effect", false},
-		{"--transaction-duration-ms", producerArgs + rate + "--producer-props bootstrap.servers=a:1 --transaction-duration-ms 0 --generation 2018", map[string]string{"transactions": ""}, "warning: --transaction-duration-ms 0 has no effect", false},
-		{"--reporting-interval", producerArgs + servers + rate + "--reporting-interval 3", map[string]string{"interval": "10ms"}, "warning: --reporting-interval 3 is taken as 10", false},
-		{"--reporting-interval", producerArgs + servers + rate, map[string]string{"interval": "5000ms"}, "", false},
-		{"--help", "--help", nil, "docs/coming-from/kafka-tools.md", true},
-		{"--help", "-h", nil, "--report-json FILE", true},
-	} {
-		tested[tt.name] = true
-		t.Run(tt.name, func(t *testing.T) {
-			args, o, err := Producer.Split(strings.Fields(tt.args))
-			assert.OK(t, err)
-			s := runProducerTool(t, dropin.Program{Args: args, Generation: o.Generation})
-			assert.Must(t, (s.Workloads == nil) == tt.refused && s.Err == nil,
-				"ran: %v, want %v (%v)\n%s%s", s.Workloads != nil, !tt.refused, s.Err, s.Out, s.Errs)
-			for name, want := range tt.want {
-				assert.Equal(t, s.Last()[name], want, "%s", name)
-			}
-			if !strings.Contains(strings.Join(strings.Fields(s.Out+s.Errs), " "), strings.Join(strings.Fields(tt.text), " ")) {
-				t.Errorf("the output lacks %q:\n%s%s", tt.text, s.Out, s.Errs)
-			}
-		})
-	}
+	dropintest.RunCases(t, "producer", "", func(t *testing.T, c *dropintest.Case) dropintest.Result {
+		tested[c.Name] = true
+		got := runProducerTool(t, dropin.Program{Args: c.Args, Strict: c.Strict, Generation: c.Generation})
+		assert.True(t, c.Data == "" || grammar[c.Data].MatchString(got.Out), "want lines of %s, got\n%s", c.Data, got.Out)
+		return got
+	})
 	for _, f := range producerFlags {
 		assert.True(t, tested[f.name], "%s is not tested", f.name)
 	}

@@ -227,72 +227,15 @@ func TestRiemannFiles(t *testing.T) {
 }
 
 // Every flag has an effect or causes a warning.
-func TestRiemannFlags(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		strict  bool
-		args    []string
-		want    map[string]string // "" is absent
-		warning string
-	}{
-		{"nothing", false, nil, map[string]string{
-			"target": "riemann://localhost:5555", "clients": "1", "threads": "1", "batch-events": "1", "max-in-flight": "16384", "interval": "1s",
-			"service": "load-test", "host": "none", "metric": "1", "metric-type": "float", "time": "none", "concurrency": "", "rate": "", "for": "",
-		}, ""},
-		{"the published run", false, []string{"localhost:5555"}, map[string]string{"target": "riemann://localhost:5555"}, ""},
-		{"workers bring connections", false, []string{"-w", "3"}, map[string]string{"clients": "3", "threads": "3"}, ""},
-		{"more connections than workers", false, []string{"-w2", "-c", "4"}, map[string]string{"clients": "4", "threads": "2"}, ""},
-		{"as many connections as workers", true, []string{"-w2", "-c", "4"}, map[string]string{"clients": "2", "threads": "2"}, ""},
-		{"a batch", false, []string{"--batch-size=400", "--connections", "5"}, map[string]string{"batch-events": "400", "clients": "5", "max-in-flight": "10"}, ""},
-		{"many connections share the limit", false, []string{"-c", "1000"}, map[string]string{"clients": "1000", "max-in-flight": "16"}, ""},
-		{"more connections than the limit", false, []string{"-c", "30000"}, map[string]string{"max-in-flight": "1"}, ""},
-		{"the first of two", false, []string{"-b", "2", "-b", "3"}, map[string]string{"batch-events": "2"}, ""},
-		{"netty threads", false, []string{"--netty-workers=2"}, map[string]string{"threads": "1"}, "warning: -n 2 is ignored"},
-		{"a buffer", false, []string{"-s", "8192"}, map[string]string{"send-buffer": ""}, "warning: -s 8192 is ignored"},
-		{"more workers than connections", false, []string{"-w", "4", "-c", "2"}, map[string]string{"clients": "2", "threads": "2"}, ""},
-		{"two addresses", false, []string{"a:1", "b:2"}, map[string]string{"target": "riemann://a:1"}, "warning: b:2 is ignored"},
-		{"IPv6", false, []string{"-w", "1", "--", "[::1]:5555"}, map[string]string{"target": "riemann://[::1]:5555"}, ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if len(tt.args) == 2 {
-				testkit.Need(t, "a second")
-			}
-			got := runRiemannTool(t, tt.strict, tt.args...)
-			assert.Must(t, got.Last() != nil, "no run: exit %d, %v, %s", got.Code, got.Err, got.Errs)
-			for name, want := range tt.want {
-				assert.Equal(t, got.Last()[name], want, "%s", name)
-			}
-			if !strings.Contains(got.Errs, tt.warning) || tt.warning == "" && strings.Contains(got.Errs, "warning") {
-				t.Errorf("stderr has no %q:\n%s", tt.warning, got.Errs)
-			}
-		})
-	}
-}
-
-func TestRiemannUsage(t *testing.T) {
-	for _, tt := range []struct {
-		name      string
-		strict    bool
-		args      []string
-		out, errs string
-		code      int
-	}{
-		{"help", false, []string{"--help"}, "usage: load-test\n -b,--batch-size <arg>       number", "", 0},
-		{"no such option", false, []string{"-x"}, "usage: load-test\n", "Unrecognized option: -x\n", 1},
-		{"no such option, strict", true, []string{"--foo=1"}, "usage: load-test\n", "Unrecognized option: --foo=1\n", 0},
-		{"no value", false, []string{"-w"}, "usage: load-test\n", "Missing argument for option: w\n", 1},
-		{"no number", false, []string{"-w", "many"}, "", "Exception in thread \"main\" java.lang.NumberFormatException: For input string: \"many\"\n", 1},
-		{"no number for an ignored flag", false, []string{"-n", "many"}, "", "Exception in thread \"main\" java.lang.NumberFormatException", 1},
-		{"no worker", false, []string{"-w", "0"}, "", "Exception in thread \"main\" java.lang.IllegalArgumentException: -w 0\n", 1},
-		{"no port", true, []string{"localhost"}, "", "Exception in thread \"main\" java.lang.IllegalStateException\n", 1},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got := runRiemannTool(t, tt.strict, tt.args...)
-			if !strings.HasPrefix(got.Out, tt.out) || tt.out == "" && got.Out != "" || !strings.HasPrefix(got.Errs, tt.errs) || got.Code != tt.code || got.Last() != nil {
-				t.Errorf("exit %d, stdout %q, stderr %q", got.Code, got.Out, got.Errs)
-			}
-		})
-	}
+func TestRiemannCases(t *testing.T) {
+	dropintest.RunCases(t, "riemannload", "", func(t *testing.T, c *dropintest.Case) dropintest.Result {
+		if len(c.Args) == 2 {
+			testkit.Need(t, "a second")
+		}
+		got := runRiemannTool(t, c.Strict, c.Args...).Result
+		assert.True(t, len(c.Has) > 0 || !strings.Contains(got.Errs, "warning"), "stderr:\n%s", got.Errs)
+		return got
+	})
 	for _, strict := range []bool{false, true} {
 		p := dropin.Program{Args: []string{"-r", filepath.Join(os.DevNull, "reports")}, Strict: strict}
 		if got := dropintest.Run(t.Context(), t, &Tool, p, nil); got.Err == nil || got.Code != 1 || got.Last() != nil {

@@ -19,12 +19,12 @@ Starting 2 client workers, 3 producers per worker
 Message size 1000 bytes, 10 message limit per batch
 Compression: GZIP
 Killing Connections
-`, got.out), "%s", got.out)
+`, got.Out), "%s", got.Out)
 	for _, line := range []string{"client_1 connected\n", "client_2 connected\n", "Generating 15Mb/sec @ 2000 messages/sec | topic: rep | 11.00ms 90%ile latency\n", "-batch does nothing"} {
-		assert.True(t, strings.Contains(got.errs, line), "no %q in %s", line, got.errs)
+		assert.True(t, strings.Contains(got.Errs, line), "no %q in %s", line, got.Errs)
 	}
 	for name, want := range map[string]string{"size": "1000", "clients": "2", "max-in-flight": "3", "rate": "5000/s", "compression": "gzip", "batch-events": "1", "create-topic": "auto", "payload": sangrenelPayload} {
-		assert.Equal(t, got.settings[name], want, "%s", name)
+		assert.Equal(t, got.Last()[name], want, "%s", name)
 	}
 	for _, c := range []struct{ args, lines string }{
 		{"-brokers=a:1 -size=10 -workers=2", sangrenel2014},
@@ -64,8 +64,8 @@ func TestSangrenelHelpOfGeneration(t *testing.T) {
 // The set of 2014 has a percent sign, and -noop printed its connections.
 func TestSangrenel2014(t *testing.T) {
 	got := newSangrenelFake().run(t, false, "-noop", "-workers=2")
-	assert.True(t, strings.Contains(got.settings["payload"], "%"), "payload %s", got.settings["payload"])
+	assert.True(t, strings.Contains(got.Last()["payload"], "%"), "payload %s", got.Last()["payload"])
 	for _, line := range []string{"\nclient_2 connected\n", "\nclient_2 shutting down\n"} {
-		assert.True(t, strings.Contains(got.out, line), "no %q in %s", line, got.out)
+		assert.True(t, strings.Contains(got.Out, line), "no %q in %s", line, got.Out)
 	}
 }

@@ -154,8 +154,7 @@ func TestRoomMadeByAnswers(t *testing.T) {
 	}
 }
 
-// FuzzCountedConn checks that no input makes the counting panic, however it is split
-// into reads.
+// FuzzCountedConn checks that no input makes the counting panic, however it is split into reads.
 func FuzzCountedConn(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 8, 0, 0, 0, 7, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 2, 9, 9}, uint8(3))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0, 0}, uint8(1))

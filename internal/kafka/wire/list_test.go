@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,9 +12,9 @@ import (
 	"sync"
 	"testing"
 
-	"carronade/test/testkit/assert"
-
 	"pgregory.net/rapid"
+
+	"carronade/test/testkit/assert"
 )
 
 // writeItems writes a list and returns its path.
@@ -30,8 +32,7 @@ func writeItems(t testing.TB, topic string, runs []ListRun) string {
 // readItems reads a list, joining nothing.
 func readItems(t testing.TB, path string) (topic string, runs []ListRun) {
 	t.Helper()
-	topic, err := ReadList(path, func(r ListRun) error { runs = append(runs, r); return nil })
-	assert.OK(t, err)
+	topic = assert.Value(ReadList(path, func(r ListRun) error { runs = append(runs, r); return nil }))(t)
 	return topic, runs
 }
 
@@ -45,8 +46,7 @@ func singleItems(runs []ListRun) (all []ListRun) {
 	return all
 }
 
-// TestItemsRoundTrip: a list that was written has the same records in the same order, and
-// consecutive ones share a line.
+// A list that was written has the same records in the same order, and consecutive ones share a line.
 func TestItemsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		runs := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) ListRun {
@@ -95,8 +95,7 @@ func TestWriteManyItems(t *testing.T) {
 	assert.Equal(t, n, [writers]int64{each, each, each, each}, "records of each writer")
 }
 
-// TestWriteItemsFails: if the disk fails, the writer says so, does not block, and leaves whole
-// lines.
+// If the disk fails, the writer says so, does not block, and leaves whole lines.
 func TestWriteItemsFails(t *testing.T) {
 	if _, err := CreateList(filepath.Join(t.TempDir(), "absent", "list"), "t"); err == nil {
 		t.Error("got no error for a missing folder")
@@ -160,8 +159,7 @@ type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
 
-// FuzzParseItems: a text is refused, or its runs are valid; comments, line ends of Windows and
-// empty lines change nothing.
+// A text is refused, or its runs are valid; comments, line ends of Windows and empty lines change nothing.
 func FuzzParseItems(f *testing.F) {
 	f.Add("# topic: orders\n0,1\n1,2,3\n")
 	f.Add("0,1\r\n\r\n#\n")
@@ -187,4 +185,67 @@ func FuzzParseItems(f *testing.F) {
 			t.Errorf("%q: %v, with comments %v (%v)", text, first, runs, err)
 		}
 	})
+}
+
+// randomBytes returns n random bytes below set.
+func randomBytes(n, set int) []byte {
+	r := rand.New(rand.NewPCG(1, 2))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.IntN(set))
+	}
+	return b
+}
+
+// gzip and zstd compress a batch about as well as the Java client (zlib at level 6,
+// zstd at level 3), even without repetitions: the bytes on the wire are comparable.
+func TestRatios(t *testing.T) {
+	words := []byte(strings.Repeat("all work and no play makes a dull boy. ", 400))
+	for _, tt := range []struct {
+		name       string
+		src        []byte
+		gzip, zstd float64 // at most
+	}{
+		{"random", randomBytes(16_000, 256), 1.01, 1.01},
+		{"letters", randomBytes(16_000, 26), 0.62, 0.62},
+		{"letters, large", randomBytes(500_000, 26), 0.62, 0.62},
+		{"seventy-nine characters", randomBytes(16_000, 79), 0.82, 0.82},
+		{"seventy-nine characters, large", randomBytes(500_000, 79), 0.82, 0.82},
+		{"a small batch", randomBytes(300, 26), 0.75, 0.75},
+		{"words", words, 0.02, 0.02},
+		{"empty", nil, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for codec, limit := range map[Codec]float64{Gzip: tt.gzip, Zstd: tt.zstd, Snappy: 2, LZ4: 2, None: 1} {
+				z := assert.Value(NewCompressor(codec))(t)
+				for range 2 { // a compressor is reusable
+					out := assert.Value(z.Append([]byte("before"), tt.src))(t)
+					out, ok := bytes.CutPrefix(out, []byte("before"))
+					got := float64(len(out)) / float64(max(len(tt.src), 1))
+					assert.True(t, ok && (len(tt.src) == 0 || got <= limit), "%v: ratio %.3f, want at most %.3f", codec, got, limit)
+					back, err := Decompress(nil, codec, out)
+					assert.True(t, err == nil && bytes.Equal(back, tt.src), "%v: decompressed to %d bytes, %v", codec, len(back), err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCompress(b *testing.B) {
+	for _, codec := range []Codec{Gzip, Snappy, LZ4, Zstd} {
+		for name, set := range map[string]int{"random": 256, "letters": 26} {
+			b.Run(codec.String()+"/"+name, func(b *testing.B) {
+				z, err := NewCompressor(codec)
+				assert.OK(b, err)
+				src := randomBytes(16_000, set)
+				var out []byte
+				b.SetBytes(int64(len(src)))
+				b.ReportAllocs()
+				for b.Loop() {
+					out, err = z.Append(out[:0], src)
+					assert.OK(b, err)
+				}
+			})
+		}
+	}
 }

@@ -82,8 +82,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestSweep: the sweep over all shifts counts as comparing at each does, and the share of them is
-// what covers the time.
+// The sweep over all shifts counts as comparing at each does, and the share of them is what covers the time.
 func TestSweep(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 3))
 	const start, length = 5 * time.Second, 60 * time.Second

@@ -85,9 +85,8 @@ func TestScheduledStep(t *testing.T) {
 	at := r.Intervals[70].Start
 	r.Causes = []cause{{Name: "coincides", Moments: []span{{at, at}}}}
 	g := coincidences(r).Groups
-	if len(g) != 1 || !g[0].Incidents[0].Scheduled || len(g[0].Findings) != 0 || g[0].Unexplained(r.Causes) != 0 {
-		t.Errorf("got %+v, want a step that the schedule makes, and no other cause", g)
-	}
+	assert.True(t, len(g) == 1 && g[0].Incidents[0].Scheduled && len(g[0].Findings) == 0 &&
+		g[0].Unexplained(r.Causes) == 0, "got %+v, want a step that the schedule makes, and no other cause", g)
 }
 
 // TestSignsExplainNothing: what failed at the time of a stall came with it.
@@ -120,9 +119,8 @@ func TestAlso(t *testing.T) {
 	}
 	r.Causes = []cause{often, exact}
 	f := coincidences(r).Groups[0].Findings
-	if len(f) != 2 || f[0].Cause != 1 || f[0].Also || f[0].Within != 20*time.Millisecond || !f[1].Also || f[1].Within != 200*time.Millisecond {
-		t.Errorf("got %+v, want the exact one first, within 20 ms, and the other also", f)
-	}
+	assert.True(t, len(f) == 2 && f[0].Cause == 1 && !f[0].Also && f[0].Within == 20*time.Millisecond && f[1].Also &&
+		f[1].Within == 200*time.Millisecond, "got %+v, want the exact one first, within 20 ms, and the other also", f)
 }
 
 func TestManyIncidentsAreBounded(t *testing.T) {

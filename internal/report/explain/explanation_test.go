@@ -133,9 +133,8 @@ func TestExplain(t *testing.T) {
 	}
 	assert.True(t, !strings.Contains(got, "unexplained"), "all are explained:\n%s", got)
 	b, err := json.Marshal(x)
-	if err != nil || !strings.Contains(string(b), `"schema":"carronade.explain/1"`) || strings.Contains(string(b), "null") {
-		t.Errorf("%v: %s", err, b)
-	}
+	assert.True(t, err == nil && strings.Contains(string(b), `"schema":"carronade.explain/1"`) &&
+		!strings.Contains(string(b), "null"), "%v: %s", err, b)
 }
 
 func TestNothingExplainsIt(t *testing.T) {

@@ -38,8 +38,7 @@ func spread(least time.Duration, n int) *measure.Histogram {
 	return h
 }
 
-// result is a run of one second of warm-up and four of measurement, without
-// answers in the last second.
+// result is a run of one second of warm-up and four of measurement, without answers in the last second.
 func result() *load.Result {
 	r := &load.Result{
 		Started: started, Ended: started.Add(6 * time.Second), Stopped: load.ByTime, Mode: load.OpenLoop,
@@ -193,8 +192,7 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestHDRIsTheLogOfTheRun: the log of a stored report is the one that the run
-// writes.
+// The log of a stored report is the one that the run writes.
 func TestHDRIsTheLogOfTheRun(t *testing.T) {
 	d := document(t, nil)
 	var live bytes.Buffer
@@ -210,11 +208,9 @@ func TestHDRIsTheLogOfTheRun(t *testing.T) {
 // dataLine is a line of a percentile distribution.
 var dataLine = regexp.MustCompile(`^ *[0-9.]+ +[01]\.\d{12} +\d+`)
 
-// TestReadByJava lets HdrHistogram's tool read the log: its table of
-// percentiles equals ours, line by line.
+// TestReadByJava lets HdrHistogram's tool read the log: its table of percentiles equals ours, line by line.
 func TestReadByJava(t *testing.T) {
-	// All events are answered, because the log has only answers, and the table
-	// would also have ages.
+	// All events are answered, because the log has only answers, and the table would also have ages.
 	d := document(t, func(in *report.Input) { in.Result.Measurement.Censored, in.Result.Intervals[4].Censored = nil, nil })
 	path := filepath.Join(t.TempDir(), "run.hlog")
 	assert.OK(t, os.WriteFile(path, []byte(written(t, "hdr", Options{}, d)), 0o600))
@@ -227,9 +223,8 @@ func TestReadByJava(t *testing.T) {
 	}
 }
 
-// table is the percentile distribution in the output of a tool: its lines and
-// the lines after it, except the number of buckets: Java's tool joins the log's
-// lines in a histogram with another number.
+// table is the percentile distribution in the output of a tool: its lines and the lines after it, except the
+// number of buckets: Java's tool joins the log's lines in a histogram with another number.
 func table(out string) string {
 	var b strings.Builder
 	for line := range strings.Lines(out) {
@@ -253,9 +248,8 @@ func TestPercentilesOf(t *testing.T) {
 	assert.True(t, strings.Contains(lines[len(lines)-2], "Total count    =            4"), "got %q", lines[len(lines)-2])
 }
 
-// TestPercentilesOfADeadSystem: events without an answer are in the table at
-// their age, and the table says so. They are a quarter of the events of the
-// fixture.
+// Events without an answer are in the table at their age, and the table says so. They are a quarter of the
+// events of the fixture.
 func TestPercentilesOfADeadSystem(t *testing.T) {
 	d := document(t, nil)
 	got := written(t, "percentiles", Options{}, d)
@@ -292,8 +286,7 @@ func TestPercentilesOfADeadSystem(t *testing.T) {
 	}
 }
 
-// TestPercentilesOfOneWithoutAnAnswer: one event of thousands, however early it
-// was given up, leaves nearly the entire table exact.
+// One event of thousands, however early it was given up, leaves nearly the entire table exact.
 func TestPercentilesOfOneWithoutAnAnswer(t *testing.T) {
 	h, ages := measure.NewHistogram(), measure.NewHistogram()
 	for i := range 5000 {
@@ -325,8 +318,7 @@ func TestJUnit(t *testing.T) {
 	assert.True(t, strings.Contains(b.String(), `<skipped message="cannot tell">`), "got %s", b.String())
 }
 
-// TestJSONReadBack: one report is a document, several are one line each, and
-// both are read back unchanged.
+// One report is a document, several are one line each, and both are read back unchanged.
 func TestJSONReadBack(t *testing.T) {
 	d := document(t, nil)
 	assert.OK(t, d.Seal())
@@ -384,9 +376,8 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-// TestReportsAreReadLazily: a format that writes one report after the other reads each
-// only after the ones before are written: there may be more than fit into
-// memory. If one cannot be read, that is the error.
+// A format that writes one report after the other reads each only after the ones before are written: there
+// may be more than fit into memory. If one cannot be read, that is the error.
 func TestReportsAreReadLazily(t *testing.T) {
 	d := document(t, nil)
 	damaged := errors.New("damaged")
@@ -412,8 +403,7 @@ func TestReportsAreReadLazily(t *testing.T) {
 	}
 }
 
-// TestEmpty: a run that ended before it measured anything has every format
-// except those that need missing data.
+// A run that ended before it measured anything has every format except those that need missing data.
 func TestEmpty(t *testing.T) {
 	d := report.Build(report.Input{ID: "none", Result: &load.Result{Mode: load.OpenLoop}})
 	for _, f := range Formats {
@@ -448,7 +438,6 @@ func TestPictures(t *testing.T) {
 // TestHTML: the page contains the report, and escapes text from other programs.
 func TestHTML(t *testing.T) {
 	got := written(t, "html", Options{}, document(t, nil))
-	if !strings.HasPrefix(strings.ToLower(got), "<!doctype html>") || !strings.Contains(got, "k3v9x2ab") || strings.Contains(got, " <b>") {
-		t.Errorf("got %.300s", got)
-	}
+	assert.True(t, strings.HasPrefix(strings.ToLower(got), "<!doctype html>") && strings.Contains(got, "k3v9x2ab") &&
+		!strings.Contains(got, " <b>"), "got %.300s", got)
 }

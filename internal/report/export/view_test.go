@@ -39,8 +39,7 @@ func fullReport(t *testing.T, level measure.Level) *report.Document {
 	return d
 }
 
-// plainText is a report in a format as a reader sees it: without markup, in one
-// line.
+// plainText is a report in a format as a reader sees it: without markup, in one line.
 func plainText(t *testing.T, format string, d *report.Document) string {
 	t.Helper()
 	var text string

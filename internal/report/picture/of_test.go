@@ -124,8 +124,7 @@ func TestRatesOfShortIntervals(t *testing.T) {
 	}
 }
 
-// The slope lies within the drawn values, regardless of the events in flight
-// between the ends of intervals.
+// The slope lies within the drawn values, regardless of the events in flight between the ends of intervals.
 func TestSlopeLiesWithinDrawnValues(t *testing.T) {
 	d := measured("a", 30, 1)
 	d.Totals.InFlightMean = 500
@@ -165,8 +164,7 @@ func TestOutage(t *testing.T) {
 	assert.True(t, most.Y[0] == 3e6 && most.AtLeast[0], "the maximum with an event without an answer: %v", most)
 }
 
-// TestUnanswered: a system that answered half of the events is not drawn as fast,
-// and one that answered none is drawn, too.
+// A system that answered half of the events is not drawn as fast, and one that answered none is drawn, too.
 func TestUnanswered(t *testing.T) {
 	d := measured("a", 12, 1)
 	answered := uint64(0)

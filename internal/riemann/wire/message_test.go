@@ -68,9 +68,8 @@ func TestGolden(t *testing.T) {
 	for _, test := range golden {
 		t.Run(test.name, func(t *testing.T) {
 			want := unhex(t, test.hex)
-			if got := AppendMsg(nil, &test.msg); !bytes.Equal(got, want) {
-				t.Errorf("got  % x\nwant % x", got, want)
-			}
+			got := AppendMsg(nil, &test.msg)
+			assert.True(t, bytes.Equal(got, want), "got  % x\nwant % x", got, want)
 			assert.Equal(t, MsgSize(&test.msg), len(want), "size")
 			assert.Same(t, assert.Value(DecodeMsg(want))(t), test.msg, "decoded")
 			n, err := countEvents(want)
@@ -266,9 +265,7 @@ func FuzzDecodeMsg(f *testing.F) {
 		assert.True(t, n == len(m.Events) && err == nil, "count: got %d, %v, want %d", n, err, len(m.Events))
 		if events := d.Fields().ByName("events"); ref.IsValid() && proto.Unmarshal(b, ref) == nil {
 			list := ref.Get(events).List()
-			if list.Len() != len(m.Events) {
-				t.Fatalf("%d events, the reference has %d", len(m.Events), list.Len())
-			}
+			assert.Must(t, list.Len() == len(m.Events), "%d events, the reference has %d", len(m.Events), list.Len())
 			for i := range m.Events {
 				e := list.Get(i).Message()
 				got, want := m.Events[i].Service, e.Get(e.Descriptor().Fields().ByName("service")).String()

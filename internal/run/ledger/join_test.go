@@ -189,9 +189,8 @@ func TestJoinIsBounded(t *testing.T) {
 	for i := range int64(250) {
 		j.Fired([]load.Outcome{ackedBatch(uint64(i), uint64(i), 1, 10*i)})
 	}
-	if j.Waiting() != 100 || j.gone() != 150 {
-		t.Errorf("%d wait and %d are given up, want 100 and 150", j.Waiting(), j.gone())
-	}
+	assert.True(t, j.Waiting() == 100 && j.gone() == 150,
+		"%d wait and %d are given up, want 100 and 150", j.Waiting(), j.gone())
 	for i := range int64(mostReads + 1000) {
 		j.Arrived([]load.Arrival{{Base: 10*i + 5, Events: 1}})
 	}
@@ -264,9 +263,8 @@ func BenchmarkJoin(b *testing.B) {
 	}
 }
 
-// TestJoinReportsAll: whatever is consumed, and in whichever pieces, each event of a
-// batch that the join takes is reported once, as paired or as missing, and the bytes of
-// the parts add up.
+// Whatever is consumed, and in whichever pieces, each event of a batch that the join takes is reported once,
+// as paired or as missing, and the bytes of the parts add up.
 func TestJoinReportsAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var events, missed int32

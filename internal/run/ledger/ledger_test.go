@@ -141,8 +141,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// Missing events of a log that was read to its end are lost, even if reading of another
-// log ended early.
+// Missing events of a log that was read to its end are lost, even if reading of another log ended early.
 func TestVerdictOfEachLog(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
@@ -297,8 +296,7 @@ func TestForgottenOriginals(t *testing.T) {
 		l.Arrived([]load.Arrival{piece1(base, 1, uint32(i+1))})
 		base++
 		if i == 2*history {
-			// One copy of a piece that is still remembered when it is read, and one of
-			// a piece that is not.
+			// One copy of a piece that is still remembered when it is read, and one of a piece that is not.
 			l.Arrived([]load.Arrival{piece1(base, 1, uint32(i)), piece1(base+1, 1, 5)})
 			base += 2
 		}
@@ -433,8 +431,7 @@ func TestNames(t *testing.T) {
 	assert.True(t, v.Logs[0].Log == "events-0" && v.Logs[1].Log == "1" && v.Method == "batches", "%+v", v)
 }
 
-// Events that were read and no longer exist at the end are lost, as far as that can be
-// known.
+// Events that were read and no longer exist at the end are lost, as far as that can be known.
 func TestGone(t *testing.T) {
 	for _, tt := range []struct {
 		name                string

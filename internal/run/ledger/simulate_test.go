@@ -377,9 +377,8 @@ func TestNothingIsClaimedUnchecked(t *testing.T) {
 	}
 }
 
-// checkClaims checks that all faults are claimed or covered by inexact, and that
-// nothing is claimed if nothing is wrong. It does not require what is beyond the
-// method.
+// checkClaims checks that all faults are claimed or covered by inexact, and that nothing is claimed if
+// nothing is wrong. It does not require what is beyond the method.
 func checkClaims(t *rapid.T, w *world, got measure.Ledger, beyond ...string) {
 	t.Helper()
 	truth := w.truth

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -122,8 +123,7 @@ func TestUnreadSums(t *testing.T) {
 		l.Fired([]load.Outcome{ack(uint64(i), 1, i, uint32(i+1))})
 	}
 	l.logs[0].foldAll(len(l.logs[0].windows))
-	// The first window is not read, of the second all up to 1000 except one event, and
-	// nothing of the third.
+	// The first window is not read, of the second all up to 1000 except one event, and nothing of the third.
 	for i := int64(windowSize); i < windowSize+1000; i++ {
 		if i != windowSize+500 {
 			l.Arrived([]load.Arrival{piece1(i, 1, uint32(i+1))})
@@ -159,9 +159,8 @@ func TestUnreadStamps(t *testing.T) {
 	assert.Same(t, totals(l.Verdict(whole(l, true), nil)), want, "deleted")
 }
 
-// TestInterleavedStreams delays a log of two streams until the rest is compressed to
-// one entry of each, and lets it continue: the order must not depend on where those
-// entries begin.
+// TestInterleavedStreams delays a log of two streams until the rest is compressed to one entry of each, and
+// lets it continue: the order must not depend on where those entries begin.
 func TestInterleavedStreams(t *testing.T) {
 	l := New(Config{Logs: 1, LogOf: sameLog})
 	g := &l.logs[0]
@@ -270,4 +269,56 @@ func TestNoOrderIsClaimedAfterDroppedPieces(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A history has at least as many of the newest keys as it should, hardly more, and takes some five bytes
+// for each.
+func TestHistory(t *testing.T) {
+	for _, most := range []int{256, 1000, 20_000} {
+		l := one(false, int64(most)*64)
+		g := &l.logs[0]
+		assert.Must(t, g.history.max == most, "it remembers %d keys, want %d", g.history.max, most)
+		nth := func(i int) key { return key{uint32(i) * 2654435761, int32(i%120 + 1)} }
+		for i := range 3 * most {
+			g.remember(nth(i))
+			newest, have := i, 0
+			if i%97 > 0 && i < 3*most-1 {
+				continue
+			}
+			for b := len(g.history.blocks) - 1; b >= 0; b-- {
+				var keys []key
+				g.history.blocks[b].each(func(k key) { keys = append(keys, k) })
+				for at := len(keys) - 1; at >= 0; at-- {
+					assert.Must(t, keys[at] == nth(newest), "after %d: key %d is %v, want %v", i, newest, keys[at], nth(newest))
+					newest--
+					have++
+				}
+			}
+			if size := g.history.blockKeys(); have < min(i+1, most) || have > most+2*size || g.history.evicted != (have <= i) {
+				t.Fatalf("after %d: %d keys, want %d and at most %d more; evicted: %v", i, have, most, 2*size, g.history.evicted)
+			}
+		}
+		bytes := 0
+		for _, b := range g.history.blocks {
+			bytes += cap(b.data)
+		}
+		assert.True(t, int64(bytes) == g.bytes && bytes <= 6*most+2*6*g.history.blockKeys(),
+			"%d keys take %d bytes, and %d are counted", most, bytes, g.bytes)
+	}
+}
+
+// Keys of any number of events are found again.
+func TestHistoryOfLargePieces(t *testing.T) {
+	l := one(false, 1<<20)
+	g := &l.logs[0]
+	want := []key{{0, 1}, {math.MaxUint32, math.MaxInt32}, {7, 127}, {7, 128}, {8, 1 << 20}}
+	for _, k := range want {
+		g.remember(k)
+	}
+	i := 0
+	g.history.blocks[0].each(func(k key) {
+		assert.Equal(t, k, want[i], "key %d", i)
+		i++
+	})
+	assert.Equal(t, i, len(want), "keys")
 }

@@ -1,7 +1,10 @@
 package trace
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,8 +13,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// TestReadByOthers: DuckDB and pandas read the written rows, sums, nulls and words,
-// over several pages and row groups.
+// DuckDB and pandas read the written rows, sums, nulls and words, over several pages and row groups.
 func TestReadByOthers(t *testing.T) {
 	testkit.OnlyConformance(t, "needs Python, DuckDB and pandas, 300 MB: the tests of this package read files with package parquettest")
 	const rows = 30_000
@@ -106,4 +108,26 @@ func TestReadByOthers(t *testing.T) {
 	for name, got := range map[string]testkit.ParquetFile{"DuckDB": duckdb, "pandas": pandas} {
 		assert.Same(t, got, want, "%s", name)
 	}
+}
+
+// TestDocumented: docs/trace.md describes every column.
+func TestDocumented(t *testing.T) {
+	const path, head = "../../../docs/trace.md", "| column | type | null | meaning |\n|---|---|---|---|\n"
+	text := assert.Value(os.ReadFile(path))(t)
+	var want strings.Builder
+	for _, c := range Columns() {
+		null := ""
+		if c.Optional {
+			null = "may be"
+		}
+		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", c.Name, c.Type, null, c.Help)
+	}
+	before, rest, ok := strings.Cut(string(text), head)
+	assert.Must(t, ok, "%s has no table of columns", path)
+	got, after, _ := strings.Cut(rest, "\n\n")
+	if got+"\n" == want.String() {
+		return
+	}
+	assert.Must(t, testkit.Update(), "%s does not match the columns; run go test ./internal/run/trace -run Documented -update", path)
+	assert.OK(t, os.WriteFile(path, []byte(before+head+want.String()+"\n"+after), 0o644))
 }

@@ -159,8 +159,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestConsumed: rows of a round trip and of a pipeline, from any goroutine; those after the end are
-// left out.
+// Rows of a round trip and of a pipeline, from any goroutine; those after the end are left out.
 func TestConsumed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	tr := assert.Value(Create(Options{Path: path, Phases: []string{"measurement"}}))(t)
@@ -198,8 +197,7 @@ func TestConsumed(t *testing.T) {
 	}
 }
 
-// TestSampler: one of each `every` events is chosen, regardless of the batches, and
-// repeatably.
+// One of each `every` events is chosen, regardless of the batches, and repeatably.
 func TestSampler(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := sampler{every: rapid.Uint64Range(1, 50).Draw(t, "every"), seed: rapid.Uint64().Draw(t, "seed")}
@@ -258,9 +256,8 @@ func TestManyRows(t *testing.T) {
 	seen := make([]bool, rows)
 	for _, l := range read(t, path) {
 		want := &out[l.Sequence]
-		if seen[l.Sequence] || l.Done != int64(want.Done) || *l.Sent != int64(want.Sent) || *l.Offset != want.Place {
-			t.Fatalf("row %+v, of %+v", l, want)
-		}
+		assert.Must(t, !seen[l.Sequence] && l.Done == int64(want.Done) && *l.Sent == int64(want.Sent) &&
+			*l.Offset == want.Place, "row %+v, of %+v", l, want)
 		seen[l.Sequence] = true
 	}
 	for i, s := range seen {
@@ -270,8 +267,7 @@ func TestManyRows(t *testing.T) {
 	assert.True(t, info.Size() == r.Bytes, "the file has %v bytes, but the result has %d", info.Size(), r.Bytes)
 }
 
-// TestWriterTooSlow: if the writer cannot keep up, rows are dropped and counted,
-// feeds do not wait, and memory is limited.
+// If the writer cannot keep up, rows are dropped and counted, feeds do not wait, and memory is limited.
 func TestWriterTooSlow(t *testing.T) {
 	for _, every := range []uint64{0, 7} {
 		t.Run(fmt.Sprint("every ", every), func(t *testing.T) {
@@ -374,9 +370,8 @@ func grown(t testing.TB, d *memory, groups, each int) *Trace {
 	return tr
 }
 
-// TestKilled: if the program is killed between or during writes, the file is
-// readable and has complete row groups, with or without the last one. Only the
-// write of a footer, a few KB, must not be interrupted.
+// If the program is killed between or during writes, the file is readable and has complete row groups, with
+// or without the last one. Only the write of a footer, a few KB, must not be interrupted.
 func TestKilled(t *testing.T) {
 	d := &memory{}
 	grown(t, d, 5, 300)

@@ -24,8 +24,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// kills is the number of killed servers by default; CARRONADE_TEST_KILLS
-// overrides it.
+// kills is the number of killed servers by default; CARRONADE_TEST_KILLS overrides it.
 const kills = 20
 
 // mostPerServer is how many jobs a server of TestKillsAtRandomMoments submits.
@@ -211,8 +210,7 @@ func TestLeftover(t *testing.T) {
 	assert.True(t, len(l) == 0, "it ran at the same time as the leftover: %q", l)
 }
 
-// Without its identity, a process of an earlier server is there as long as its
-// lock is held.
+// Without its identity, a process of an earlier server is there as long as its lock is held.
 func TestUnknownLeftover(t *testing.T) {
 	for _, content := range []string{"", "{", `{"host":"elsewhere","pid":7,"start":"1"}`, `{"pid":-1}`} {
 		path := filepath.Join(t.TempDir(), "1")

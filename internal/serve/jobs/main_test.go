@@ -19,8 +19,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// The test program is also a server and the program of the jobs, as this
-// variable says.
+// The test program is also a server and the program of the jobs, as this variable says.
 const roleVariable = "CARRONADE_TEST_JOBS"
 
 func TestMain(m *testing.M) {
@@ -161,9 +160,7 @@ func open(t *testing.T, o Options) *Queue {
 		o.Problem = func(err error) { t.Errorf("a problem: %v", err) }
 	}
 	q, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatalf("%v (%s)", err, protocoltest.HintOf(err))
-	}
+	assert.Must(t, err == nil, "%v (%s)", err, protocoltest.HintOf(err))
 	t.Cleanup(func() {
 		err := q.Close(soon(t))
 		assert.True(t, err == nil, "%v", err)

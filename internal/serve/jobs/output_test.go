@@ -93,8 +93,7 @@ func TestOutputWithoutLines(t *testing.T) {
 	}
 }
 
-// Many follow while it is written; each gets every line, or the number of those
-// that it missed.
+// Many follow while it is written; each gets every line, or the number of those that it missed.
 func TestOutputFollowers(t *testing.T) {
 	const limit, last = 32 << 10, 50_000
 	o := newOutput(t, limit)
@@ -139,8 +138,7 @@ func (s *slow) Write(p []byte) (int, error) {
 	return all, nil
 }
 
-// FuzzOutput: whatever is written in whatever pieces, readers get it, but for
-// the removed bytes.
+// Whatever is written in whatever pieces, readers get it, but for the removed bytes.
 func FuzzOutput(f *testing.F) {
 	f.Add([]byte("hello\nworld\n"), uint16(5), uint8(200))
 	f.Add([]byte("no line break"), uint16(4000), uint8(255))
@@ -172,8 +170,7 @@ func FuzzOutput(f *testing.F) {
 	})
 }
 
-// Several follow a job; one stops reading for ever, and one gives up. Neither
-// slows the job.
+// Several follow a job; one stops reading for ever, and one gives up. Neither slows the job.
 func TestFollow(t *testing.T) {
 	q := open(t, Options{MostOutput: 64 << 10})
 	gate := filepath.Join(t.TempDir(), "gate")

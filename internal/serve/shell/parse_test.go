@@ -121,8 +121,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// FuzzParse: parsing ends, quote is the inverse of split, and a definition that was
-// accepted parses again.
+// Parsing ends, quote is the inverse of split, and a definition that was accepted parses again.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"do ; do master x", "a $ $ 1 2", `'a b' "c\"d"`, "define x y $ ; z", "a ; define b", "''", `"\`} {
 		f.Add(s, "y $ ; z")

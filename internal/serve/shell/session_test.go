@@ -266,9 +266,8 @@ func TestPasswords(t *testing.T) {
 		}
 		if strings.Contains(string(data), "p4ss") {
 			holds++
-			if string(data) != password || !strings.HasPrefix(f.Name(), "password-") {
-				t.Errorf("%s holds %q", f.Name(), data)
-			}
+			assert.True(t, string(data) == password && strings.HasPrefix(f.Name(), "password-"),
+				"%s holds %q", f.Name(), data)
 		}
 	}
 	assert.Equal(t, holds, 1, "files that hold the password")
@@ -432,13 +431,11 @@ func TestSystemWords(t *testing.T) {
 	d.do("run riemann --label 'a b'")
 	wants(t, strings.Join(q.args(), "|"), "run kafka://127.0.0.1:9092/t --rate 1k/s --label kafka|run riemann://127.0.0.1:5555 --label 'a b'")
 	list, _ := q.Jobs(t.Context(), jobs.Filter{})
-	if list[0].System != "kafka://127.0.0.1:9092/t" || list[1].System != "riemann://127.0.0.1:5555" || list[1].Typed != "run riemann --label 'a b'" {
-		t.Errorf("jobs %+v", list)
-	}
+	assert.True(t, list[0].System == "kafka://127.0.0.1:9092/t" && list[1].System == "riemann://127.0.0.1:5555" &&
+		list[1].Typed == "run riemann --label 'a b'", "jobs %+v", list)
 }
 
-// TestAddresses: a session that may not connect to an address neither asks it nor keeps a password
-// for it.
+// A session that may not connect to an address neither asks it nor keeps a password for it.
 func TestAddresses(t *testing.T) {
 	home := t.TempDir()
 	d := talk(t, Options{Queue: newFakeQueue(), Home: home, Allow: &Permit{Address: func(string) error { return errors.New("not that one") }}})
@@ -447,8 +444,6 @@ func TestAddresses(t *testing.T) {
 	}
 	kept := assert.Value(os.ReadDir(home))(t)
 	for _, f := range kept {
-		if strings.HasPrefix(f.Name(), "password") {
-			t.Errorf("%s is kept", f.Name())
-		}
+		assert.True(t, !strings.HasPrefix(f.Name(), "password"), "%s is kept", f.Name())
 	}
 }

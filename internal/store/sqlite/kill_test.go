@@ -22,13 +22,11 @@ import (
 	"carronade/test/testkit/reporttest"
 )
 
-// asWriter, in the environment, turns the test program into a process that
-// stores reports until it is killed: the path of the store, the number of its
-// first report, and how many (0: no limit).
+// asWriter, in the environment, turns the test program into a process that stores reports until it is killed:
+// the path of the store, the number of its first report, and how many (0: no limit).
 const asWriter = "CARRONADE_TEST_STORE_WRITER"
 
-// kills is the number of rounds of kills by default; CARRONADE_TEST_KILLS
-// overrides it.
+// kills is the number of rounds of kills by default; CARRONADE_TEST_KILLS overrides it.
 const kills = 20
 
 func TestMain(m *testing.M) {
@@ -216,8 +214,7 @@ func checkKept(t *testing.T, path string, ns []int) {
 	}
 }
 
-// Several processes store reports at once, in a store that does not exist
-// before.
+// Several processes store reports at once, in a store that does not exist before.
 func TestSeveralProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reports.db")
 	const each, processes = 12, 3

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"database/sql"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"carronade/internal/store"
 	"carronade/protocol"
+	"carronade/protocol/protocoltest"
 	"carronade/test/testkit/assert"
 	"carronade/test/testkit/reporttest"
 )
@@ -49,8 +51,7 @@ func alter(t *testing.T, path string, statements ...string) {
 	}
 }
 
-// A file that is not a store, or not one that this program knows, is refused
-// with a hint, and not changed.
+// A file that is not a store, or not one that this program knows, is refused with a hint, and not changed.
 func TestFilesThatAreRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -101,8 +102,7 @@ func TestImpossiblePaths(t *testing.T) {
 	}
 }
 
-// A file left by a process that was killed while making the store is completed
-// by the next one.
+// A file left by a process that was killed while making the store is completed by the next one.
 func TestIncompleteStoreIsCompleted(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -157,8 +157,7 @@ func TestMigrationThatFails(t *testing.T) {
 	assert.True(t, err == nil && len(ids) == 2, "got %v and %v, want both reports", ids, err)
 }
 
-// The store waits while another process keeps it locked, and then returns an
-// error.
+// The store waits while another process keeps it locked, and then returns an error.
 func TestLocked(t *testing.T) {
 	path := filled(t, 1)
 	db := assert.Value(sql.Open("sqlite", "file:"+path))(t)
@@ -235,4 +234,96 @@ func FuzzOpen(f *testing.F) {
 		}
 		s.Close()
 	})
+}
+
+// The default place is made with its folders. Elsewhere a missing folder is an error, and nothing is made.
+func TestFolderOfTheStore(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("XDG_DATA_HOME", filepath.Join(home, "data"))
+	own, err := Default()
+	assert.OK(t, err)
+	s := assert.Value(Open(t.Context(), own))(t)
+	assert.OK(t, s.Close())
+	s, err = Open(t.Context(), filepath.Join(home, "here.db"))
+	assert.OK(t, err)
+	assert.OK(t, s.Close())
+	missing := filepath.Join(home, "mistyped", "reports.db")
+	_, err = Open(t.Context(), missing)
+	assert.True(t, errors.Is(err, store.ErrAbsent), "the error %v is not that the store is absent", err)
+	assert.ErrorHas(t, err, "the folder "+filepath.Dir(missing)+" does not exist")
+	_, err = os.Stat(filepath.Dir(missing))
+	assert.True(t, errors.Is(err, fs.ErrNotExist), "the folder was made: %v", err)
+}
+
+// page is the page size of a new store, in bytes.
+const page = 8192
+
+// Everything intact in a damaged file is read, wherever the damage is, and never an incomplete report.
+func TestOpenDamaged(t *testing.T) {
+	const n = 40
+	path := filled(t, n)
+	whole := read(t, path)
+	pages := len(whole) / page
+	for _, tt := range []struct {
+		name  string
+		wreck func(b []byte) []byte
+		least int // reports that must be readable
+	}{
+		{"no damage", func(b []byte) []byte { return b }, n},
+		{"the last page is lost", func(b []byte) []byte { return b[:len(b)-page] }, n - 2},
+		{"cut within a page", func(b []byte) []byte { return b[:len(b)-page-100] }, n - 4},
+		{"the last quarter is lost", func(b []byte) []byte { return b[:pages*3/4*page] }, n / 2},
+		{"a page of zeros in the middle", func(b []byte) []byte { clear(b[pages/2*page : (pages/2+1)*page]); return b }, n / 2},
+		{"a page of noise near the end", func(b []byte) []byte {
+			copy(b[(pages-3)*page:], bytes.Repeat([]byte("noise"), page/5))
+			return b
+		}, n / 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			wrecked := tt.wreck(bytes.Clone(whole))
+			path := filepath.Join(t.TempDir(), "reports.db")
+			write(t, path, wrecked)
+			s := assert.Value(OpenDamaged(t.Context(), path))(t)
+			defer s.Close()
+			ids, err := s.Find(t.Context(), "", 1<<20)
+			got := 0
+			for _, id := range ids {
+				d, err := s.Get(t.Context(), id)
+				switch {
+				case err == nil && d.Check() != nil:
+					t.Errorf("report %s is incomplete: %v", id, d.Check())
+				case err == nil:
+					got++
+				case !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrMissing):
+					t.Errorf("report %s: %v", id, err)
+				}
+			}
+			t.Logf("%d of %d reports (%d ids, %v)", got, n, len(ids), err)
+			assert.True(t, got >= tt.least, "got %d reports of %d, want %d", got, n, tt.least)
+			assert.True(t, bytes.Equal(read(t, path), wrecked), "the damaged file was changed")
+			left, _ := filepath.Glob(path + "-*")
+			assert.True(t, len(left) == 0, "reading left files: %v", left)
+		})
+	}
+}
+
+// A reader makes no store.
+func TestOpenExisting(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{filepath.Join(dir, "none.db"), filepath.Join(dir, "no folder", "none.db")} {
+		s, err := OpenExisting(t.Context(), path)
+		if s != nil {
+			s.Close()
+		}
+		assert.True(t, errors.Is(err, store.ErrAbsent) && protocoltest.HintOf(err) != "",
+			"got %v with the hint %q, want %v and a hint", err, protocoltest.HintOf(err), store.ErrAbsent)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("got %v and %v, want no files", left, err)
+	}
+	s := assert.Value(OpenExisting(t.Context(), filled(t, 2)))(t)
+	defer s.Close()
+	ids, err := s.Find(t.Context(), reporttest.Head(1).ID, 9)
+	assert.True(t, err == nil && len(ids) == 1, "got %v and %v, want a report", ids, err)
+	assert.OK(t, s.Delete(t.Context(), reporttest.Head(1).ID))
 }

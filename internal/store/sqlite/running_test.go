@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -18,8 +19,7 @@ import (
 	"carronade/test/testkit/reporttest"
 )
 
-// orphan begins report n with intervals and changes its owner to a process that
-// is gone, or on another host.
+// orphan begins report n with intervals and changes its owner to a process that is gone, or on another host.
 func orphan(t *testing.T, s *Store, n, intervals int, change func(*host.Identity), heard time.Time) store.Writer {
 	t.Helper()
 	w := assert.Value(s.Begin(t.Context(), reporttest.Head(n)))(t)
@@ -32,9 +32,8 @@ func orphan(t *testing.T, s *Store, n, intervals int, change func(*host.Identity
 	id := host.Self()
 	change(&id)
 	owner := assert.Value(json.Marshal(id))(t)
-	_, err := s.db.ExecContext(t.Context(), "UPDATE reports SET owner = ?, beat = ? WHERE id = ?",
-		string(owner), heard.Unix(), reporttest.Head(n).ID)
-	assert.OK(t, err)
+	assert.Value(s.db.ExecContext(t.Context(), "UPDATE reports SET owner = ?, beat = ? WHERE id = ?",
+		string(owner), heard.Unix(), reporttest.Head(n).ID))(t)
 	return w
 }
 
@@ -85,24 +84,19 @@ func TestKilledIsFinished(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reports.db")
 	s := open(t, path)
 	orphan(t, s, 1, 5, gone, time.Now())
-	if _, err := s.Rows(t.Context(), store.Query{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(s.Rows(t.Context(), store.Query{}))(t)
 	var owners int
 	if err := s.db.QueryRowContext(t.Context(), "SELECT count(*) FROM reports WHERE owner <> '' OR hash = ''").Scan(&owners); err != nil || owners != 0 {
 		t.Errorf("got %d open reports and %v, want none", owners, err)
 	}
 	rows, err := s.Rows(t.Context(), store.Query{Fields: []string{"throughput"}})
-	if err != nil || len(rows) != 1 {
-		t.Fatal(rows, err)
-	}
+	assert.Must(t, err == nil && len(rows) == 1, "%v %v", rows, err)
 	v, ok := rows[0].Num("throughput")
 	assert.True(t, ok && v == 10_000, "got a throughput of %v, want 10,000", v)
 	assert.OK(t, s.Delete(t.Context(), rows[0].ID), "delete the report of a killed run")
 }
 
-// If nothing can be finished, a killed run is still listed with its numbers,
-// and found by them.
+// If nothing can be finished, a killed run is still listed with its numbers, and found by them.
 func TestKilledInAReadOnlyStore(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "reports.db"))
 	orphan(t, s, 1, 5, gone, time.Now())
@@ -124,9 +118,7 @@ func TestDigestsAreUpdated(t *testing.T) {
 	for i := range 300 { // more than in one transaction
 		assert.OK(t, s.Put(t.Context(), reporttest.Document(i, 0)))
 	}
-	if _, err := s.db.ExecContext(t.Context(), "UPDATE digests SET version = 0, row = x'00' WHERE n <> 7"); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(s.db.ExecContext(t.Context(), "UPDATE digests SET version = 0, row = x'00' WHERE n <> 7"))(t)
 	rows, err := s.Rows(t.Context(), store.Query{})
 	assert.Must(t, err == nil && len(rows) == 300, "got %d rows and %v, want 300", len(rows), err)
 	for i := range rows {
@@ -152,9 +144,7 @@ func TestDamagedReports(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filled(t, 3)
 			s := open(t, path)
-			if _, err := s.db.ExecContext(t.Context(), tt.statement); err != nil {
-				t.Fatal(err)
-			}
+			assert.Value(s.db.ExecContext(t.Context(), tt.statement))(t)
 			rows, err := s.Rows(t.Context(), store.Query{})
 			assert.True(t, tt.row == errors.Is(err, store.ErrDamaged) && (tt.row || len(rows) == 3), "got %d rows and %v", len(rows), err)
 			_, err = s.Get(t.Context(), reporttest.Head(1).ID)
@@ -234,4 +224,19 @@ func TestIntervalsStandTogether(t *testing.T) {
 	n, apart := count()
 	assert.True(t, n == 30 && together < apart*4/5, "%d rows of %d bytes, together %d", n, apart, together)
 	assert.Equal(t, assert.Value(s.Get(t.Context(), d.ID))(t).Hash, d.Hash, "hash of an older store's report")
+}
+
+func open(t *testing.T, path string) *Store {
+	t.Helper()
+	s := assert.Value(Open(t.Context(), path))(t)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestStore(t *testing.T) {
+	reporttest.RunStore(t, func(t *testing.T) store.Store {
+		dir := filepath.Join(t.TempDir(), "a folder")
+		assert.OK(t, os.Mkdir(dir, 0o700))
+		return open(t, filepath.Join(dir, "reports ?#%.db"))
+	})
 }

@@ -11,8 +11,7 @@ import (
 
 var recipes = Format{ID: 7, Patience: 10 * time.Second, Steps: []string{"CREATE TABLE recipes (name TEXT) STRICT"}}
 
-// A file that another process creates at the same moment is never taken for a
-// foreign one.
+// A file that another process creates at the same moment is never taken for a foreign one.
 func TestCreatedMeanwhile(t *testing.T) {
 	for range testkit.Cases(20, 4) {
 		path := filepath.Join(t.TempDir(), "recipes.db")

@@ -389,8 +389,7 @@ func TestHealOfItsFault(t *testing.T) {
 	}
 }
 
-// TestHealLongAfter: what became due in an outage still waits at its heal, also if the bins of that time
-// were not kept.
+// What became due in an outage still waits at its heal, also if the bins of that time were not kept.
 func TestHealLongAfter(t *testing.T) {
 	const from, to = time.Minute, 30 * time.Minute
 	rec := fault.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
@@ -434,8 +433,7 @@ func TestQuietLane(t *testing.T) {
 	assert.True(t, b == nil || b.S <= 0.1, "the quiet lane has a blackout of %+v", b)
 }
 
-// TestRecorderForgets: a long run without marks keeps a minute, and counts what waits all the
-// same.
+// A long run without marks keeps a minute, and counts what waits all the same.
 func TestRecorderForgets(t *testing.T) {
 	rec := fault.NewRecorder(50*time.Millisecond, 1, 1, func(int32) int { return 0 })
 	for at := time.Duration(0); at < time.Hour; at += 100 * time.Millisecond {

@@ -11,8 +11,7 @@ import (
 	moremath "github.com/aclements/go-moremath/stats"
 )
 
-// around is n values spaced evenly around a level; spread is their range as a
-// share of it.
+// around is n values spaced evenly around a level; spread is their range as a share of it.
 func around(n int, level, spread float64) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -64,9 +63,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// The difference is that of the two medians, its interval includes it, and a
-// verdict agrees with both, whatever the samples: also where the medians and
-// the test disagree.
+// The difference is that of the two medians, its interval includes it, and a verdict agrees with both,
+// whatever the samples: also where the medians and the test disagree.
 func TestDifferenceIsThatOfTheMedians(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 1))
 	for range 4000 {
@@ -201,18 +199,15 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// Large samples are compared by some of their values, without loss of
-// correctness.
+// Large samples are compared by some of their values, without loss of correctness.
 func TestLargeSamples(t *testing.T) {
 	c := Compare(around(5000, 100, 0.1), around(5000, 110, 0.1), More, Options{})
-	if c.Verdict != Better || math.Abs(c.Difference.Center-0.1) > 0.001 || c.Difference.Lo > 0.1 || c.Difference.Hi < 0.1 {
-		t.Errorf("got %v by %+v", c.Verdict, c.Difference)
-	}
+	assert.True(t, c.Verdict == Better && math.Abs(c.Difference.Center-0.1) <= 0.001 && c.Difference.Lo <= 0.1 &&
+		c.Difference.Hi >= 0.1, "got %v by %+v", c.Verdict, c.Difference)
 }
 
-// A new sample is compared with the level shown for the history: an outlier
-// among the levels, or among the repetitions, widens the interval and does not
-// invert it.
+// A new sample is compared with the level shown for the history: an outlier among the levels, or among the
+// repetitions, widens the interval and does not invert it.
 func TestPredictionIsOfTheMediansThatAreShown(t *testing.T) {
 	for _, tt := range []struct {
 		name      string

@@ -22,10 +22,9 @@ func draw(rnd *rand.Rand, n int, level, noise float64) []float64 {
 	return out
 }
 
-// found returns the share of trials in which one of the two primary rows,
-// throughput and response p99, is called better or worse if the candidate's
-// levels differ from the base's by a factor; and the share in which the verdict
-// on throughput is right.
+// found returns the share of trials in which one of the two primary rows, throughput and response p99, is
+// called better or worse if the candidate's levels differ from the base's by a factor; and the share in which
+// the verdict on throughput is right.
 func found(seed uint64, trials, n int, factor float64, o Options) (some, right float64) {
 	rnd := rand.New(rand.NewPCG(seed, uint64(n)))
 	for range trials {
@@ -48,8 +47,7 @@ func found(seed uint64, trials, n int, factor float64, o Options) (some, right f
 	return some / float64(trials), right / float64(trials)
 }
 
-// A comparison is wrong rarely enough, and finds existing differences often
-// enough.
+// A comparison is wrong rarely enough, and finds existing differences often enough.
 func TestErrorRates(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	const trials = 2000
@@ -82,9 +80,8 @@ func TestErrorRates(t *testing.T) {
 	}
 }
 
-// noises are distributions of the logarithm of what equal runs measure: some
-// with heavy tails, some of which are worse for a test that assumes a normal
-// distribution.
+// noises are distributions of the logarithm of what equal runs measure: some with heavy tails, some of which
+// are worse for a test that assumes a normal distribution.
 var noises = []struct {
 	name string
 	draw func(*rand.Rand) float64
@@ -120,9 +117,8 @@ func mode(r *rand.Rand, share, factor, noise float64) float64 {
 	return v
 }
 
-// With fewer than six repetitions, equal sides are called different in at most
-// 5 % of comparisons, however runs are distributed; a factor of 2 is found in
-// 95 % of four and four that vary by 15 %.
+// With fewer than six repetitions, equal sides are called different in at most 5 % of comparisons, however
+// runs are distributed; a factor of 2 is found in 95 % of four and four that vary by 15 %.
 func TestFewErrorRates(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	const trials = 2000
@@ -173,9 +169,8 @@ func TestFewErrorRates(t *testing.T) {
 	}
 }
 
-// An interval of 95% includes the true difference in at least 95% of trials,
-// whatever the distribution; and it includes 0 exactly if the test does not
-// reject it.
+// An interval of 95% includes the true difference in at least 95% of trials, whatever the distribution; and
+// it includes 0 exactly if the test does not reject it.
 func TestIntervalCoverage(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	const trials = 1500
@@ -217,9 +212,8 @@ func TestIntervalCoverage(t *testing.T) {
 	}
 }
 
-// A new level of a history is called different as rarely as promised if levels
-// scatter for no reason, however many repetitions they have; and real
-// differences are found.
+// A new level of a history is called different as rarely as promised if levels scatter for no reason, however
+// many repetitions they have; and real differences are found.
 func TestPredictionErrorRates(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	const trials = 1500

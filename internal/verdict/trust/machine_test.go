@@ -180,8 +180,7 @@ func TestGoodMachine(t *testing.T) {
 		assert.True(t, c.Level == protocol.LevelOK && c.Found != "" && !seen[c.Check], "got %+v", c)
 		seen[c.Check] = true
 	}
-	// Nothing is known of another system, and nothing is called fine or wrong there but
-	// what was measured.
+	// Nothing is known of another system, and nothing is called fine or wrong there but what was measured.
 	other := MachineFacts{Host: host.Host{OS: "windows", Cores: 4}, Window: &MachineWindow{Busy: -1}}
 	for _, c := range MachineFindings(&other) {
 		assert.True(t, c.Level == protocol.LevelUnknown || slices.Contains([]string{"processors", "calibration"}, c.Check),
@@ -248,9 +247,8 @@ func TestExaminationText(t *testing.T) {
 			t.Errorf("full %v: got\n%s", full, text)
 		}
 		worst, second := strings.Index(text, "error   "), strings.Index(text, "warning   ")
-		if !full && (worst > second || !strings.Contains(text, "\n  fine          processors, ") || !strings.Contains(text, "not known     governor\n")) {
-			t.Errorf("got\n%s", text)
-		}
+		assert.True(t, full || worst <= second && strings.Contains(text, "\n  fine          processors, ") &&
+			strings.Contains(text, "not known     governor\n"), "got\n%s", text)
 		// A command that has room in a line can be copied from one line.
 		if !strings.Contains(text, "    echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource\n") {
 			t.Errorf("the command is broken:\n%s", text)

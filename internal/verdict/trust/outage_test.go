@@ -307,8 +307,7 @@ func (s simulated) run(rnd *rand.Rand) *load.Result {
 	return r
 }
 
-// TestOutageSimulated measures how often a verdict is wrong. docs/method.md contains
-// the numbers.
+// TestOutageSimulated measures how often a verdict is wrong. docs/method.md contains the numbers.
 func TestOutageSimulated(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	for _, tt := range []struct {

@@ -3,6 +3,7 @@ package trust
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -156,5 +157,148 @@ func TestStart(t *testing.T) {
 			assert.Equal(t, (got == ""), (test.want == nil))
 			assert.Has(t, got, test.want...)
 		})
+	}
+}
+
+// noisy returns a series of n values around 100, whose deviations depend on their neighbours, and
+// that climbs by a share over its length.
+func noisy(dice *rand.Rand, n int, spread, lag, climb float64) *series {
+	s := new(series)
+	e := spread * dice.NormFloat64()
+	for i := range n {
+		e = lag*e + spread*math.Sqrt(1-lag*lag)*dice.NormFloat64()
+		s.add(time.Duration(i)*time.Second, time.Second, 100*(1+climb*(float64(i)/float64(n)-0.5)+e))
+	}
+	return s
+}
+
+// TestNeeded: the length follows from the spread and the dependence of the values.
+func TestNeeded(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		spread, lag float64
+		want        float64 // intervals: the closed form
+	}{
+		{"hardly any", 0.001, 0, LeastSeries},
+		{"independent", 0.05, 0, 19.4},
+		{"independent and large", 0.2, 0, 311},
+		{"dependent", 0.1, 0.6, 311},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dice := rand.New(rand.NewPCG(3, 3))
+			sum := 0.0
+			const runs = 40
+			for range runs {
+				sum += noisy(dice, 400, c.spread, c.lag, 0).needed().Seconds() / runs
+			}
+			assert.True(t, math.Abs(sum-c.want) <= 0.15*c.want, "got %.1f s, want about %.1f s", sum, c.want)
+		})
+	}
+}
+
+// In a measurement of the needed length, a climb of a tenth is found in about four of five cases.
+func TestNeededTells(t *testing.T) {
+	const runs = 400
+	dice := rand.New(rand.NewPCG(4, 4))
+	for _, spread := range []float64{0.05, 0.1} {
+		n := int(noisy(dice, 2000, spread, 0, 0).needed().Seconds())
+		found := 0
+		for range runs {
+			s := noisy(dice, n, spread, 0, MostRise)
+			if x := s.trend(time.Duration(n) * time.Second); x.rise > 0 && x.chance < mostChance {
+				found++
+			}
+		}
+		if share := float64(found) / runs; math.Abs(share-0.8) > 0.08 {
+			t.Errorf("with %d intervals and a spread of %g: found in %.2f, want about 0.8", n, spread, share)
+		}
+	}
+}
+
+func TestNeededOfLittle(t *testing.T) {
+	for name, s := range map[string]*series{
+		"nothing": {}, "two values": noisy(rand.New(rand.NewPCG(1, 1)), 2, 0.1, 0, 0),
+		"zeros": {at: []float64{1, 2, 3}, weight: []float64{1, 1, 1}, value: []float64{0, 0, 0}},
+	} {
+		assert.Equal(t, s.needed(), 0, "%s", name)
+	}
+	constant := &series{at: []float64{1, 2, 3}, weight: []float64{1, 1, 1}, value: []float64{7, 7, 7}}
+	assert.Equal(t, constant.needed(), LeastSeries*time.Second, "constant values")
+}
+
+// A run in which nothing was answered for a while is not steady, however short the while was, and no
+// text says that it was.
+func TestStalledIsNotSteady(t *testing.T) {
+	r := &load.Result{Mode: load.OpenLoop, Measurement: measure.Tally{Name: "measurement", End: time.Minute}}
+	for i := range 60 {
+		iv := measure.Interval{Phase: measure.Measurement, Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second}
+		iv.Counts = measure.Counts{Offered: 100, Sent: 100, Acked: 100}
+		iv.InFlight = 5
+		if i == 29 {
+			iv.Acked, iv.InFlight = 0, 105
+		}
+		iv.Response = measure.NewHistogram()
+		iv.Response.RecordN(time.Millisecond, max(iv.Acked, 1))
+		r.Intervals = append(r.Intervals, iv)
+	}
+	s := Steady(r)
+	assert.True(t, s.Known && !s.OK && s.Outage == "" && s.Text == "nothing was answered from second 29 to second 30", "got %+v", s)
+
+	// With fewer intervals than show a trend, it says that it cannot tell.
+	r.Intervals = r.Intervals[27:31]
+	r.Measurement.Start, r.Measurement.End = 27*time.Second, 31*time.Second
+	s = Steady(r)
+	assert.True(t, !s.Known && strings.HasPrefix(s.Text, "nothing was answered from second 29 to second 30; the measurement was too short"), "got %+v", s)
+}
+
+func TestBacklog(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		behind    []float64
+		known, ok bool
+		text      string
+	}{
+		{"too short", []float64{1, 2, 3, 4}, false, false, "too short"},
+		{"none", []float64{0, 0, 0, 0, 0, 0, 0, 0}, true, true, "0 events at the start"},
+		{"level", []float64{900, 700, 950, 800, 720, 890, 760, 900}, true, true, "at the end"},
+		{"grows", []float64{10, 500, 1100, 1500, 2100, 2600, 3000, 3600}, true, false, "the reader is 2.05 x slower than the writer: the backlog grew from 10 to 3,600 events, by 513/s"},
+		{"grows by little", []float64{10, 11, 12, 13, 14, 15, 16, 17}, true, true, ""},
+		{"one stall", []float64{10, 12, 9000, 4000, 11, 10, 12, 11}, true, true, ""},
+		{"stops near the end", []float64{0, 0, 0, 0, 0, 0, 0, 0, 1000, 2000}, true, false, "the reader is 1.29 x slower than the writer: the backlog grew from 0 to 2,000 events, by 222/s"},
+		{"stops after three quarters", append(make([]float64, 45), 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 10000, 11000, 12000, 13000, 14000, 15000), true, false, "grew"},
+		{"a late poll at the end", []float64{0, 300, 0, 200, 0, 400, 100, 0, 0, 900}, true, true, ""},
+		{"falls", []float64{9000, 8000, 7000, 6000, 5000, 4000, 3000, 2000}, true, true, ""},
+	} {
+		var b Backlog // of what is written
+		for i, x := range c.behind {
+			b.Add(time.Duration(i+1)*time.Second, time.Second, x, 1000)
+		}
+		known, ok, text := b.KeepsUp()
+		assert.True(t, known == c.known && ok == c.ok && strings.Contains(text, c.text),
+			"%s: known %v, ok %v, %q; want %v, %v, %q", c.name, known, ok, text, c.known, c.ok, c.text)
+	}
+}
+
+// TestFarBehind: the words of readers that fall far behind.
+func TestFarBehind(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		read  bool
+		grows float64 // a second
+		moved float64 // a second
+		want  string
+	}{
+		{"a consumer", true, 21_000, 2283, "the reader is 10.2 x slower than the writer: the backlog grew from 21,000 to 210,000 events, by 21 k/s"},
+		{"a round trip", false, 21_000, 23_283, "the reader is 10.2 x slower than the writer: the backlog grew from 21,000 to 210,000 events, by 21 k/s"},
+		{"nothing is read", true, 21_000, 0, "nothing is read: the backlog grew from 21,000 to 210,000 events, by 21 k/s"},
+		{"hardly anything is read", false, 21_000, 21_100, "the reader is 211 x slower than the writer"},
+	} {
+		b := Backlog{Read: c.read}
+		for i := range 10 {
+			b.Add(time.Duration(i+1)*time.Second, time.Second, float64(i+1)*c.grows, c.moved)
+		}
+		if known, ok, got := b.KeepsUp(); !known || ok || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: got %v, %v, %q, want %q", c.name, known, ok, got, c.want)
+		}
 	}
 }

@@ -25,8 +25,7 @@ func (r *recorded) Fatalf(format string, values ...any) {
 	runtime.Goexit()
 }
 
-// Each comparison fails with what was compared and both values, and only those that say so end
-// the test.
+// Each comparison fails with what was compared and both values, and only those that say so end the test.
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -12,9 +12,7 @@ import (
 // The archive has Kafka's own classes, and a JVM uses it.
 func TestClassArchive(t *testing.T) {
 	dir := Jars(t)
-	if _, err := classArchive(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(classArchive())(t)
 	const class = "org.apache.kafka.common.Uuid "
 	for _, tt := range []struct {
 		name string
@@ -32,4 +30,9 @@ func TestClassArchive(t *testing.T) {
 			assert.Equal(t, mapped, tt.want, "%s comes from the archive", class)
 		})
 	}
+}
+
+func TestNoJava(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	assert.ErrorHas(t, checkJava(), "apt-get install default-jre-headless")
 }

@@ -149,8 +149,7 @@ func query(t *testing.T, tool, format string, args ...string) string {
 	return string(out)
 }
 
-// parts reads the members of an ar archive: headers of 60 bytes, and contents padded to an
-// even length.
+// parts reads the members of an ar archive: headers of 60 bytes, and contents padded to an even length.
 func parts(t *testing.T, data []byte) map[string][]byte {
 	t.Helper()
 	const magic = "!<arch>\n"

@@ -36,8 +36,7 @@ var (
 	other = build.Platform{OS: "linux", Arch: "riscv64"}
 )
 
-// source has the real program for this machine's processor, and some bytes instead of one
-// for another.
+// source has the real program for this machine's processor, and some bytes instead of one for another.
 func source(t *testing.T) Source {
 	t.Helper()
 	dir := t.TempDir()

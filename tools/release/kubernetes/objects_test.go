@@ -26,8 +26,7 @@ const (
 	golden = "../../../internal/fleet/testdata"
 )
 
-// objects are those of a stream, decoded into Kubernetes's types: an unknown or double
-// field is an error.
+// objects are those of a stream, decoded into Kubernetes's types: an unknown or double field is an error.
 type objects struct {
 	kinds    []string
 	secrets  []corev1.Secret
@@ -195,8 +194,7 @@ func within(selector, labels map[string]string) bool {
 	return len(selector) > 0
 }
 
-// checkPod checks a pod by the rules of the level "restricted", and that what it refers
-// to is there.
+// checkPod checks a pod by the rules of the level "restricted", and that what it refers to is there.
 func checkPod(t *testing.T, evaluator policy.Evaluator, pod corev1.PodTemplateSpec, o objects) {
 	t.Helper()
 	level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}

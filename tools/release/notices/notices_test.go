@@ -65,8 +65,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestWithout checks that a module without a licence, and one with a licence that may not
-// be shipped, fail.
+// TestWithout checks that a module without a licence, and one with a licence that may not be shipped, fail.
 func TestWithout(t *testing.T) {
 	const all = "copies or substantial portions of the Software.\n"
 	restricted := strings.Replace(mit, all, all+"\nThe Software shall be used for Good, not Evil.\n", 1)

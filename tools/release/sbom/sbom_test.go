@@ -90,8 +90,7 @@ func TestWriteWithoutLicense(t *testing.T) {
 	}
 }
 
-// checkSchema checks a document with CycloneDX's own schema, which is in the library's
-// module.
+// checkSchema checks a document with CycloneDX's own schema, which is in the library's module.
 func checkSchema(t *testing.T, document []byte) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go").Output()
