@@ -149,7 +149,8 @@ func checkOnce(root *cobra.Command, args []string) error {
 			return nil
 		}
 		if first, ok := given[f.Name]; ok && twice == nil {
-			twice = &words{Err: fmt.Errorf("--%s is given twice: %s and %s", f.Name, first, text), Hint: "leave out one of them"}
+			var m secret.Mask
+			twice = &words{Err: fmt.Errorf("--%s is given twice: %s and %s", f.Name, m.Value(f.Name, first), m.Value(f.Name, text)), Hint: "leave out one of them"}
 			if s, ok := command.SettingOf(f); ok && s.Secret {
 				twice = &words{Err: fmt.Errorf("--%s is given twice", f.Name), Hint: "leave out one of them"}
 			}
