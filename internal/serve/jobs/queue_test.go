@@ -63,7 +63,7 @@ func TestFullFolder(t *testing.T) {
 	assert.OK(t, os.Truncate(q.folder.path("files", "old"), 2000))
 	j := submit(t, q, request("x", "drains", "note:new|more", "pause:600000"))
 	got := wait(t, q, j.ID)
-	const want = "the folder files has 1.96 KiB, more than the 1000 B that this server allows (--job-disk)"
+	const want = "the folder files has 1.96 KiB, more than the 1000 B that this server allows (--job-disk): remove files from it"
 	assert.True(t, got.State == Failed && got.Exit == 130 && got.Reason == want, "got %s, %d, %q", got.State, got.Exit, got.Reason)
 	j = submit(t, q, request("x", "pause:2500"))
 	got = wait(t, q, j.ID)
