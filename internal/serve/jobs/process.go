@@ -209,7 +209,7 @@ func verdict(j *Job, state *os.ProcessState, s stops, lastError, crash string) {
 		j.State, j.Reason = Interrupted, "the server was stopped while it ran"+late
 	case s.full != "" && ended:
 		j.State, j.Reason = Failed, s.full+late
-	case j.Exit != host.ExitOK && tookAll(crash):
+	case (j.Exit == host.ExitFailed || signal != "") && tookAll(crash): // Go's runtime exits with 2, that of C by a signal
 		j.State, j.Reason = Failed, "it needed more memory than this server allows a job (--job-memory)"
 	case slices.Contains([]int{host.ExitOK, host.ExitBroken, host.ExitUntrusted, host.ExitCannotTell}, j.Exit):
 		j.State = Done
