@@ -97,9 +97,9 @@ func TestConfigRefusesContradictions(t *testing.T) {
 		wrong string
 	}{
 		{"idempotent with acks 1", map[string][]string{"idempotent": {"true"}, "acks": {"1"}}, "acks=all"},
-		{"transactions with the wire engine", map[string][]string{"transactions": {"true"}}, "client engine"},
-		{"group with the wire engine", map[string][]string{"group": {"g"}}, "client engine"},
-		{"share group with the wire engine", map[string][]string{"share-group": {"g"}}, "client engine"},
+		{"transactions with the wire engine", map[string][]string{"engine": {"wire"}, "transactions": {"true"}}, "client engine"},
+		{"group with the wire engine", map[string][]string{"engine": {"wire"}, "group": {"g"}}, "client engine"},
+		{"share group with the wire engine", map[string][]string{"engine": {"wire"}, "share-group": {"g"}}, "client engine"},
 		{"two groups", map[string][]string{"engine": {"client"}, "group": {"g"}, "share-group": {"g"}}, "in a consumer group and in a share group"},
 		{"the end of a share group", map[string][]string{"engine": {"client"}, "share-group": {"g"}, "until-end": {"true"}}, "a share group has no end"},
 		{"murmur2 without keys", map[string][]string{"partitioner": {"murmur2"}}, "needs keys"},

@@ -13,7 +13,12 @@ func TestTopicSpec(t *testing.T) {
 		wrong            bool
 	}{
 		{name: "all", text: "partitions=3,replicas=2,retention.ms=5", want: "partitions=3,replicas=2,retention.ms=5"},
-		{name: "config prefix", text: "config.b=2,config.a=1", want: "a=1,b=2"},
+		{name: "config prefix", text: "config.segment.ms=2,config.flush.ms=1", want: "flush.ms=1,segment.ms=2"},
+		{name: "of another broker", text: "redpanda.remote.read=true", want: "redpanda.remote.read=true"},
+		{name: "of another broker, with words of Kafka's", text: "flush.bytes=1,retention.local.target.bytes=5", want: "flush.bytes=1,retention.local.target.bytes=5"},
+		{name: "a mistyped name", text: "retention.mss=5", wrong: true},
+		{name: "swapped letters", text: "retentoin.ms=5", wrong: true},
+		{name: "a name that Kafka has not", text: "partitons=3", wrong: true},
 		{name: "value with a comma", text: "cleanup.policy=compact,delete,partitions=1", want: "partitions=1,cleanup.policy=compact,delete"},
 		{name: "empty", text: "", want: ""},
 		{name: "broker defaults", text: "auto", want: ""},
