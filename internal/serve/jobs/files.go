@@ -15,8 +15,8 @@ const (
 	lookShare = 50
 )
 
-// watchFiles returns a channel with a text when a job makes the folder files larger than it may be. What is in it
-// before the job does not count against jobs that write nothing. stop ends the watch.
+// watchFiles returns a channel with a text when a job makes the folder files larger than it may be. It is called
+// before the job starts: what is in the folder then does not count against jobs that write nothing. stop ends the watch.
 func (q *Queue) watchFiles() (full <-chan string, stop func()) {
 	most := q.o.MostFiles
 	if most <= 0 {
@@ -24,8 +24,8 @@ func (q *Queue) watchFiles() (full <-chan string, stop func()) {
 	}
 	found, done := make(chan string, 1), make(chan struct{})
 	dir := q.folder.path("files")
+	before := SizeOf(dir)
 	go func() {
-		before := SizeOf(dir)
 		for pause := lookEvery; ; {
 			select {
 			case <-time.After(pause):

@@ -141,10 +141,8 @@ type stops struct {
 	killed    string // why it was killed; "": it was not
 }
 
-// wait waits until the process ended, and interrupts and kills it if needed.
-func (q *Queue) wait(p *process, cancel <-chan struct{}) (s stops) {
-	full, unwatch := q.watchFiles()
-	defer unwatch()
+// wait waits until the process ended, and interrupts and kills it if needed. full says when its files are too large.
+func (q *Queue) wait(p *process, cancel <-chan struct{}, full <-chan string) (s stops) {
 	var (
 		closing, hurry = q.closing, q.hurry
 		limit          time.Duration

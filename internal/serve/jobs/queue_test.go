@@ -41,6 +41,7 @@ func TestStates(t *testing.T) {
 		{[]string{"err:runtime/cgo: pthread_create failed: Resource temporarily unavailable", "exit:2"}, Failed, 2, "it needed more memory than this server allows a job (--job-memory)"},
 		{[]string{"err:fatal error: all goroutines are asleep - deadlock!", "exit:2"}, Failed, 2, "its process ended with exit code 2"},
 		{[]string{"out:fatal error: runtime: out of memory", "exit:0"}, Done, 0, ""},
+		{[]string{"out:fatal error: runtime: out of memory", "exit:1"}, Done, 1, ""}, // a text of the system under test
 		{[]string{"exit:130"}, Failed, 130, "its process was interrupted from outside"},
 	} {
 		j := submit(t, q, request("x", tt.steps...))
