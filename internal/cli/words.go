@@ -142,20 +142,13 @@ func checkOnce(root *cobra.Command, args []string) error {
 		return nil //nolint:nilerr // the run of the command reports it
 	}
 	cmd.InheritedFlags() // joins them
-	given := map[string]string{}
+	given := map[string]bool{}
 	var twice error
-	_ = cmd.Flags().ParseAll(rest, func(f *pflag.Flag, text string) error { // an error here is one of the run, too
-		if many(f) {
-			return nil
+	_ = cmd.Flags().ParseAll(rest, func(f *pflag.Flag, _ string) error { // an error here is one of the run, too
+		if given[f.Name] && !many(f) && twice == nil { // without the values, which may be secrets
+			twice = &words{Err: fmt.Errorf("--%s is given twice", f.Name), Hint: "it takes one value: leave out one of them"}
 		}
-		if first, ok := given[f.Name]; ok && twice == nil {
-			var m secret.Mask
-			twice = &words{Err: fmt.Errorf("--%s is given twice: %s and %s", f.Name, m.Value(f.Name, first), m.Value(f.Name, text)), Hint: "leave out one of them"}
-			if s, ok := command.SettingOf(f); ok && s.Secret {
-				twice = &words{Err: fmt.Errorf("--%s is given twice", f.Name), Hint: "leave out one of them"}
-			}
-		}
-		given[f.Name] = text
+		given[f.Name] = true
 		return nil
 	})
 	return twice

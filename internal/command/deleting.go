@@ -44,9 +44,13 @@ that filters or --older-than choose only after confirmation, or with --yes.`,
 				return &Words{Err: fmt.Errorf("--older-than: %q is not an age", older), Hint: "such as 90d, or 12h"}
 			}
 			args = append(args, "started<"+older)
+			if rows, err := matching(ctx, s, args, nil); err == nil && len(rows) == 0 { // of a job that runs each night
+				c.Note("no report that matches is older than %s", older)
+				return nil
+			}
 		}
 		if len(args) == 0 {
-			return &Words{Err: errors.New("no report was named"), Hint: "name reports, give filters, or --older-than 90d"}
+			return &Words{Err: errors.New("carronade report delete needs reports, or filters that choose them"), Hint: "--older-than 90d chooses old ones"}
 		}
 		ids, err := chosen(ctx, s, args)
 		if err != nil {
