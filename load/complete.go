@@ -191,7 +191,11 @@ func (t *thread) addRead(pg *page, o *Outcome) {
 	}
 	o.Bytes += o.Read
 	pg.Bytes += uint64(o.Read)
-	t.sendsB[t.run.phaseAt(o.Done)] += uint64(o.Read)
+	at := t.run.phaseAt(o.Done)
+	t.sendsB[at] += uint64(o.Read)
+	if own := t.account(t.run.partOf(o.Stream)); own != nil {
+		own.sendsB[at] += uint64(o.Read)
+	}
 	t.countBytes(o.Read, int(o.Phase), o.Done)
 }
 

@@ -44,7 +44,7 @@ func (f *firings) answer(part int, after func(Batch) time.Duration) func(int, Ba
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.all = append(f.all, firing{part, b.Events})
-		return at + after(b), Outcome{}
+		return at + after(b), Outcome{Read: 3}
 	}
 }
 
@@ -76,9 +76,12 @@ func TestSharesOfAMix(t *testing.T) {
 			if err != nil {
 				faults = append(faults, err.Error())
 			}
-			var sum uint64
+			var sum, bytes uint64
 			for _, p := range res.Parts {
-				sum += p.Sent
+				sum, bytes = sum+p.Sent, bytes+p.SendBytes
+			}
+			if bytes != res.Measurement.SendBytes || bytes == 0 {
+				faults = append(faults, fmt.Sprintf("the parts sent and read %d of %d bytes", bytes, res.Measurement.SendBytes))
 			}
 			if sum != res.Measurement.Sent || sum != 3000 {
 				faults = append(faults, fmt.Sprintf("the parts sent %d of %d", sum, res.Measurement.Sent))

@@ -111,7 +111,8 @@ func (s *session) checkLine(args []string) (what, way string) {
 }
 
 // checkValues checks the settings of a command whose first argument is a target. Those of a file are known only when
-// it runs.
+// it runs. The same holds for settings that name files, variables or programs: this process is the server's, which may
+// read more than its jobs, and in another folder.
 func (s *session) checkValues(cmd *cobra.Command, args []string) error {
 	if path := pathOf(cmd); path != "run" && path != "find" || len(args) != 1 {
 		return nil
@@ -128,7 +129,15 @@ func (s *session) checkValues(cmd *cobra.Command, args []string) error {
 	}
 	doc.Add("target", "target", args[0])
 	conf, err := s.withConfiguration(&t, nil)
-	if err == nil {
+	if err != nil {
+		return err
+	}
+	entries := doc.Entries
+	if conf != nil {
+		entries = slices.Concat(entries, conf.Entries)
+	}
+	none := &serve.Rules{} // they allow no file
+	if none.Document(s.Kinds, entries) == nil {
 		_, err = workload.Resolve(s.Kinds, doc, conf)
 	}
 	return err

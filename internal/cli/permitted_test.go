@@ -2,6 +2,8 @@ package cli
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -36,18 +38,24 @@ func TestLoads(t *testing.T) {
 // TestCheckLine: what is wrong with a command line shows before it runs, in its own words.
 func TestCheckLine(t *testing.T) {
 	s := &session{Program: &Program{Kinds: Kinds()}}
+	secret := filepath.Join(t.TempDir(), "x.properties")
+	assert.OK(t, os.WriteFile(secret, []byte("no property\n"), 0o600))
 	for line, want := range map[string]string{
-		"rnu null:// --rate 5":                       "unknown command \"rnu\"",
-		"run null:// --rat 5":                        "unknown flag --rat",
-		"run null:// --rate abc":                     "--rate: ",
-		"run null:// --count 1 --count 2":            "--count is given twice",
-		"run null:// --label a=b --label c=d":        "",
-		"run kafka://h/t --create-topic partitons=3": "read the topic's settings",
-		"run nul://":                                 "target: ",
-		"find null://x --vary size=1,2 --bogus":      "unknown flag --bogus",
-		"topics frobnicate kafka://h":                "unknown",
-		"run null:// --for 1s":                       "",
-		"scenario x.js":                              "", "as sangrenel -x": "", "run --help": "", "run -f x.yaml --rate 5": "",
+		// The server reads no file that a job names.
+		"run kafka://h/t --client-config " + secret:                      "",
+		"run kafka://h/t --client-config a.properties":                   "",
+		"run kafka://h/t --client-property ssl.truststore.location=/etc": "",
+		"rnu null:// --rate 5":                                           "unknown command \"rnu\"",
+		"run null:// --rat 5":                                            "unknown flag --rat",
+		"run null:// --rate abc":                                         "--rate: ",
+		"run null:// --count 1 --count 2":                                "--count is given twice",
+		"run null:// --label a=b --label c=d":                            "",
+		"run kafka://h/t --create-topic partitons=3":                     "read the topic's settings",
+		"run nul://":                            "target: ",
+		"find null://x --vary size=1,2 --bogus": "unknown flag --bogus",
+		"topics frobnicate kafka://h":           "unknown",
+		"run null:// --for 1s":                  "",
+		"scenario x.js":                         "", "as sangrenel -x": "", "run --help": "", "run -f x.yaml --rate 5": "",
 	} {
 		what, way := s.checkLine(strings.Fields(line))
 		assert.True(t, want == "" && what == "" || want != "" && strings.HasPrefix(what, want), "%q: %q (%s), want %q", line, what, way, want)

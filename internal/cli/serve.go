@@ -20,6 +20,7 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/host"
 	"carronade/internal/serve"
+	"carronade/internal/serve/jobs"
 	"carronade/internal/serve/shell"
 	"carronade/units"
 )
@@ -177,6 +178,7 @@ func (v *serving) memory() int64 {
 }
 
 // disk is how many bytes the folder with the files of jobs may have; 0: that is not limited. check has read the flag.
+// Half of what its disk has for it: what is in it counts as free, so that each start of a server finds the same limit.
 func (v *serving) disk(files string) int64 {
 	if v.everything {
 		return 0 // jobs write elsewhere, too
@@ -186,7 +188,7 @@ func (v *serving) disk(files string) int64 {
 		return n
 	}
 	if free := host.FreeDisk(files); free > 0 {
-		return int64(min(free, math.MaxInt64)) / 2
+		return (int64(min(free, math.MaxInt64/2)) + jobs.SizeOf(files)) / 2
 	}
 	return unknownDisk
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -37,11 +36,11 @@ that filters or --older-than choose only after confirmation, or with --yes.`,
 	cmd.Flags().StringVar(&older, "older-than", "", "only those that began longer ago than this `AGE`, such as 90d")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "delete what the filters choose without confirmation")
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
-		if older != "" {
+		if cmd.Flags().Changed("older-than") { // it may be empty, by mistake
 			if len(args) > 0 && store.IsReference(args[0]) {
 				return &Words{Err: errors.New("--older-than goes with filters, not with reports by name"), Hint: "leave out one of them"}
 			}
-			if _, err := store.ParseFilters([]string{"started<" + older}, time.Now()); err != nil {
+			if last, err := store.ParseLast(older); err != nil || last.Age == 0 {
 				return &Words{Err: fmt.Errorf("--older-than: %q is not an age", older), Hint: "such as 90d, or 12h"}
 			}
 			args = append(args, "started<"+older)

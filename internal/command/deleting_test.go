@@ -30,6 +30,8 @@ func TestDeletedNames(t *testing.T) {
 	}{
 		{"", host.ExitFailed, "needs reports"},
 		{"--older-than x", host.ExitFailed, "is not an age"},
+		{"--older-than -5m --yes", host.ExitFailed, "is not an age"}, // all reports are younger than in five minutes
+		{"--older-than= branch=main --yes", host.ExitFailed, "is not an age"},
 		{"last --older-than 1d", host.ExitFailed, "goes with filters"},
 		{"--older-than 400d --yes", host.ExitOK, ""},
 	} {

@@ -470,3 +470,17 @@ func TestWorkloadsAreJudgedTogether(t *testing.T) {
 		t.Errorf("got %s (%s), p %v, adjusted %v", r.Verdict, r.Why, *r.P, *r.Adjusted)
 	}
 }
+
+// TestComparisonWhy: the first line says how many workloads have the verdict, or that they contradict each other.
+func TestComparisonWhy(t *testing.T) {
+	for want, verdicts := range map[string][]string{
+		"1 of 2 workloads": {"worse", "same"}, "2 workloads, which contradict each other": {"better", "worse"}, "1 of 3 workloads": {"better", "worse", Mixed},
+	} {
+		c := &Comparison{}
+		for _, v := range verdicts {
+			c.Pairs = append(c.Pairs, Pair{Verdict: v})
+		}
+		c.Verdict = c.verdict()
+		assert.Equal(t, c.why(), want, "%s", verdicts)
+	}
+}

@@ -47,6 +47,9 @@ func (c *Comparison) why() string {
 			n++
 		}
 	}
+	if n == 0 { // mixed
+		return fmt.Sprintf("%d workloads, which contradict each other", len(c.Pairs))
+	}
 	return fmt.Sprintf("%d of %d workloads", n, len(c.Pairs))
 }
 

@@ -61,17 +61,18 @@ func ParseTopicSpec(s string) (TopicSpec, error) {
 			}
 			spec.Replicas = int16(n)
 		default:
-			if !knownTopicSetting(strings.TrimPrefix(k, "config.")) {
-				return spec, bad(part, "Kafka has no setting "+k+" of topics"+likeIt(k))
+			k = strings.TrimPrefix(k, "config.")
+			if hint := wrongTopicSetting(k); hint != "" {
+				return spec, bad(part, "Kafka has no setting "+k+" of topics"+hint)
 			}
-			spec.Config = append(spec.Config, [2]string{strings.TrimPrefix(k, "config."), v})
+			spec.Config = append(spec.Config, [2]string{k, v})
 		}
 	}
 	slices.SortFunc(spec.Config, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 	return spec, nil
 }
 
-// topicSettings are Kafka's settings of topics. Other brokers have more, with names that begin in another way.
+// topicSettings are Kafka's settings of topics. Other brokers, and later releases of Kafka, have more.
 var topicSettings = strings.Fields(`cleanup.policy compression.type compression.gzip.level compression.lz4.level compression.zstd.level
 	delete.retention.ms errors.deadletterqueue.group.enable file.delete.delay.ms flush.messages flush.ms
 	follower.replication.throttled.replicas index.interval.bytes leader.replication.throttled.replicas local.retention.bytes
@@ -81,22 +82,37 @@ var topicSettings = strings.Fields(`cleanup.policy compression.type compression.
 	remote.log.delete.on.disable remote.storage.enable retention.bytes retention.ms segment.bytes segment.index.bytes
 	segment.jitter.ms segment.ms unclean.leader.election.enable`)
 
-// knownTopicSetting reports whether a name is one of Kafka's, or may be another broker's.
-func knownTopicSetting(name string) bool {
-	return slices.Contains(topicSettings, name) || strings.Contains(name, ".") && len(alike(name)) == 0
-}
-
-// alike are Kafka's settings whose names begin with the same word.
-func alike(name string) []string {
-	word, _, _ := strings.Cut(name, ".")
-	return slices.DeleteFunc(slices.Clone(topicSettings), func(s string) bool { return !strings.HasPrefix(s, word+".") })
-}
-
-func likeIt(name string) string {
-	if names := alike(strings.TrimPrefix(name, "config.")); len(names) > 0 {
-		return "; it has " + strings.Join(names, ", ")
+// wrongTopicSetting returns what is wrong with the name of a topic's setting; "" if it may be one.
+func wrongTopicSetting(name string) string {
+	if slices.Contains(topicSettings, name) {
+		return ""
 	}
-	return ""
+	for _, known := range topicSettings {
+		if mistyped(name, known) {
+			return "; did you mean " + known + "?"
+		}
+	}
+	if !strings.Contains(name, ".") { // only preallocate has none
+		return "; it has " + strings.Join(topicSettings, ", ")
+	}
+	return "" // the broker decides
+}
+
+// mistyped reports whether two names differ in one place, by one or two letters.
+func mistyped(a, b string) bool {
+	const most = 2
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	n := 0
+	for n < len(b) && a[n] == b[n] {
+		n++
+	}
+	a, b = a[n:], b[n:]
+	for len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return len(a) > 0 && len(a) <= most
 }
 
 // String returns the text that ParseTopicSpec reads.

@@ -15,8 +15,8 @@ const (
 	lookShare = 50
 )
 
-// watchFiles returns a channel with a text when a job makes the folder files larger than it may be. What is in it
-// before the job does not count against jobs that write nothing. stop ends the watch.
+// watchFiles returns a channel with a text when a job makes the folder files larger than it may be. It is called
+// before the job starts: what is in the folder then does not count against jobs that write nothing. stop ends the watch.
 func (q *Queue) watchFiles() (full <-chan string, stop func()) {
 	most := q.o.MostFiles
 	if most <= 0 {
@@ -24,8 +24,8 @@ func (q *Queue) watchFiles() (full <-chan string, stop func()) {
 	}
 	found, done := make(chan string, 1), make(chan struct{})
 	dir := q.folder.path("files")
+	before := SizeOf(dir)
 	go func() {
-		before := sizeOf(dir)
 		for pause := lookEvery; ; {
 			select {
 			case <-time.After(pause):
@@ -33,8 +33,8 @@ func (q *Queue) watchFiles() (full <-chan string, stop func()) {
 				return
 			}
 			began := time.Now()
-			if n := sizeOf(dir); n > most && n > before {
-				found <- "the folder files has " + units.FormatSize(n) + ", more than the " + units.FormatSize(most) + " that this server allows (--job-disk)"
+			if n := SizeOf(dir); n > most && n > before {
+				found <- "the folder files has " + units.FormatSize(n) + ", more than the " + units.FormatSize(most) + " that this server allows (--job-disk): remove files from it"
 				return
 			}
 			pause = max(lookEvery, lookShare*time.Since(began))
@@ -43,8 +43,8 @@ func (q *Queue) watchFiles() (full <-chan string, stop func()) {
 	return found, func() { close(done) }
 }
 
-// sizeOf is what the files below a folder take. Files that vanish meanwhile take nothing.
-func sizeOf(dir string) (n int64) {
+// SizeOf is what the files below a folder take. Files that vanish while it looks take nothing.
+func SizeOf(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return nil

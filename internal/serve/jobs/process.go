@@ -141,10 +141,8 @@ type stops struct {
 	killed    string // why it was killed; "": it was not
 }
 
-// wait waits until the process ended, and interrupts and kills it if needed.
-func (q *Queue) wait(p *process, cancel <-chan struct{}) (s stops) {
-	full, unwatch := q.watchFiles()
-	defer unwatch()
+// wait waits until the process ended, and interrupts and kills it if needed. full says when its files are too large.
+func (q *Queue) wait(p *process, cancel <-chan struct{}, full <-chan string) (s stops) {
 	var (
 		closing, hurry = q.closing, q.hurry
 		limit          time.Duration
@@ -209,7 +207,7 @@ func verdict(j *Job, state *os.ProcessState, s stops, lastError, crash string) {
 		j.State, j.Reason = Interrupted, "the server was stopped while it ran"+late
 	case s.full != "" && ended:
 		j.State, j.Reason = Failed, s.full+late
-	case j.Exit != host.ExitOK && tookAll(crash):
+	case (j.Exit == host.ExitFailed || signal != "") && tookAll(crash): // Go's runtime exits with 2, that of C by a signal
 		j.State, j.Reason = Failed, "it needed more memory than this server allows a job (--job-memory)"
 	case slices.Contains([]int{host.ExitOK, host.ExitBroken, host.ExitUntrusted, host.ExitCannotTell}, j.Exit):
 		j.State = Done

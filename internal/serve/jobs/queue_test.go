@@ -41,6 +41,7 @@ func TestStates(t *testing.T) {
 		{[]string{"err:runtime/cgo: pthread_create failed: Resource temporarily unavailable", "exit:2"}, Failed, 2, "it needed more memory than this server allows a job (--job-memory)"},
 		{[]string{"err:fatal error: all goroutines are asleep - deadlock!", "exit:2"}, Failed, 2, "its process ended with exit code 2"},
 		{[]string{"out:fatal error: runtime: out of memory", "exit:0"}, Done, 0, ""},
+		{[]string{"out:fatal error: runtime: out of memory", "exit:1"}, Done, 1, ""}, // a text of the system under test
 		{[]string{"exit:130"}, Failed, 130, "its process was interrupted from outside"},
 	} {
 		j := submit(t, q, request("x", tt.steps...))
@@ -63,7 +64,7 @@ func TestFullFolder(t *testing.T) {
 	assert.OK(t, os.Truncate(q.folder.path("files", "old"), 2000))
 	j := submit(t, q, request("x", "drains", "note:new|more", "pause:600000"))
 	got := wait(t, q, j.ID)
-	const want = "the folder files has 1.96 KiB, more than the 1000 B that this server allows (--job-disk)"
+	const want = "the folder files has 1.96 KiB, more than the 1000 B that this server allows (--job-disk): remove files from it"
 	assert.True(t, got.State == Failed && got.Exit == 130 && got.Reason == want, "got %s, %d, %q", got.State, got.Exit, got.Reason)
 	j = submit(t, q, request("x", "pause:2500"))
 	got = wait(t, q, j.ID)

@@ -166,12 +166,14 @@ func (q *Queue) perform(e *entry, j *Job) {
 	e.out = out
 	close(e.started)
 	q.mu.Unlock()
+	full, unwatch := q.watchFiles()
+	defer unwatch()
 	p, err := q.start(j, out)
 	if err != nil {
 		j.State, j.Reason = Failed, whyNot(err)
 		return
 	}
-	s := q.wait(p, e.cancel)
+	s := q.wait(p, e.cancel, full)
 	p.close(q.hurry)
 	verdict(j, p.child.State(), s, out.lastError(), out.crash())
 }
