@@ -20,7 +20,6 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/host"
 	"carronade/internal/serve"
-	"carronade/internal/serve/jobs"
 	"carronade/internal/serve/shell"
 	"carronade/units"
 )
@@ -178,8 +177,9 @@ func (v *serving) memory() int64 {
 }
 
 // disk is how many bytes the folder with the files of jobs may have; 0: that is not limited. check has read the flag.
-// Half of what its disk has for it: what is in it counts as free, so that each start of a server finds the same limit.
-func (v *serving) disk(files string) int64 {
+// Half of what its disk has for it: what is used by it counts as free, so that each start of a server finds the same
+// limit.
+func (v *serving) disk(files string, used int64) int64 {
 	if v.everything {
 		return 0 // jobs write elsewhere, too
 	}
@@ -188,7 +188,7 @@ func (v *serving) disk(files string) int64 {
 		return n
 	}
 	if free := host.FreeDisk(files); free > 0 {
-		return (int64(min(free, math.MaxInt64/2)) + jobs.SizeOf(files)) / 2
+		return (int64(min(free, math.MaxInt64/2)) + used) / 2
 	}
 	return unknownDisk
 }
