@@ -96,7 +96,9 @@ func (d *Document) briefTimes(p *layout.Page) {
 // unusual prints what is worth knowing only in some runs.
 func (d *Document) unusual(p *layout.Page) {
 	u := layout.Page{Style: p.Style}
-	created := slices.ContainsFunc(d.Warnings, func(s string) bool { return strings.Contains(s, "created the topic") }) // which the notice says, too
+	// A warning says, too, that the topic was created, and what to do.
+	created := strings.HasPrefix(d.Notice, "the topic ") && strings.HasSuffix(d.Notice, " and the broker created it") &&
+		slices.ContainsFunc(d.Warnings, func(s string) bool { return strings.Contains(s, "created the topic") })
 	if d.Notice != "" && d.Steady.Outage == "" && !created {
 		u.Pair(layout.Yellow, "note", d.Notice)
 	}
