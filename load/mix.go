@@ -193,7 +193,9 @@ func (m *Mix) Wire() (written, read uint64) {
 func (m *Mix) Poll(t, of int) PollWaiter {
 	for _, p := range m.parts {
 		if poller, ok := p.Target.(Poller); ok {
-			return poller.Poll(t, of)
+			if w := poller.Poll(t, of); w != nil {
+				return w
+			}
 		}
 	}
 	return nil
