@@ -325,7 +325,7 @@ func TestResumeAfterTheEnd(t *testing.T) {
 			there := regexp.MustCompile(`: ([123]) of 4 runs are there`).FindStringSubmatch(p.said.String()) // more than 1 if the signal was late
 			assert.True(t, code == 0 && there != nil && strconv.Itoa(4-strings.Count(p.said.String(), "kept as")) == there[1],
 				"exit code %d, it said:\n%s", code, p.said.String())
-			assert.True(t, strings.Contains(p.out.String(), ": 2 cells, 2 runs each") &&
+			assert.True(t, strings.Contains(p.out.String(), "2 cells, 2 runs each") &&
 				strings.Contains(p.out.String(), "decides"), "it printed:\n%s", p.out.String())
 		})
 	}

@@ -81,7 +81,7 @@ var Packages = []Package{
 	{Name: "internal/workload", May: []string{"internal/verdict/fault", "internal/place", "internal/secret", "load", "measure", "payload", "protocol", "units"}},
 	{Name: "internal/layout"},
 	{Name: "internal/verdict/find", May: []string{"internal/layout", "internal/verdict/stats", "internal/host", "measure", "units"}, Tests: []string{"internal/judge"}},
-	{Name: "internal/fleet", May: []string{"internal/verdict/trust", "internal/report", "internal/run", "internal/host", "internal/workload", "load", "measure", "protocol"}},
+	{Name: "internal/fleet", May: []string{"internal/report", "internal/run", "internal/host", "internal/workload", "load", "measure", "protocol"}},
 	{Name: "internal/report", May: []string{"internal/verdict/fault", "internal/verdict/find", "internal/layout", "internal/place", "internal/host", "internal/verdict/trust", "internal/workload", "load", "measure", "units"}},
 	{Name: "internal/store", May: []string{"internal/report", "internal/secret", "internal/host", "internal/workload", "load", "measure", "protocol", "units"}, Tests: []string{"internal/verdict/fault", "internal/verdict/find", "internal/store/sqlite", "test/testkit/reporttest", "internal/apm", "internal/kafka", "internal/riemann"}},
 	{Name: "test/testkit/reporttest", May: []string{"internal/report", "internal/store", "test/testkit/assert", "load", "measure"}},
