@@ -26,7 +26,7 @@ type Waiter struct {
 
 	unstamped atomic.Bool // the kernel does not report when data arrived, or answers must be read at once
 
-	untimed   bool        // its streams do not ask when data arrived
+	untimed bool // its streams do not ask when data arrived
 
 	state         atomic.Int32
 	events        []unix.EpollEvent
