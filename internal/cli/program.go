@@ -78,8 +78,8 @@ func (p *Program) Main() int {
 	root.SetOut(out)
 	root.SetErr(p.Err)
 	root.SetIn(p.In)
-	parser := &session{Program: &Program{Kinds: p.Kinds}} // a tree serves one command line
-	err := checkOnce(parser.root(), p.Args)
+	root.InitDefaultHelpCmd() // cobra would add it later, and checkOnce looks for the command
+	err := checkOnce(root, p.Args)
 	if err == nil {
 		_, err = root.ExecuteContextC(ctx)
 	}
