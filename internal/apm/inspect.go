@@ -67,7 +67,7 @@ func (Kind) Inspect(ctx context.Context, spec protocol.Spec) (protocol.Inspectio
 		in.Findings = append(in.Findings, protocol.Finding{
 			Check: "address " + c.bases[i], Level: protocol.LevelError,
 			Found:  fmt.Sprintf("%s does not answer as an APM server: %v", c.bases[i], e.Err),
-			Effect: "a run fails when it starts: connections are spread over all addresses", Mend: e.Hint,
+			Effect: "a run fails when it starts: connections are spread over all addresses", Fix: e.Hint,
 		})
 	}
 	if failed == len(c.bases) {
@@ -97,7 +97,7 @@ func (c *config) inspectServer(ctx context.Context, client *http.Client, base st
 	if c.tls && c.dialer.TLS.InsecureSkipVerify {
 		login.Level, login.Found = protocol.LevelNote, login.Found+", and any certificate of it is accepted"
 		login.Effect = "another server could answer instead; times are not affected"
-		login.Mend = "give --tls-ca FILE instead of --tls-insecure-skip-verify"
+		login.Fix = "give --tls-ca FILE instead of --tls-insecure-skip-verify"
 	}
 	out = append(out, login)
 	if v.Ready != nil {
@@ -106,7 +106,7 @@ func (c *config) inspectServer(ctx context.Context, client *http.Client, base st
 			f.Level = protocol.LevelWarning
 			f.Found = base + " is not ready to publish events"
 			f.Effect = "it accepts events that may never be indexed, and answers faster or slower than when they are"
-			f.Mend = "start Elasticsearch, install the APM integration, and look at the server's log"
+			f.Fix = "start Elasticsearch, install the APM integration, and look at the server's log"
 		}
 		out = append(out, f)
 	}
@@ -126,7 +126,7 @@ func versionFinding(servers []server) protocol.Finding {
 		f.Level = protocol.LevelNote
 		f.Found = "the servers have different versions: " + all
 		f.Effect = "connections to different servers may be fast in different ways"
-		f.Mend = "finish the upgrade first"
+		f.Fix = "finish the upgrade first"
 	default:
 		f.Found = "APM Server " + all
 	}
@@ -179,7 +179,7 @@ func clockFinding(host, date string, began, ended time.Time) protocol.Finding {
 	if surely := ahead.Abs() - bound; surely > clockNote {
 		f.Level = protocol.LevelNote
 		f.Effect = "events are stored under this machine's times: queries by the server's time find others"
-		f.Mend = "synchronize both clocks (chrony or systemd-timesyncd)"
+		f.Fix = "synchronize both clocks (chrony or systemd-timesyncd)"
 		if surely > clockWarning {
 			f.Level = protocol.LevelWarning
 			f.Effect = "events are stored under this machine's times: they miss the time range, and counts of a recent range are too low"
@@ -200,7 +200,7 @@ func (c *config) inspectIndex(ctx context.Context) []protocol.Finding {
 		e := x.explain("", err)
 		f.Level = protocol.LevelError
 		f.Found = fmt.Sprintf("the store at %s does not answer: %v", c.index.url, e.Err)
-		f.Effect, f.Mend = "a run fails when it starts, since it counts documents there", e.Hint
+		f.Effect, f.Fix = "a run fails when it starts, since it counts documents there", e.Hint
 		return []protocol.Finding{f}
 	}
 	health, nodes := x.clusterHealth(ctx)
@@ -211,7 +211,7 @@ func (c *config) inspectIndex(ctx context.Context) []protocol.Finding {
 	if health == "red" {
 		f.Level = protocol.LevelWarning
 		f.Effect = "some indices take in nothing: events are rejected or wait"
-		f.Mend = "look at " + c.index.url + "/_cluster/allocation/explain"
+		f.Fix = "look at " + c.index.url + "/_cluster/allocation/explain"
 	}
 	return []protocol.Finding{f}
 }

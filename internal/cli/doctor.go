@@ -254,11 +254,11 @@ func examineOne(ctx context.Context, w *workload.Workload) examination {
 func noAnswer(w *workload.Workload, err error) protocol.Finding {
 	f := protocol.Finding{
 		Check: "target", Level: protocol.LevelError, Found: oneLine(err.Error()),
-		Effect: "a run fails when it starts", Mend: hintOf(err),
+		Effect: "a run fails when it starts", Fix: hintOf(err),
 	}
-	if errors.Is(err, context.DeadlineExceeded) && f.Mend == "" {
+	if errors.Is(err, context.DeadlineExceeded) && f.Fix == "" {
 		f.Found = w.Target() + " did not answer in time"
-		f.Mend = "check the address and the firewall between, or give more --timeout"
+		f.Fix = "check the address and the firewall between, or give more --timeout"
 	}
 	return f
 }

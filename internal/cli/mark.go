@@ -34,8 +34,8 @@ and on this machine.
 The mark is at the middle of the time between the start of this command and its
 arrival at the run, and half of that time is its bound.
 
-It is for whoever breaks a system by hand, or by another tool, and wants to know
-what that cost. A fault is compared with the ten seconds of the measurement
+It is for people who break a system by hand, or by another tool, and want to
+know what that cost. A fault is compared with the ten seconds of the measurement
 before it, so let the run measure for 10 s first.`
 
 // markCommand puts marks on runs in progress.

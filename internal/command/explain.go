@@ -10,7 +10,7 @@ import (
 	"carronade/internal/store"
 )
 
-const explainLong = `For whoever sees a stall or a spike in a report and asks where it came from.
+const explainLong = `For people who see a stall or a spike in a report and ask where it came from.
 Says what coincided with the stalls, the spikes of p99 and the steps in
 throughput of a stored report (default: the newest): pauses of a JVM's
 collector, page-outs, steal, throttling, pressure, disk queues, changes of

@@ -216,7 +216,7 @@ func (c *verifying) verify(ctx context.Context, s store.Store, q store.Query, o 
 	return found, nil
 }
 
-// notByPeople are the labels of reports that nobody ran as workloads of their own: trials of searches, cells of --vary,
+// notByPeople are the labels of reports that are parts of other commands: trials of searches, cells of --vary,
 // demos.
 var notByPeople = []string{report.SearchLabel, judge.SeriesLabel, report.DemoLabel}
 

@@ -113,9 +113,9 @@ func (c *Contact) Findings(now time.Time) []protocol.Finding {
 		f.Level = protocol.LevelError
 		f.Found = fmt.Sprintf("%s%s does not accept connections: %s", c.Addr, resolved, reason(c.Err))
 		f.Effect = "a run cannot use this address, and fails if it has no other"
-		f.Mend = Hint(c.Err, false)
-		if f.Mend == "" {
-			f.Mend = "check the address, the firewall between, and whether the server is running"
+		f.Fix = Hint(c.Err, false)
+		if f.Fix == "" {
+			f.Fix = "check the address, the firewall between, and whether the server is running"
 		}
 	case len(c.Errs) > 0 && host != "localhost": // that has an IP of each version
 		ip, silent := c.worstIP()
@@ -124,7 +124,7 @@ func (c *Contact) Findings(now time.Time) []protocol.Finding {
 			f.Level, f.Effect = protocol.LevelWarning, "each connection may wait for such an IP first: clients start late, and reconnect late"
 		}
 		f.Found = fmt.Sprintf("%d of the %d IPs of %s do not accept connections, such as %s: %s", len(c.Errs), len(c.IPs), c.Addr, ip, reason(c.Errs[ip]))
-		f.Mend = "start the server there, or remove the IP from the name's records"
+		f.Fix = "start the server there, or remove the IP from the name's records"
 	default:
 		f.Found = fmt.Sprintf("%s%s accepts connections within %s", c.Addr, resolved, units.FormatDuration(c.Took.Round(time.Microsecond)))
 	}
@@ -194,18 +194,18 @@ func certificate(addr string, s *tls.ConnectionState, now time.Time) protocol.Fi
 		}
 	}
 	left, day := ends.Sub(now), ends.UTC().Format(time.DateOnly)
-	const mend = "renew the server's certificate"
+	const fix = "renew the server's certificate"
 	switch {
 	case left <= 0:
-		f.Level, f.Mend = protocol.LevelWarning, mend
+		f.Level, f.Fix = protocol.LevelWarning, fix
 		f.Found = fmt.Sprintf("the certificate of %s (%s) expired on %s", addr, version, day)
 		f.Effect = "only clients that accept any certificate can connect"
 	case left < expiresNow:
-		f.Level, f.Mend = protocol.LevelWarning, mend
+		f.Level, f.Fix = protocol.LevelWarning, fix
 		f.Found = fmt.Sprintf("the certificate of %s (%s) expires in %s", addr, version, units.FormatDuration(left.Round(time.Minute)))
 		f.Effect = "connections that are made after that fail, also in the middle of a run"
 	case left < expiresSoon:
-		f.Level, f.Mend = protocol.LevelNote, mend
+		f.Level, f.Fix = protocol.LevelNote, fix
 		f.Found = fmt.Sprintf("the certificate of %s (%s) expires on %s, in %d days", addr, version, day, int(left.Hours()/24))
 		f.Effect = "connections that are made after that fail"
 	default:

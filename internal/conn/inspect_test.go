@@ -42,7 +42,7 @@ func TestContact(t *testing.T) {
 			worst, text := protocol.LevelOK, ""
 			for _, f := range c.Findings(time.Now()) {
 				worst, text = max(worst, f.Level), text+f.Found+"\n"
-				assert.True(t, f.Level < protocol.LevelNote || f.Effect != "" && f.Mend != "", "%+v lacks its effect or what changes it", f)
+				assert.True(t, f.Level < protocol.LevelNote || f.Effect != "" && f.Fix != "", "%+v lacks its effect or what changes it", f)
 			}
 			assert.True(t, worst == tt.level && strings.Contains(text, tt.want), "got %v: %s, want %v: %s", worst, text, tt.level, tt.want)
 		})

@@ -57,7 +57,7 @@ func (Kind) Inspect(ctx context.Context, s protocol.Spec) (protocol.Inspection, 
 		in.Findings = append(in.Findings, protocol.Finding{
 			Check: "address " + c.hosts[i], Level: protocol.LevelError,
 			Found:  fmt.Sprintf("%s does not answer as a Riemann server: %v", c.hosts[i], err),
-			Effect: "a run fails when it starts: clients are spread over all addresses", Mend: e.Hint,
+			Effect: "a run fails when it starts: clients are spread over all addresses", Fix: e.Hint,
 		})
 	}
 	if failed == len(c.hosts) {
@@ -87,7 +87,7 @@ func (c *config) inspectHost(ctx context.Context, addr string) ([]protocol.Findi
 		out = append(out, protocol.Finding{
 			Check: "login", Level: protocol.LevelNote, Found: "any certificate of " + addr + " is accepted",
 			Effect: "another server could answer instead; times are not affected",
-			Mend:   "give --tls-ca FILE instead of --tls-insecure-skip-verify",
+			Fix:    "give --tls-ca FILE instead of --tls-insecure-skip-verify",
 		})
 	}
 	if found["standin"] == true {
@@ -132,9 +132,9 @@ func (c *config) inspectIndex(ctx context.Context, addr string) []protocol.Findi
 			return []protocol.Finding{f, clockFinding(addr, newest, began, time.Now())}
 		}
 		f.Effect = "--verify cannot read back what was sent, and reports lack the server's own numbers"
-		f.Mend = "say with --query-address HOST:5555 where the server answers queries over TCP"
+		f.Fix = "say with --query-address HOST:5555 where the server answers queries over TCP"
 		if answer := (*answerError)(nil); errors.As(err, &answer) {
-			f.Mend = "add (streams (index)) to the server's configuration"
+			f.Fix = "add (streams (index)) to the server's configuration"
 		}
 	}
 	f.Level, f.Found = protocol.LevelNote, fmt.Sprintf("the server does not answer queries at %s: %v", at, err)
@@ -151,7 +151,7 @@ func clockFinding(addr string, newest, began, ended time.Time) protocol.Finding 
 	f := protocol.Finding{
 		Check:  "clock of the server",
 		Effect: "events expire in the index by their times: too early or too late",
-		Mend:   "synchronize both clocks (chrony or systemd-timesyncd)",
+		Fix:    "synchronize both clocks (chrony or systemd-timesyncd)",
 	}
 	host, _, _ := net.SplitHostPort(addr)
 	age := began.Sub(newest)
@@ -159,12 +159,12 @@ func clockFinding(addr string, newest, began, ended time.Time) protocol.Finding 
 	case conn.IsLocal(addr):
 		return protocol.Finding{Check: f.Check, Found: "the server at " + host + " runs on this machine, by its clock"}
 	case newest.IsZero():
-		f.Level, f.Found, f.Mend = protocol.LevelUnknown, "the server at "+host+" has no event of its own with a time", ""
+		f.Level, f.Found, f.Fix = protocol.LevelUnknown, "the server at "+host+" has no event of its own with a time", ""
 	case newest.Sub(ended) > time.Second:
 		f.Level = protocol.LevelWarning
 		f.Found = fmt.Sprintf("the clock of %s is at least %s ahead of this machine's", host, units.FormatDuration(newest.Sub(ended).Round(time.Second)))
 	case age > ownInterval:
-		f.Level, f.Mend = protocol.LevelUnknown, ""
+		f.Level, f.Fix = protocol.LevelUnknown, ""
 		f.Found = fmt.Sprintf("the newest event of the server at %s about itself is %s old: its clock may be behind, or it reports less often", host, units.FormatDuration(age.Round(time.Second)))
 	default:
 		return protocol.Finding{Check: f.Check, Found: fmt.Sprintf("the clock of %s differs from this machine's by less than %s: its newest event about itself is %s old", host, units.FormatDuration(ownInterval), units.FormatDuration(max(0, age).Round(time.Second)))}

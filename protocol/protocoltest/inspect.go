@@ -39,7 +39,7 @@ func Inspect(t *testing.T, kind protocol.Inspector, s protocol.Spec, within time
 	defer cancel()
 	in, err := kind.Inspect(ctx, s)
 	for _, f := range in.Findings {
-		if f.Level >= protocol.LevelNote && (f.Effect == "" || f.Mend == "") {
+		if f.Level >= protocol.LevelNote && (f.Effect == "" || f.Fix == "") {
 			t.Errorf("%+v lacks its effect or what changes it", f)
 		}
 	}

@@ -63,7 +63,7 @@ var others = []struct{ name, ignored, refused string }{
 func dotted(name string) string { return strings.ReplaceAll(name, "-", ".") }
 
 // resolve resolves a path a-b-c. With strict, only what mongoose has is a path. The hint
-// helps to mend the error.
+// helps to fix the error.
 func resolve(name string, strict bool) (p path, hint string, err error) {
 	if to, ok := lenient[name]; ok && !strict {
 		p.note = fmt.Sprintf("mongoose has no %s; it is %s here", dotted(name), dotted(to))
@@ -125,7 +125,7 @@ func resolve(name string, strict bool) (p path, hint string, err error) {
 
 // checkPath checks a path a-b-c of a scenario's configuration, and the type of its value:
 // one of nullValue and so on. Text is the value, or the elements of a list joined by commas.
-// The hint helps to mend the error.
+// The hint helps to fix the error.
 func checkPath(name, typ, text string, strict bool) (hint string, err error) {
 	p, hint, err := resolve(name, strict)
 	switch {

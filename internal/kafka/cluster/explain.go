@@ -113,13 +113,13 @@ func (c *Config) MissingTopic(err error) error {
 
 // forbidden is the error for missing rights on a topic.
 func (c *Config) forbidden(doing, topic string, err error, rights ...string) error {
-	mend := AskAdmin
+	fix := AskAdmin
 	if grant := c.Grant(ACLTopic(topic), rights...); grant != "" {
-		mend = "let an administrator run " + grant
+		fix = "let an administrator run " + grant
 	}
 	return &protocol.Error{
 		Doing: doing, Err: err,
 		Hint: fmt.Sprintf("%s lacks a permission on the topic %s (%s): log in as another user, or %s",
-			c.UserInWords(), topic, strings.ToUpper(strings.Join(rights, ", ")), mend),
+			c.UserInWords(), topic, strings.ToUpper(strings.Join(rights, ", ")), fix),
 	}
 }

@@ -134,7 +134,7 @@ func (s *seeds) findings(now time.Time) []protocol.Finding {
 				Check: "address " + c.Addr, Level: protocol.LevelWarning,
 				Found:  fmt.Sprintf("%s does not answer as a broker: %v", c.Addr, err),
 				Effect: "a run starts with the other addresses, and may wait for this one first",
-				Mend:   s.hints[i],
+				Fix:    s.hints[i],
 			})
 			continue
 		}
@@ -149,7 +149,7 @@ func login(s *Security) protocol.Finding {
 	switch {
 	case s.SkipVerify:
 		f.Level, f.Effect = protocol.LevelNote, "another server could answer instead of the broker; times are not affected"
-		f.Mend = "give --tls-ca FILE instead of --tls-insecure-skip-verify"
+		f.Fix = "give --tls-ca FILE instead of --tls-insecure-skip-verify"
 	case s.Mechanism == nil && s.TLS == nil:
 		f.Found = "the brokers accept clients without TLS and without a login"
 	}
@@ -179,7 +179,7 @@ func brokerFindings(brokers []Broker, leaders []int32, standin bool) []protocol.
 		f := protocol.Finding{
 			Check: fmt.Sprintf("advertised address %s", b.Addr), Level: protocol.LevelError,
 			Found: fmt.Sprintf("broker %d advertises %s, which does not answer from here: %v", b.ID, b.Addr, b.Err),
-			Mend:  "set advertised.listeners of the broker to an address that this machine can reach",
+			Fix:   "set advertised.listeners of the broker to an address that this machine can reach",
 		}
 		if n := Led(leaders, b.ID); n > 0 {
 			f.Effect = fmt.Sprintf("it leads %d of the %d partitions of the topic, and their events cannot be sent", n, len(leaders))
@@ -188,7 +188,7 @@ func brokerFindings(brokers []Broker, leaders []int32, standin bool) []protocol.
 		}
 		if isTooOld(b.Err) {
 			f.Found = fmt.Sprintf("broker %d at %s is too old: %v", b.ID, b.Addr, b.Err)
-			f.Mend = tooOldHint(b.Err)
+			f.Fix = tooOldHint(b.Err)
 		}
 		out = append(out, f)
 	}
@@ -210,7 +210,7 @@ func brokerFindings(brokers []Broker, leaders []int32, standin bool) []protocol.
 		f.Level = protocol.LevelNote
 		f.Found += "; by their API versions they differ: Kafka " + strings.ReplaceAll(strings.Join(names, ", "), "v", "")
 		f.Effect = "partitions of different brokers may be fast in different ways"
-		f.Mend = "finish the upgrade first"
+		f.Fix = "finish the upgrade first"
 	}
 	return append(out, f)
 }
@@ -241,12 +241,12 @@ func inspectTopic(ctx context.Context, cl *Cluster, t *kmsg.MetadataResponseTopi
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		return []protocol.Finding{{
 			Check: "topic", Level: protocol.LevelError, Found: fmt.Sprintf("the user may not see the topic %s", c.Topic),
-			Effect: "a run fails when it starts", Mend: cmp.Or(c.Grant(ACLTopic(c.Topic), c.SeeRights()...), AskAdmin),
+			Effect: "a run fails when it starts", Fix: cmp.Or(c.Grant(ACLTopic(c.Topic), c.SeeRights()...), AskAdmin),
 		}}
 	case err != nil:
 		return []protocol.Finding{{
 			Check: "topic", Level: protocol.LevelError, Found: fmt.Sprintf("the topic %s cannot be used: %v", c.Topic, err),
-			Effect: "a run fails when it starts", Mend: c.Hint(err),
+			Effect: "a run fails when it starts", Fix: c.Hint(err),
 		}}
 	}
 	facts := topicFacts{name: c.Topic, brokers: len(cl.Brokers), leaders: cl.Leaders, leaderless: leaderless}
@@ -260,7 +260,7 @@ func inspectTopic(ctx context.Context, cl *Cluster, t *kmsg.MetadataResponseTopi
 	if right := c.MissingRight(t.AuthorizedOperations); right != "" {
 		out = append(out, protocol.Finding{
 			Check: "permissions", Level: protocol.LevelError, Found: fmt.Sprintf("%s lacks the permission %s on the topic %s", c.UserInWords(), strings.ToUpper(right), c.Topic),
-			Effect: "a run fails when it starts", Mend: cmp.Or(c.Grant(ACLTopic(c.Topic), c.TopicRights()...), AskAdmin),
+			Effect: "a run fails when it starts", Fix: cmp.Or(c.Grant(ACLTopic(c.Topic), c.TopicRights()...), AskAdmin),
 		})
 	}
 	return out
@@ -275,7 +275,7 @@ func missing(ctx context.Context, cl *Cluster) protocol.Finding {
 		return f
 	}
 	if e, ok := errors.AsType[*protocol.Error](c.MissingTopic(kerr.UnknownTopicOrPartition)); ok {
-		f.Mend = e.Hint
+		f.Fix = e.Hint
 	}
 	auto, partitions := "", ""
 	if len(cl.Brokers) > 0 {

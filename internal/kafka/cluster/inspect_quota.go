@@ -22,7 +22,7 @@ func quotasOf(ctx context.Context, cl *Cluster) protocol.Finding {
 		f := protocol.Finding{Check: "quotas", Level: protocol.LevelUnknown, Found: fmt.Sprintf("the brokers do not report their quotas: %v", err)}
 		if errors.Is(err, kerr.ClusterAuthorizationFailed) {
 			f.Found = "the user may not see the quotas"
-			f.Mend = cmp.Or(cl.Config.Grant(ACLCluster, ACLDescribeConfigs), AskAdmin)
+			f.Fix = cmp.Or(cl.Config.Grant(ACLCluster, ACLDescribeConfigs), AskAdmin)
 		}
 		return f
 	}
@@ -103,13 +103,13 @@ func quotaFinding(all kadm.DescribedClientQuotas, c *Config) protocol.Finding {
 	case c.Op != OpProduce:
 		keys = append(keys, "consumer_byte_rate")
 	}
-	var limits, mends []string
+	var limits, fixes []string
 	for _, key := range keys {
 		q, ok := apply[key]
 		if !ok || q.value >= unlimited {
 			continue
 		}
-		mends = append(mends, tool(c, "kafka-configs", "--alter "+q.flags+" --delete-config "+key))
+		fixes = append(fixes, tool(c, "kafka-configs", "--alter "+q.flags+" --delete-config "+key))
 		switch key {
 		case "request_percentage":
 			limits = append(limits, fmt.Sprintf("%s of %s is %g %% of the brokers' request threads", key, q.to, q.value))
@@ -132,6 +132,6 @@ func quotaFinding(all kadm.DescribedClientQuotas, c *Config) protocol.Finding {
 	f.Level = protocol.LevelWarning
 	f.Found = "a quota limits the run: " + strings.Join(limits, "; ")
 	f.Effect = "brokers delay their answers above it: the result is the quota, not what the brokers can do; another --client-id or --user may have none"
-	f.Mend = strings.Join(mends, "; ")
+	f.Fix = strings.Join(fixes, "; ")
 	return f
 }

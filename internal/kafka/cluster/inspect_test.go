@@ -84,7 +84,7 @@ func TestTopicFindings(t *testing.T) {
 			f := findingOf(tt.facts.findings(c), tt.check)
 			assert.True(t, f.Check == tt.check && f.Level == tt.level && strings.Contains(f.Found, tt.want),
 				"got %s %v: %s, want %v: %s", f.Check, f.Level, f.Found, tt.level, tt.want)
-			assert.True(t, f.Level < note || f.Effect != "" && f.Mend != "", "%+v lacks its effect or what changes it", f)
+			assert.True(t, f.Level < note || f.Effect != "" && f.Fix != "", "%+v lacks its effect or what changes it", f)
 		})
 	}
 	c := assert.Value(ParseConfig(spec(t, "kafka://127.0.0.1/t", nil)))(t)
@@ -174,11 +174,11 @@ func TestMendIsACommand(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := assert.Value(ParseConfig(spec(t, tt.url, tt.given)))(t)
-			if f := flushed.flush(c); !strings.Contains(f.Mend, tt.flush) {
-				t.Errorf("got %q, want %q", f.Mend, tt.flush)
+			if f := flushed.flush(c); !strings.Contains(f.Fix, tt.flush) {
+				t.Errorf("got %q, want %q", f.Fix, tt.flush)
 			}
-			if f := flushed.leadership(c); !strings.Contains(f.Mend, tt.elect) {
-				t.Errorf("got %q, want %q", f.Mend, tt.elect)
+			if f := flushed.leadership(c); !strings.Contains(f.Fix, tt.elect) {
+				t.Errorf("got %q, want %q", f.Fix, tt.elect)
 			}
 			c.ClientID = alice
 			f := quotaFinding(quotas, c)
@@ -186,7 +186,7 @@ func TestMendIsACommand(t *testing.T) {
 				`--alter --entity-type users --entity-default --entity-type clients --entity-name 'alice'\''s' --delete-config producer_byte_rate; kafka-configs `,
 				" --alter --entity-type users --entity-default --delete-config request_percentage",
 			} {
-				assert.True(t, c.Security.Protocol() != Plaintext || strings.Contains(f.Mend, want), "got %q, want %q", f.Mend, want)
+				assert.True(t, c.Security.Protocol() != Plaintext || strings.Contains(f.Fix, want), "got %q, want %q", f.Fix, want)
 			}
 		})
 	}

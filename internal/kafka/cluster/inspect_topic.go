@@ -35,7 +35,7 @@ func (t *topicFacts) findings(c *Config) []protocol.Finding {
 	if t.settings == nil {
 		return append(out, protocol.Finding{
 			Check: "topic settings", Level: protocol.LevelUnknown, Found: "the user may not read the settings of the topic " + t.name,
-			Mend: cmp.Or(c.Grant(ACLTopic(t.name), ACLDescribeConfigs), AskAdmin),
+			Fix: cmp.Or(c.Grant(ACLTopic(t.name), ACLDescribeConfigs), AskAdmin),
 		})
 	}
 	out = append(out, t.minInSync(c), t.retention(c))
@@ -55,17 +55,17 @@ func (t *topicFacts) exists(c *Config) protocol.Finding {
 		f.Level = protocol.LevelError
 		f.Found = fmt.Sprintf("%d of the %s of %s have no leader, such as partition %d", len(t.leaderless), units.Plural(n, "partition"), t.name, t.leaderless[0])
 		f.Effect = "their events fail"
-		f.Mend = "start the brokers that have these partitions, or elect leaders (kafka-leader-election)"
+		f.Fix = "start the brokers that have these partitions, or elect leaders (kafka-leader-election)"
 	case n < t.brokers:
 		f.Level = protocol.LevelNote
 		f.Found += fmt.Sprintf(" on %s", units.Plural(t.brokers, "broker"))
 		f.Effect = "only brokers that lead one take in events: the cluster can do more than is measured"
-		f.Mend = fmt.Sprintf("measure a topic with at least %s: --create-topic partitions=%d with another name", units.Plural(t.brokers, "partition"), t.brokers)
+		f.Fix = fmt.Sprintf("measure a topic with at least %s: --create-topic partitions=%d with another name", units.Plural(t.brokers, "partition"), t.brokers)
 	case c.Op == OpConsume && c.Group != "" && n < c.Clients:
 		f.Level = protocol.LevelNote
 		f.Found += fmt.Sprintf(", and the run has %s", units.Plural(c.Clients, "client"))
 		f.Effect = "clients of a group without a partition read nothing"
-		f.Mend = fmt.Sprintf("give --clients %d, or add partitions", n)
+		f.Fix = fmt.Sprintf("give --clients %d, or add partitions", n)
 	}
 	return f
 }
@@ -85,12 +85,12 @@ func (t *topicFacts) replication(c *Config) protocol.Finding {
 		f.Level = protocol.LevelWarning
 		f.Found = fmt.Sprintf("%d of %s are under-replicated", behind, units.Plural(len(t.partitions), "partition"))
 		f.Effect = "brokers copy the missing events during the run, which takes network and disk; acks=all waits for fewer replicas than later"
-		f.Mend = tool(c, "kafka-topics", "--describe --under-replicated-partitions") + " lists none once they are in sync"
+		f.Fix = tool(c, "kafka-topics", "--describe --under-replicated-partitions") + " lists none once they are in sync"
 	case copies == 1 && t.brokers > 1 && !c.OnlyReads():
 		f.Level = protocol.LevelNote
 		f.Found = fmt.Sprintf("each partition has 1 replica, on %s", units.Plural(t.brokers, "broker"))
 		f.Effect = "nothing is replicated: a topic with replicas is slower, most of all with acks=all"
-		f.Mend = "measure a topic with the replicas of production"
+		f.Fix = "measure a topic with the replicas of production"
 	}
 	return f
 }
@@ -118,7 +118,7 @@ func (t *topicFacts) leadership(c *Config) protocol.Finding {
 		f.Level = protocol.LevelWarning
 		f.Found = fmt.Sprintf("broker %d leads %d of %s; an even share is %d", busiest, most, units.Plural(len(t.leaders), "partition"), even)
 		f.Effect = "that broker is the limit, not the cluster"
-		f.Mend = tool(c, "kafka-leader-election", "--election-type preferred --all-topic-partitions")
+		f.Fix = tool(c, "kafka-leader-election", "--election-type preferred --all-topic-partitions")
 	}
 	return f
 }
@@ -146,13 +146,13 @@ func (t *topicFacts) minInSync(c *Config) protocol.Finding {
 				f.Level = protocol.LevelWarning
 				f.Found = fmt.Sprintf("partition %d has %s, all in sync, and min.insync.replicas is %d", p.id, units.Plural(p.copies, "replica"), least)
 				f.Effect = "with acks=all older brokers refuse its events (NOT_ENOUGH_REPLICAS), and newer ones wait for the replicas that there are (4.3 does)"
-				f.Mend = fmt.Sprintf("set min.insync.replicas to %d, or add replicas", p.copies)
+				f.Fix = fmt.Sprintf("set min.insync.replicas to %d, or add replicas", p.copies)
 				continue
 			}
 			f.Level = protocol.LevelError
 			f.Found = fmt.Sprintf("partition %d has %s in sync, and min.insync.replicas is %d", p.id, units.Plural(p.inSync, "replica"), least)
 			f.Effect = "with acks=all its events fail (NOT_ENOUGH_REPLICAS)"
-			f.Mend = "start the missing brokers, or lower min.insync.replicas"
+			f.Fix = "start the missing brokers, or lower min.insync.replicas"
 			return f
 		}
 	}
@@ -164,7 +164,7 @@ func (t *topicFacts) minInSync(c *Config) protocol.Finding {
 			f.Level = protocol.LevelNote
 			f.Found = fmt.Sprintf("min.insync.replicas is %d, as many as there are replicas", least)
 			f.Effect = "with acks=all one broker that stops makes events fail"
-			f.Mend = fmt.Sprintf("set min.insync.replicas to %d, unless that is what you measure", least-1)
+			f.Fix = fmt.Sprintf("set min.insync.replicas to %d, unless that is what you measure", least-1)
 			return f
 		}
 	}
@@ -182,7 +182,7 @@ func (t *topicFacts) retention(c *Config) protocol.Finding {
 		if kept < shortRetention {
 			f.Level = protocol.LevelNote
 			f.Effect = "deleting old events takes disk time during the run, and --verify may find them deleted"
-			f.Mend = tool(c, "kafka-configs", "--alter --topic "+t.name+" --add-config retention.ms=86400000")
+			f.Fix = tool(c, "kafka-configs", "--alter --topic "+t.name+" --add-config retention.ms=86400000")
 		}
 	}
 	if size, ok := t.number("retention.bytes"); ok && size >= 0 {
@@ -190,7 +190,7 @@ func (t *topicFacts) retention(c *Config) protocol.Finding {
 		if size < 1<<30 && f.Level == protocol.LevelOK {
 			f.Level = protocol.LevelNote
 			f.Effect = "deleting old events takes disk time during the run, and --verify may find them deleted"
-			f.Mend = tool(c, "kafka-configs", "--alter --topic "+t.name+" --add-config retention.bytes=-1")
+			f.Fix = tool(c, "kafka-configs", "--alter --topic "+t.name+" --add-config retention.bytes=-1")
 		}
 	}
 	if c.OnlyReads() && f.Level == protocol.LevelNote {
@@ -212,9 +212,9 @@ func (t *topicFacts) compression(c *Config) protocol.Finding {
 		f.Level = protocol.LevelWarning
 		f.Found = fmt.Sprintf("brokers compress each batch again: compression.type is %s, and the run sends %s", codec, c.Compression)
 		f.Effect = "the brokers' processors become the limit sooner, and acks take longer"
-		f.Mend = "give --compression " + codec + ", or set compression.type to producer"
+		f.Fix = "give --compression " + codec + ", or set compression.type to producer"
 		if codec == "uncompressed" {
-			f.Mend = "leave out --compression, or set compression.type to producer"
+			f.Fix = "leave out --compression, or set compression.type to producer"
 		}
 	}
 	return f
@@ -231,7 +231,7 @@ func (t *topicFacts) largest(c *Config) protocol.Finding {
 		f.Level = protocol.LevelWarning
 		f.Found = fmt.Sprintf("batches may have %s, and brokers accept %s (max.message.bytes)", units.FormatSize(int64(c.BatchSize)), units.FormatSize(most))
 		f.Effect = "full batches fail (MESSAGE_TOO_LARGE), unless they are compressed to less"
-		f.Mend = fmt.Sprintf("give --batch-size %d, or raise max.message.bytes", most)
+		f.Fix = fmt.Sprintf("give --batch-size %d, or raise max.message.bytes", most)
 	}
 	return f
 }
@@ -245,7 +245,7 @@ func (t *topicFacts) timestamps(c *Config) protocol.Finding {
 	if kind == "LogAppendTime" {
 		f.Level = protocol.LevelNote
 		f.Effect = "brokers replace the time and the checksum of each batch, which takes their processors a moment; other tools' end-to-end times begin at the broker"
-		f.Mend = tool(c, "kafka-configs", "--alter --topic "+t.name+" --add-config message.timestamp.type=CreateTime")
+		f.Fix = tool(c, "kafka-configs", "--alter --topic "+t.name+" --add-config message.timestamp.type=CreateTime")
 	}
 	return f
 }
@@ -259,7 +259,7 @@ func (t *topicFacts) cleanup() protocol.Finding {
 	if slices.Contains(strings.Split(policy, ","), "compact") {
 		f.Level = protocol.LevelNote
 		f.Effect = "events need keys, the brokers' cleaner takes disk and processors during the run, and only the last event of each key remains"
-		f.Mend = "give --key 'uniform(1000)', or measure a topic with cleanup.policy delete"
+		f.Fix = "give --key 'uniform(1000)', or measure a topic with cleanup.policy delete"
 	}
 	return f
 }
@@ -273,6 +273,6 @@ func (t *topicFacts) flush(c *Config) protocol.Finding {
 	return protocol.Finding{
 		Check: "flush.messages", Level: protocol.LevelNote, Found: fmt.Sprintf("flush.messages is %d", n),
 		Effect: "brokers write to disk after so few events that the disk decides all numbers; leave it if that is what you measure",
-		Mend:   tool(c, "kafka-configs", "--alter --topic "+t.name+" --delete-config flush.messages"),
+		Fix:    tool(c, "kafka-configs", "--alter --topic "+t.name+" --delete-config flush.messages"),
 	}
 }

@@ -107,7 +107,7 @@ func TestTornTail(t *testing.T) {
 			dir, batches := written(t)
 			killed(t, dir)
 			test.tear(t, dir, batches)
-			for i := range 2 { // the second start must find nothing to mend
+			for i := range 2 { // the second start must find nothing to fix
 				var log bytes.Buffer
 				s := assert.Value(Start(Options{Listen: "127.0.0.1:0", DataDir: dir, Log: &log}))(t)
 				assert.True(t, i != 0 || strings.Contains(log.String(), test.said), "it said %q, want %q", log.String(), test.said)

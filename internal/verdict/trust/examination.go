@@ -113,19 +113,19 @@ func (e *ExaminationEntry) write(p *layout.Page) {
 	if e.Effect != "" {
 		p.Pair(layout.Dim, "  effect", e.Effect)
 	}
-	if e.Mend == "" {
+	if e.Fix == "" {
 		return
 	}
 	// A command that does not fit next to its label has a line of its own, to be copied.
-	if n := layout.Width(e.Mend); isCommand(e.Mend) && n > p.Columns()-beside && n <= p.Columns()-below {
+	if n := layout.Width(e.Fix); isCommand(e.Fix) && n > p.Columns()-beside && n <= p.Columns()-below {
 		p.Line(p.Paint(layout.Dim, "    mend"))
-		p.Line(strings.Repeat(" ", below) + layout.Clean(e.Mend))
+		p.Line(strings.Repeat(" ", below) + layout.Clean(e.Fix))
 		return
 	}
-	p.Pair(layout.Dim, "  mend", e.Mend)
+	p.Pair(layout.Dim, "  mend", e.Fix)
 }
 
-// isCommand reports whether a text of Mend is a command line and not a sentence: a known program,
+// isCommand reports whether a text of Fix is a command line and not a sentence: a known program,
 // or a name with a dash that is followed by a flag.
 func isCommand(text string) bool {
 	name, rest, _ := strings.Cut(text, " ")

@@ -39,7 +39,7 @@ func memory(f *MachineFacts) protocol.Finding {
 	case left < leastMemory, h.MemoryLimit > 0 && h.MemoryLimit < leastLimit:
 		c.Level = protocol.LevelWarning
 		c.Effect = "the kernel reclaims memory meanwhile, or kills the generator: its histograms, pools of events and many connections need some 100 MiB"
-		c.Mend = "stop other programs, or raise the limit of the container, or of the control group above it"
+		c.Fix = "stop other programs, or raise the limit of the container, or of the control group above it"
 	}
 	return c
 }
@@ -55,15 +55,15 @@ func swap(f *MachineFacts) protocol.Finding {
 	if s.SwapUsed > 0 {
 		c.Found = size(s.SwapUsed) + " of swap space are in use"
 	}
-	const mend = "free memory, then: sudo swapoff -a && sudo swapon -a"
+	const fix = "free memory, then: sudo swapoff -a && sudo swapon -a"
 	if w := f.Window; w != nil && w.Swapped >= leastMoved {
-		c.Level, c.Mend = protocol.LevelWarning, mend
+		c.Level, c.Fix = protocol.LevelWarning, fix
 		c.Found = fmt.Sprintf("memory is being swapped: %s went to the disk or came from it within %s, and %s of swap space are in use", size(w.Swapped), units.FormatDuration(w.Length.Round(1e6)), size(s.SwapUsed))
 		c.Effect = "programs stand still while their memory is read from the disk: times are too long"
 		return c
 	}
 	if s.SwapUsed > 0 {
-		c.Level, c.Mend = protocol.LevelNote, mend
+		c.Level, c.Fix = protocol.LevelNote, fix
 		c.Effect = "what is there stands still on a disk until it is needed: the first times may be too long"
 	}
 	return c
@@ -81,7 +81,7 @@ func hugePages(f *MachineFacts) protocol.Finding {
 	case mode == "always" && f.local():
 		c.Level = protocol.LevelNote
 		c.Effect = "programs may stand still for milliseconds while the kernel joins pages; the target on this machine, too"
-		c.Mend = "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"
+		c.Fix = "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"
 	}
 	return c
 }

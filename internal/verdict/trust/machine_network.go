@@ -33,8 +33,8 @@ func openFiles(f *MachineFacts) protocol.Finding {
 		return protocol.Finding{Check: check, Found: "open files are not limited"}
 	}
 	c := protocol.Finding{Check: check, Found: fmt.Sprintf("the limit of open files is %d, and the run needs about %d", limit, need)}
-	mend := fmt.Sprintf("ulimit -n %d, or LimitNOFILE= of a systemd unit", 2*need)
-	return judgeLimit(c, float64(need), float64(limit), mend, "connections that are made again may fail while the old ones are being closed")
+	fix := fmt.Sprintf("ulimit -n %d, or LimitNOFILE= of a systemd unit", 2*need)
+	return judgeLimit(c, float64(need), float64(limit), fix, "connections that are made again may fail while the old ones are being closed")
 }
 
 // localPorts is about the ports that connections to one address begin from.
@@ -45,19 +45,19 @@ func localPorts(f *MachineFacts) protocol.Finding {
 		return unknown(check, "the range of local ports cannot be read on "+osName(f.Host.OS))
 	}
 	c := protocol.Finding{Check: check, Found: fmt.Sprintf("%d local ports are free for connections to one address, and the run needs %d", limit, need)}
-	const mend = `sudo sysctl -w net.ipv4.ip_local_port_range="10240 65535"`
-	return judgeLimit(c, float64(need), float64(limit), mend, "a closed connection keeps its port for a minute: clients may fail to connect again")
+	const fix = `sudo sysctl -w net.ipv4.ip_local_port_range="10240 65535"`
+	return judgeLimit(c, float64(need), float64(limit), fix, "a closed connection keeps its port for a minute: clients may fail to connect again")
 }
 
 // judgeLimit completes a finding about a limit on connections. near is the effect of a need that
 // is within the limit and above shareOfLimits of it.
-func judgeLimit(c protocol.Finding, need, limit float64, mend, near string) protocol.Finding {
+func judgeLimit(c protocol.Finding, need, limit float64, fix, near string) protocol.Finding {
 	switch {
 	case need > limit:
-		c.Level, c.Mend = protocol.LevelError, mend
+		c.Level, c.Fix = protocol.LevelError, fix
 		c.Effect = "some connections cannot be made, and the run fails when it starts"
 	case need > shareOfLimits*limit:
-		c.Level, c.Mend = protocol.LevelNote, mend
+		c.Level, c.Fix = protocol.LevelNote, fix
 		c.Effect = near
 	}
 	return c
@@ -80,14 +80,14 @@ func socketBuffers(f *MachineFacts) protocol.Finding {
 			c.Level = protocol.LevelWarning
 			c.Found = fmt.Sprintf("%s is %s, and the kernel grants %s (%s)", b.name, units.FormatSize(b.asked), units.FormatSize(int64(b.most)), b.key)
 			c.Effect = "the run uses the smaller buffer without an error"
-			c.Mend = fmt.Sprintf("sudo sysctl -w %s=%d", b.key, b.asked)
+			c.Fix = fmt.Sprintf("sudo sysctl -w %s=%d", b.key, b.asked)
 			return c
 		}
 	}
 	if least := min(h.Limits.SendBuffer, h.Limits.RecvBuffer); least < smallBuffer && f.Target && !f.local() {
 		c.Level = protocol.LevelWarning
 		c.Effect = "a connection over a long way carries at most a buffer in each round trip: throughput is too low"
-		c.Mend = `sudo sysctl -w net.ipv4.tcp_wmem="4096 65536 4194304" net.ipv4.tcp_rmem="4096 131072 6291456"`
+		c.Fix = `sudo sysctl -w net.ipv4.tcp_wmem="4096 65536 4194304" net.ipv4.tcp_rmem="4096 131072 6291456"`
 	}
 	return c
 }
@@ -105,7 +105,7 @@ func loopback(f *MachineFacts) protocol.Finding {
 	if f.Window.Loopback < slowLoopback {
 		c.Level = protocol.LevelWarning
 		c.Effect = "the way to the target is the limit, not the target"
-		c.Mend = "stop other programs, and look for a firewall or a proxy that inspects the loopback"
+		c.Fix = "stop other programs, and look for a firewall or a proxy that inspects the loopback"
 	}
 	return c
 }
@@ -138,7 +138,7 @@ func network(f *MachineFacts) protocol.Finding {
 		}
 		if c.Level > protocol.LevelOK {
 			c.Effect = fmt.Sprintf("at most about %s/s reach the target: above that the network is measured", units.FormatSize(int64(i.Mbit)*1e6/8))
-			c.Mend = "use a faster network, or keep the rate below that"
+			c.Fix = "use a faster network, or keep the rate below that"
 		}
 		return c
 	}
@@ -164,7 +164,7 @@ func synchronization(f *MachineFacts) protocol.Finding {
 	}
 	c.Level = protocol.LevelNote
 	c.Effect = "response times do not depend on it; times of events, of other machines' logs and of a fleet do, and a clock that is set during a run makes it untrusted"
-	c.Mend = "start chrony or systemd-timesyncd (timedatectl set-ntp true)"
+	c.Fix = "start chrony or systemd-timesyncd (timedatectl set-ntp true)"
 	return c
 }
 
@@ -174,7 +174,7 @@ func calibration(f *MachineFacts) protocol.Finding {
 		c.Level = protocol.LevelNote
 		c.Found = "what this machine can generate was never measured"
 		c.Effect = "reports cannot say how far a run was from the generator's own limit"
-		c.Mend = "carronade calibrate"
+		c.Fix = "carronade calibrate"
 	}
 	return c
 }

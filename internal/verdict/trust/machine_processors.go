@@ -26,13 +26,13 @@ const (
 func processors(f *MachineFacts) protocol.Finding {
 	n := f.Host.Cores
 	c := protocol.Finding{Check: "processors", Found: fmt.Sprintf("the generator may use %s", units.Plural(n, "processor"))}
-	const mend = "use a larger machine, or another one for the target"
+	const fix = "use a larger machine, or another one for the target"
 	switch {
 	case n < leastProcessors:
-		c.Level, c.Mend = protocol.LevelWarning, mend
+		c.Level, c.Fix = protocol.LevelWarning, fix
 		c.Effect = "sending, reading answers and the Go runtime share one: events are sent late"
 	case n < leastProcessorsLocal && f.local():
-		c.Level, c.Mend = protocol.LevelNote, mend
+		c.Level, c.Fix = protocol.LevelNote, fix
 		c.Found += ", which the target on this machine needs too"
 		c.Effect = "the two slow each other down at high rates"
 	}
@@ -46,9 +46,9 @@ func processorLimit(f *MachineFacts) protocol.Finding {
 	if f.Host.OS != "linux" {
 		return unknown(c.Check, "processor limits of containers cannot be read on "+osName(f.Host.OS))
 	}
-	const mend = "raise or remove the container's processor limit (docker --cpus, Kubernetes limits.cpu), or that of the control group above it (CPUQuota= of systemd)"
+	const fix = "raise or remove the container's processor limit (docker --cpus, Kubernetes limits.cpu), or that of the control group above it (CPUQuota= of systemd)"
 	if w := f.Window; w != nil && w.Throttled > 0 {
-		c.Level, c.Mend = protocol.LevelWarning, mend
+		c.Level, c.Fix = protocol.LevelWarning, fix
 		c.Found = fmt.Sprintf("the container's processor limit stopped its programs for %s within %s", units.FormatDuration(w.Throttled.Round(time.Millisecond)), units.FormatDuration(w.Length.Round(time.Millisecond)))
 		c.Effect = "the generator stands still for up to 100 ms at a time: events are sent late"
 		return c
@@ -58,7 +58,7 @@ func processorLimit(f *MachineFacts) protocol.Finding {
 	}
 	c.Found = fmt.Sprintf("the container's processor limit is %s of %s", strconv.FormatFloat(limit, 'g', 3, 64), units.Plural(f.Host.Cores, "processor"))
 	c.Effect = "when its programs have used that much, they stand still for the rest of 100 ms"
-	c.Level, c.Mend = protocol.LevelNote, mend
+	c.Level, c.Fix = protocol.LevelNote, fix
 	if limit < leastProcessors {
 		c.Level = protocol.LevelWarning
 	}
@@ -81,7 +81,7 @@ func taskLimit(f *MachineFacts) protocol.Finding {
 	if left < leastTasks {
 		c.Level = protocol.LevelWarning
 		c.Effect = "the program ends if it cannot start a thread; a system that it starts needs its own, too"
-		c.Mend = "raise the limit (docker --pids-limit, TasksMax= of systemd, podPidsLimit of the kubelet)"
+		c.Fix = "raise the limit (docker --pids-limit, TasksMax= of systemd, podPidsLimit of the kubelet)"
 	}
 	return c
 }
@@ -102,7 +102,7 @@ func otherLoad(f *MachineFacts) protocol.Finding {
 	if others >= mostOthers*float64(all) {
 		c.Level = protocol.LevelWarning
 		c.Effect = "the generator waits for processors: events are sent late, answers are read late, and runs differ"
-		c.Mend = "stop the other programs (top shows them), or measure from another machine"
+		c.Fix = "stop the other programs (top shows them), or measure from another machine"
 	}
 	return c
 }
@@ -120,7 +120,7 @@ func steal(f *MachineFacts) protocol.Finding {
 	if w.Steal >= host.LeastStolen {
 		c.Level = protocol.LevelWarning
 		c.Effect = "the generator stands still meanwhile: times are too long, and runs differ"
-		c.Mend = "use a machine with fewer other guests, or with processors of its own"
+		c.Fix = "use a machine with fewer other guests, or with processors of its own"
 	}
 	return c
 }
@@ -144,7 +144,7 @@ func lateness(f *MachineFacts) protocol.Finding {
 	}
 	if c.Level > protocol.LevelOK {
 		c.Effect = "events are sent that much after they are due, and the report says so (send delay)"
-		c.Mend = "stop other programs, or use a machine of its own; on a virtual machine also look at its host"
+		c.Fix = "stop other programs, or use a machine of its own; on a virtual machine also look at its host"
 	}
 	return c
 }
@@ -177,10 +177,10 @@ func clockSource(f *MachineFacts) protocol.Finding {
 	case slow, read >= mostClockRead && !slices.Contains(fastClocks, name):
 		c.Level = protocol.LevelWarning
 		c.Effect = "the clock is read several times for each batch: the generator reaches lower rates, and short times are too long"
-		c.Mend = "use a machine or a kernel with a faster clock source"
+		c.Fix = "use a machine or a kernel with a faster clock source"
 		for _, fast := range fastClocks {
 			if slices.Contains(f.State.Clocks, fast) {
-				c.Mend = "echo " + fast + " > /sys/devices/system/clocksource/clocksource0/current_clocksource" // as root
+				c.Fix = "echo " + fast + " > /sys/devices/system/clocksource/clocksource0/current_clocksource" // as root
 				break
 			}
 		}
@@ -204,17 +204,17 @@ func governor(f *MachineFacts) protocol.Finding {
 		c.Found = "the processors have the governors " + name
 	}
 	fixed := !slices.ContainsFunc(all, func(g string) bool { return g != "performance" && g != "userspace" })
-	const mend = "sudo cpupower frequency-set -g performance"
+	const fix = "sudo cpupower frequency-set -g performance"
 	switch {
 	case name == "" && f.Host.OS == "linux" && f.Host.Virtual:
 		return unknown(check, "the host of this virtual machine decides on the processors' frequency")
 	case name == "":
 		return unknown(check, "the governor of the processors' frequency cannot be read")
 	case slices.Contains(all, "powersave") && !slices.Contains(managing, f.State.GovernorDriver):
-		c.Level, c.Mend = protocol.LevelWarning, mend
+		c.Level, c.Fix = protocol.LevelWarning, fix
 		c.Effect = "the processors run at their lowest frequency: rates are lower and times longer than this machine can do"
 	case !fixed:
-		c.Level, c.Mend = protocol.LevelNote, mend
+		c.Level, c.Fix = protocol.LevelNote, fix
 		c.Effect = "the frequency follows the load with a delay: the first seconds, and low rates, are slower"
 	}
 	return c

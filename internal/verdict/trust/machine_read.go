@@ -78,8 +78,8 @@ func sentence(c *protocol.Finding) string {
 	if c.Effect != "" {
 		text += ": " + c.Effect
 	}
-	if c.Mend != "" {
-		text += "; " + c.Mend
+	if c.Fix != "" {
+		text += "; " + c.Fix
 	}
 	return text
 }

@@ -167,7 +167,7 @@ func TestMachine(t *testing.T) {
 			if c.Level != tt.level || !strings.Contains(sentence(&c), tt.want) {
 				t.Errorf("got %v: %s, want %v: %s", c.Level, sentence(&c), tt.level, tt.want)
 			}
-			assert.True(t, c.Level < note || c.Effect != "" && c.Mend != "", "%+v lacks its effect or what changes it", c)
+			assert.True(t, c.Level < note || c.Effect != "" && c.Fix != "", "%+v lacks its effect or what changes it", c)
 		})
 	}
 }
@@ -226,7 +226,7 @@ func report() *Examination {
 	f.Host.Clock, f.Measured, f.Host.Governor = "hpet", false, ""
 	r.Add(AboutMachine, MachineFindings(&f))
 	r.Add(AboutTarget, []protocol.Finding{
-		{Check: "topic", Level: protocol.LevelError, Found: "the topic t has no leader\x1b[31m", Effect: "events fail", Mend: "start the brokers"},
+		{Check: "topic", Level: protocol.LevelError, Found: "the topic t has no leader\x1b[31m", Effect: "events fail", Fix: "start the brokers"},
 		{Check: "brokers", Found: strings.Repeat("a long text ", 30)},
 	})
 	return r
