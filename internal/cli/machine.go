@@ -65,7 +65,7 @@ func (s *session) openMachine(ctx context.Context, v *serving) (*machine, error)
 	}
 	m := &machine{data: data, files: filepath.Join(data, "files"), hub: live.NewHub(), program: program, kinds: s.Kinds}
 	m.rules = v.rules(m.files, store)
-	m.disk = v.disk(m.files, jobs.SizeOf(m.files))
+	m.disk = v.disk(m.files, host.FolderSize(m.files))
 	m.queue, err = jobs.Open(ctx, jobs.Options{
 		Dir: data, Parallel: v.parallel, MostFiles: m.disk,
 		Environ: func(j *jobs.Job) []string { return m.environ(j.User, j.Args, false) },

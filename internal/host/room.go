@@ -1,6 +1,9 @@
 package host
 
-import "io/fs"
+import (
+	"io/fs"
+	"path/filepath"
+)
 
 // A MemoryRoom is the memory that programs can still get.
 type MemoryRoom struct {
@@ -47,4 +50,19 @@ func AllMemory() uint64 {
 		return min(h.Memory, h.MemoryLimit)
 	}
 	return h.Memory
+}
+
+// FolderSize returns the size of all files below a folder, in bytes. What cannot be read, or vanishes
+// while it looks, counts nothing.
+func FolderSize(dir string) (bytes int64) {
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return nil
+		}
+		if info, err := e.Info(); err == nil {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return bytes
 }

@@ -214,7 +214,7 @@ func (b *Build) build(ctx context.Context, o *BuildOrder, r *repo, home string) 
 	}
 	b.Took = time.Since(start)
 	e.Took, e.Printed = b.Took, b.printed
-	e.Bytes = size(home)
+	e.Bytes = host.FolderSize(home)
 	if err := e.write(); err != nil {
 		return fmt.Errorf("keep the build: %w", err)
 	}

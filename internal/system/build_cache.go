@@ -211,16 +211,3 @@ func removeRepos(cache string) error {
 	}
 	return errors.Join(errs...)
 }
-
-// size returns the size of a folder's files in bytes.
-func size(dir string) (bytes int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if st, err := d.Info(); err == nil {
-				bytes += st.Size()
-			}
-		}
-		return nil
-	})
-	return bytes
-}

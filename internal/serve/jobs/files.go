@@ -1,10 +1,9 @@
 package jobs
 
 import (
-	"io/fs"
-	"path/filepath"
 	"time"
 
+	"carronade/internal/host"
 	"carronade/units"
 )
 
@@ -24,7 +23,7 @@ func (q *Queue) watchFiles() (full <-chan string, stop func()) {
 	}
 	found, done := make(chan string, 1), make(chan struct{})
 	dir := q.folder.path("files")
-	before := SizeOf(dir)
+	before := host.FolderSize(dir)
 	go func() {
 		for pause := lookEvery; ; {
 			select {
@@ -33,7 +32,7 @@ func (q *Queue) watchFiles() (full <-chan string, stop func()) {
 				return
 			}
 			began := time.Now()
-			if n := SizeOf(dir); n > most && n > before {
+			if n := host.FolderSize(dir); n > most && n > before {
 				found <- "the folder files has " + units.FormatSize(n) + ", more than the " + units.FormatSize(most) + " that this server allows (--job-disk): remove files from it"
 				return
 			}
@@ -41,18 +40,4 @@ func (q *Queue) watchFiles() (full <-chan string, stop func()) {
 		}
 	}()
 	return found, func() { close(done) }
-}
-
-// SizeOf is what the files below a folder take. Files that vanish while it looks take nothing.
-func SizeOf(dir string) (n int64) {
-	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return nil
-		}
-		if info, err := e.Info(); err == nil {
-			n += info.Size()
-		}
-		return nil
-	})
-	return n
 }
