@@ -111,7 +111,7 @@ func other(flag *pflag.Flag) (place string, err error) {
 func sameFile(a, b string) bool {
 	x, err := place.Store(a)
 	y, err2 := place.Store(b)
-	return err == nil && err2 == nil && x.Kind == place.File && y.Kind == place.File && same(x.Value, y.Value)
+	return err == nil && err2 == nil && x.Kind == place.File && y.Kind == place.File && place.Same(x.Value, y.Value)
 }
 
 // copyReports copies the named reports from one store to another, oldest first; without names

@@ -121,7 +121,7 @@ func (t *ProfileTools) complete(_ *cobra.Command, args []string, _ string) ([]st
 // reads reports whether an option matters for reading a topic, or else an index.
 func reads(topic bool, o *workload.Setting) bool {
 	if !topic {
-		return belongsToQuery(o)
+		return ForQuery(o)
 	}
 	if !o.AppliesTo(workload.Consume) {
 		return false
@@ -140,7 +140,7 @@ func (t *ProfileTools) profile(ctx context.Context, f *profileFlags, source stri
 	}
 	for _, path := range []string{f.out, f.keep} {
 		if path != "" {
-			if same(path, source) {
+			if place.Same(path, source) {
 				return &Words{Err: fmt.Errorf("cannot write %s: it is the file that is read", path), Hint: "give another file"}
 			}
 			if err := TryFile(path); err != nil {
@@ -183,16 +183,6 @@ func fitting(ctx context.Context, found sample) context.Context {
 		return context.WithoutCancel(ctx)
 	}
 	return ctx
-}
-
-// same reports whether two paths name one file.
-func same(path, source string) bool {
-	a, err := place.Stat(path)
-	if err != nil {
-		return false
-	}
-	b, err := place.Stat(source)
-	return err == nil && os.SameFile(a, b)
 }
 
 // write writes the workload, the summary and the document.

@@ -57,16 +57,11 @@ func Query(c Console, k protocol.Kind) *cobra.Command {
 	fs.BoolVar(&q.all, "all", false, "description, tags and attributes too")
 	fs.StringVar(&q.timeout, "timeout", "10s", "give up after this `DURATION`")
 	for _, o := range workload.Table(k) {
-		if o.Kind != "" && belongsToQuery(&o) {
+		if o.Kind != "" && ForQuery(&o) {
 			q.BindSetting(fs, &o)
 		}
 	}
 	return cmd
-}
-
-// belongsToQuery reports whether an option applies to a query: those of the connection do.
-func belongsToQuery(o *workload.Setting) bool {
-	return o.Group == "security" || o.Name == "query-address" || o.Name == "connect-timeout"
 }
 
 func (q *querying) run(ctx context.Context, to, text string) error {

@@ -187,6 +187,11 @@ func (s *settingFlag) String() string {
 	return s.into.last(s.Name)
 }
 
+// ForQuery reports whether an option applies to a query of an index: those of the connection do.
+func ForQuery(o *workload.Setting) bool {
+	return o.Group == "security" || o.Name == "query-address" || o.Name == "connect-timeout"
+}
+
 // CompleteTarget completes the schemes of targets in the shell.
 func CompleteTarget(kinds []protocol.Kind) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

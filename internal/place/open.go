@@ -102,6 +102,13 @@ func WriteFile(path string, data []byte, mode fs.FileMode) error {
 // Stat is os.Stat for a file that a user named.
 func Stat(path string) (fs.FileInfo, error) { return in("stat", path, os.Stat, (*os.Root).Stat) }
 
+// Same reports whether two paths of a user name one file that exists.
+func Same(a, b string) bool {
+	x, err := Stat(a)
+	y, err2 := Stat(b)
+	return err == nil && err2 == nil && os.SameFile(x, y)
+}
+
 // Readlink is os.Readlink for a file that a user named.
 func Readlink(path string) (string, error) {
 	return in("readlink", path, os.Readlink, (*os.Root).Readlink)
