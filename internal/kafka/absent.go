@@ -58,7 +58,7 @@ func (a absentSource) what() string {
 	if a.c.Topics != nil {
 		return "a topic whose name matches " + a.c.Topics.String()
 	}
-	return "the topic " + a.c.Topic
+	return "the topic " + a.c.TopicText()
 }
 
 func (absentSource) Close() error { return nil }

@@ -145,12 +145,12 @@ func TestStreams(t *testing.T) {
 		{cluster.Partitioner{Kind: "murmur2"}, 4, 24},
 	} {
 		t.Run(fmt.Sprintf("%s by %d", tt.part, tt.clients), func(t *testing.T) {
-			s := cluster.NewStreams(tt.part, tt.clients, 6, gen, 100)
+			s := cluster.NewStreams(&cluster.Config{Partitioner: tt.part, Clients: tt.clients}, []cluster.TopicLogs{{Partitions: 6}}, gen, 100)
 			assert.Must(t, s.Partitioner.Streams() == tt.streams, "%d streams, want %d", s.Partitioner.Streams(), tt.streams)
 			const events = 50_000
 			perClient := make([]uint64, tt.clients)
 			for i := range int32(tt.streams) {
-				c, p := s.Client(i), s.Partition(i)
+				c, p := s.Client(i), s.Log(i)
 				assert.True(t, c >= 0 && c < tt.clients && p >= 0 && p < 6 && (tt.part.Kind != "fixed" || p == 4),
 					"stream %d: client %d, partition %d", i, c, p)
 				perClient[c] += s.Partitioner.Before(i, events)
@@ -288,7 +288,7 @@ func TestFreshBatchPool(t *testing.T) {
 
 // cycleOf is the cycle of one client whose keys choose the partition.
 func cycleOf(gen *payload.Generator, partitions int) *cluster.KeyCycle {
-	s := cluster.NewStreams(cluster.Partitioner{Kind: "murmur2"}, 1, partitions, gen, 1)
+	s := cluster.NewStreams(&cluster.Config{Partitioner: cluster.Partitioner{Kind: "murmur2"}, Clients: 1}, []cluster.TopicLogs{{Partitions: partitions}}, gen, 1)
 	return s.Cycle
 }
 

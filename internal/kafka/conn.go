@@ -1,8 +1,10 @@
 package kafka
 
 import (
+	"cmp"
 	"errors"
 	"net"
+	"slices"
 	"time"
 
 	"carronade/internal/conn"
@@ -19,6 +21,7 @@ type link struct {
 	conn.Window[*request] // the queue
 	l                     *lane
 	format                wire.ProduceFormat
+	topics                []wire.Topic // of the view when it was opened
 
 	startedAt  time.Duration // when the lane began to use it
 	unsent     int           // bytes queued and not written
@@ -34,11 +37,11 @@ type link struct {
 	hints         []hint // new leaders of partitions
 }
 
-// A hint is what a broker reported about a partition's new leader.
-type hint struct{ partition, leader, epoch int32 }
+// A hint is what a broker reported about a log's new leader.
+type hint struct{ log, leader, epoch int32 }
 
 // A request is a produce request: its framing (heads, tails, batch headers), and the
-// records of its slots in between.
+// records of its slots in between. The slots are sorted by topics.
 type request struct {
 	correlation int32
 	slots       []*slot
@@ -54,8 +57,8 @@ var (
 	errTopicRecreated = errors.New("the topic was deleted and created again")
 )
 
-func newLink(l *lane, nc net.Conn, f wire.ProduceFormat) *link {
-	k := &link{l: l, format: f}
+func newLink(l *lane, nc net.Conn, f wire.ProduceFormat, topics []wire.Topic) *link {
+	k := &link{l: l, format: f, topics: topics}
 	k.Init(nc, k, &l.s.mu, func() time.Duration { return l.s.p.sink.Now() }) // a closure: the sink is set later, when the run starts
 	return k
 }
@@ -63,6 +66,9 @@ func newLink(l *lane, nc net.Conn, f wire.ProduceFormat) *link {
 // push queues a request with the slots given, each of a different partition.
 func (k *link) push(r *request, slots []*slot) {
 	r.slots = append(r.slots[:0], slots...)
+	if len(k.topics) > 1 { // the batches of a topic stand together
+		slices.SortStableFunc(r.slots, func(a, b *slot) int { return cmp.Compare(k.placeOf(a).topic, k.placeOf(b).topic) })
+	}
 	r.sent = -1
 	k.correlation++
 	r.correlation = k.correlation
@@ -98,11 +104,45 @@ func (k *link) enqueue(r *request) {
 // element of the vector costs the kernel more than copying so few bytes.
 const smallRecords = 2 << 10
 
+// placeOf is where a batch goes.
+func (k *link) placeOf(sl *slot) logPlace { return k.l.s.p.places[sl.log] }
+
+// topicSize is an upper bound of what the topics of a request take in addition to its batches, for one
+// more batch; before is the one before it, nil if it is the first.
+func (k *link) topicSize(before, sl *slot) int {
+	if before != nil && k.placeOf(before).topic == k.placeOf(sl).topic {
+		return 0
+	}
+	return k.topics[k.placeOf(sl).topic].MaxTopic()
+}
+
+// ofTopic returns how many of the first batches go to a topic.
+func (k *link) ofTopic(slots []*slot, topic int32) (n int) {
+	for n < len(slots) && k.placeOf(slots[n]).topic == topic {
+		n++
+	}
+	return n
+}
+
+// countTopics returns how many topics batches go to that are sorted by topics.
+func (k *link) countTopics(slots []*slot) (topics int) {
+	last := int32(-1)
+	for _, sl := range slots {
+		if t := k.placeOf(sl).topic; t != last {
+			topics, last = topics+1, t
+		}
+	}
+	return topics
+}
+
 // assemble encodes a request.
 func (k *link) assemble(r *request) {
 	s := k.l.s
 	need := k.format.MaxHead() + len(r.slots)*(wire.MaxPartition+wire.HeaderSize)
+	var before *slot
 	for _, sl := range r.slots {
+		need += k.topicSize(before, sl)
+		before = sl
 		if len(sl.recs) <= smallRecords {
 			need += len(sl.recs)
 		}
@@ -110,15 +150,24 @@ func (k *link) assemble(r *request) {
 	if cap(r.framing) < need { // segs refer to it, so it must not move
 		r.framing = make([]byte, 0, need)
 	}
-	g := k.format.AppendHead(r.framing[:0], r.correlation, len(r.slots))
+	g := k.format.AppendHead(r.framing[:0], r.correlation, k.countTopics(r.slots))
 	r.segs = r.segs[:0]
 	r.size = 0
 	from := 0
-	for _, sl := range r.slots {
+	topic := int32(-1)
+	for i, sl := range r.slots {
 		size := wire.HeaderSize + len(sl.recs)
-		g = k.format.AppendPartition(g, sl.part, size)
-		at := len(g)
-		g = g[:at+wire.HeaderSize]
+		at := k.placeOf(sl)
+		if at.topic != topic {
+			if i > 0 {
+				g = k.format.AppendTopicEnd(g)
+			}
+			topic = at.topic
+			g = k.format.AppendTopic(g, &k.topics[topic], k.ofTopic(r.slots[i:], topic))
+		}
+		g = k.format.AppendPartition(g, at.partition, size)
+		header := len(g)
+		g = g[:header+wire.HeaderSize]
 		if sl.millis == 0 {
 			sl.millis = s.p.startTime.Add(s.now).UnixMilli()
 		}
@@ -127,8 +176,8 @@ func (k *link) assemble(r *request) {
 			LastOffsetDelta: sl.count - 1, BaseTimestamp: sl.millis, MaxTimestamp: sl.millis,
 			ProducerID: sl.pid, ProducerEpoch: sl.epoch, BaseSequence: sl.seq, NumRecords: sl.count,
 		}
-		h.Put(g[at:])
-		sl.crc = wire.Seal(g[at:], sl.sum)
+		h.Put(g[header:])
+		sl.crc = wire.Seal(g[header:], sl.sum)
 		if len(sl.recs) <= smallRecords {
 			g = append(g, sl.recs...)
 		} else {
@@ -138,7 +187,7 @@ func (k *link) assemble(r *request) {
 		}
 		g = k.format.AppendPartitionEnd(g)
 	}
-	g = k.format.AppendTail(g)
+	g = k.format.AppendTail(k.format.AppendTopicEnd(g))
 	if from < len(g) {
 		r.segs = append(r.segs, g[from:])
 		r.size += len(g) - from

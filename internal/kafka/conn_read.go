@@ -85,7 +85,7 @@ func (k *link) handleAnswers(b []byte, arrival socket.Arrival) (used int, err er
 	s.finish()
 	s.mu.Unlock()
 	for _, h := range hints {
-		s.p.metadata.updateLeader(h.partition, h.leader, h.epoch)
+		s.p.metadata.updateLeader(h.log, h.leader, h.epoch)
 	}
 	return all - len(b), err
 }
@@ -126,7 +126,7 @@ func (k *link) handleAnswer(body []byte, now time.Duration) error {
 	k.stamp(r, k.Out.Began()) // the write may not have returned yet
 	// Check all partitions before using any.
 	for i := range s.answers {
-		if !r.match(i, s.answers[i].Partition) {
+		if !k.match(r, i, &s.answers[i]) {
 			return &protocolError{fmt.Errorf("an answer for partition %d, which was not in the request", s.answers[i].Partition)}
 		}
 	}
@@ -162,10 +162,11 @@ func (k *link) popAnswered() {
 	}
 }
 
-// match moves the slot of a partition to index i, where it usually is already.
-func (r *request) match(i int, partition int32) bool {
+// match moves the slot that an answer is for to index i, where it usually is already.
+func (k *link) match(r *request, i int, a *wire.ProduceAnswer) bool {
 	for j := i; j < len(r.slots); j++ {
-		if r.slots[j].part == partition {
+		at := k.placeOf(r.slots[j])
+		if at.partition == a.Partition && (len(k.topics) == 1 || k.topics[at.topic].Is(a.Topic, k.format.Version)) {
 			r.slots[i], r.slots[j] = r.slots[j], r.slots[i]
 			return true
 		}

@@ -446,7 +446,7 @@ func TestViewOfMetadata(t *testing.T) {
 	b := newMetadataCache(configFor(t, c.ListenAddrs(), nil))
 	defer b.disconnect()
 	v := assert.Value(b.fetch(context.Background()))(t)
-	assert.True(t, len(v.leaders) == 4 && len(v.brokers) == 2 && v.topicID != [16]byte{}, "%+v", v)
+	assert.True(t, len(v.leaders) == 4 && len(v.brokers) == 2 && v.hasIDs(), "%+v", v)
 	b.changed = func(*view) {}
 	b.update(v)
 	to := 1 - v.leaders[2]

@@ -22,7 +22,7 @@ func openProducerOn(t *testing.T, conn net.Conn, partitions int32, given ...stri
 	l := p.senders[0].lanes[0]
 	f := l.link.format
 	l.link.Conn.Close()
-	l.link = newLink(l, conn, f)
+	l.link = newLink(l, conn, f, l.link.topics)
 	return newRig(t, p), l
 }
 
@@ -66,7 +66,7 @@ func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 	conn.SetWriteBuffer(4 << 10)
 	_, l := openProducerOn(t, conn, 1, "size=8MiB", "batch-size=9MiB", "max-request=9MiB", "pool=9MiB")
 	l.s.mu.Lock() // the lane gets another link when this one ends
-	direct, format := l.link.Out.Direct(), l.link.format
+	direct, format, sent := l.link.Out.Direct(), l.link.format, l.link.topics[0]
 	l.s.mu.Unlock()
 	if !direct {
 		t.Skip("without writev, a write writes all bytes or ends the connection")
@@ -78,7 +78,7 @@ func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 	answer := kmsg.NewPtrProduceResponse()
 	answer.SetVersion(format.Version)
 	topic := kmsg.NewProduceResponseTopic()
-	topic.Topic, topic.TopicID = format.Topic, format.TopicID
+	topic.Topic, topic.TopicID = sent.Name, sent.ID
 	topic.Partitions = append(topic.Partitions, kmsg.NewProduceResponseTopicPartition())
 	answer.Topics = append(answer.Topics, topic)
 	b := append([]byte{0, 0, 0, 0}, head[8:12]...) // its correlation id

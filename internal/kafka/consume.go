@@ -51,8 +51,8 @@ type wireSource struct {
 	lost chan lostPart // partitions whose fetcher could not go on
 
 	mu              sync.Mutex
-	topicID         [16]byte
-	recreations     int32             // how often the topic was created again
+	topics          []wire.Topic
+	recreations     int32             // how often a topic was created again
 	goneWarnings    []string          // what Gone found, as warnings
 	skipped         [][]protocol.Span // by partition
 	addrs           map[int32]string  // brokers
@@ -78,10 +78,11 @@ type fetcherKey struct {
 	broker            int32
 }
 
-// A part is one partition and how far it was read. Its plain fields belong to the
+// A part is one log and how far it was read. Its plain fields belong to the
 // fetcher that reads it, else to the manager.
 type part struct {
-	id         int32
+	id         int32 // of the log
+	place      logPlace
 	client     int
 	connIndex  int
 	leader     int32
@@ -126,13 +127,17 @@ func newWireSource(ctx context.Context, cl *cluster.Cluster, stamped bool) (*wir
 
 func newWireSourceAt(cl *cluster.Cluster, stamped bool, starts []int64) *wireSource {
 	n := cl.Partitions()
-	s := &wireSource{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, parts: make([]*part, n), topicID: cl.TopicID, skipped: make([][]protocol.Span, n)}
+	s := &wireSource{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, parts: make([]*part, n), skipped: make([][]protocol.Span, n)}
+	for i := range cl.Topics {
+		s.topics = append(s.topics, wire.Topic{Name: cl.Topics[i].Name, ID: cl.Topics[i].ID})
+	}
+	places := placesOf(cl.Topics)
 	clients := min(cl.Config.Clients, n)
 	if clients < cl.Config.Clients {
 		cl.Warnings = append(cl.Warnings, fmt.Sprintf("%d of %d clients read nothing: the topic has %d partitions", cl.Config.Clients-clients, cl.Config.Clients, n))
 	}
 	for i := range s.parts {
-		s.parts[i] = &part{id: int32(i), client: i % clients, connIndex: i / clients % connsPerBroker, leader: cl.Leaders[i], epoch: -1, start: starts[i], offset: starts[i], end: math.MaxInt64}
+		s.parts[i] = &part{id: int32(i), place: places[i], client: i % clients, connIndex: i / clients % connsPerBroker, leader: cl.Leaders[i], epoch: -1, start: starts[i], offset: starts[i], end: math.MaxInt64}
 	}
 	s.lanes = make([]sync.Mutex, min(n, clients*connsPerBroker*max(1, len(cl.Brokers))))
 	return s
@@ -246,11 +251,11 @@ func (s *wireSource) manage(ctx context.Context) error {
 				left--
 				continue
 			case l.err != nil && ctx.Err() == nil && (errors.Is(l.err, errBatch) || !cluster.Recoverable(l.err)):
-				return s.cl.Config.Explain(fmt.Sprintf("fetch from %s, partition %d", s.cl.Config.Topic, l.p.id), l.err)
+				return s.cl.Config.Explain(fmt.Sprintf("fetch from %s, partition %d", s.topics[l.p.place.topic].Name, l.p.place.partition), l.err)
 			}
 			if l.reset {
 				if err := s.reset(ctx, l.p); err != nil {
-					s.cl.Config.Logf("partition %d: %v", l.p.id, err)
+					s.cl.Config.Logf("%s: %v", s.nameOf(l.p), err)
 				}
 			}
 			l.p.fails++
@@ -258,7 +263,7 @@ func (s *wireSource) manage(ctx context.Context) error {
 			stale = true
 		case <-wait:
 			if err := s.refresh(ctx); err != nil {
-				s.cl.Config.Logf("ask for the leaders of %s: %v", s.cl.Config.Topic, err)
+				s.cl.Config.Logf("ask for the leaders of %s: %v", s.cl.Config.TopicText(), err)
 				for _, p := range unassigned {
 					p.fails++
 				}
@@ -305,38 +310,52 @@ func (s *wireSource) assign(ctx context.Context, parts []*part) (unassigned []*p
 func (s *wireSource) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cl.Config.RequestTimeout)
 	defer cancel()
-	meta, err := s.cl.Metadata(ctx, s.cl.Config.Topic, false)
+	meta, err := s.cl.Metadata(ctx, false, s.cl.Config.Names...)
 	if err != nil {
 		return err
 	}
-	t := &meta.Topics[0]
-	if err := kerr.ErrorForCode(t.ErrorCode); err != nil && !errors.Is(err, kerr.LeaderNotAvailable) {
-		return err
+	for i := range meta.Topics {
+		if err := kerr.ErrorForCode(meta.Topics[i].ErrorCode); err != nil && !errors.Is(err, kerr.LeaderNotAvailable) {
+			return err
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range meta.Brokers {
 		s.addrs[b.NodeID] = cluster.JoinAddr(b.Host, b.Port)
 	}
-	if s.topicID != t.TopicID {
-		s.topicID = t.TopicID
-		s.recreations++
-	}
-	for _, tp := range t.Partitions {
-		if tp.Partition < 0 || int(tp.Partition) >= len(s.parts) {
-			continue // added since the run began: not read
+	for i := range meta.Topics {
+		t := &meta.Topics[i]
+		if s.topics[i].ID != t.TopicID {
+			s.topics[i].ID = t.TopicID
+			s.recreations++
 		}
-		p := s.parts[tp.Partition]
-		if p.owned {
-			continue // its fetcher knows the leader, or will notice a change
+		for _, tp := range t.Partitions {
+			log := s.cl.LogOf(s.topics[i].Name, tp.Partition)
+			if log < 0 {
+				continue // added since the run began: not read
+			}
+			p := s.parts[log]
+			if p.owned {
+				continue // its fetcher knows the leader, or will notice a change
+			}
+			if p.leader != tp.Leader {
+				s.moves.Add(1)
+				s.cl.Config.Happened("leader changed", time.Now(), 0)
+			}
+			p.leader, p.epoch = tp.Leader, -1
 		}
-		if p.leader != tp.Leader {
-			s.moves.Add(1)
-			s.cl.Config.Happened("leader changed", time.Now(), 0)
-		}
-		p.leader, p.epoch = tp.Leader, -1
 	}
 	return nil
+}
+
+// nameOf names a partition in texts.
+func (s *wireSource) nameOf(p *part) string {
+	text := fmt.Sprintf("partition %d", p.place.partition)
+	if len(s.topics) > 1 {
+		text += " of " + s.topics[p.place.topic].Name
+	}
+	return text
 }
 
 // reset moves a partition whose offset is out of the log's range: to the start if
@@ -364,7 +383,7 @@ func (s *wireSource) reset(ctx context.Context, p *part) error {
 		s.skipped[p.id] = append(s.skipped[p.id], protocol.Span{From: p.offset, To: to})
 		s.mu.Unlock()
 	}
-	s.cl.Config.Logf("partition %d: offset %d is out of range, continuing at %d", p.id, p.offset, to)
+	s.cl.Config.Logf("%s: offset %d is out of range, continuing at %d", s.nameOf(p), p.offset, to)
 	p.offset, p.txn = to, openTransactions{}
 	s.Deliver(p.id, to)
 	return nil

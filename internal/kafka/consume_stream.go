@@ -34,7 +34,9 @@ type fetcher struct {
 
 	// Everything below belongs to the fetcher's goroutine.
 	parts      []*part
-	firstIndex int // index of the first partition in the next request
+	topics     []wire.Topic // as of the last takeAdded
+	firstIndex int          // index of the first partition in the next request
+	expected   int          // index of the partition whose answer is expected next
 	conn       net.Conn
 	in         *socket.Stamped       // reads from conn
 	term       cluster.LoginTerm     // validity of the login
@@ -164,15 +166,12 @@ func (st *fetcher) takeAdded() bool {
 	defer s.mu.Unlock()
 	st.parts = append(st.parts, st.added...)
 	st.added = st.added[:0]
-	st.req.Topics = st.req.Topics[:0]
 	if len(st.parts) == 0 {
 		delete(s.fetchers, st.key)
 		return false
 	}
-	t := kmsg.NewFetchRequestTopic()
-	t.Topic, t.TopicID = s.cl.Config.Topic, s.topicID
+	st.topics = append(st.topics[:0], s.topics...)
 	st.decoder.recreations = s.recreations
-	st.req.Topics = append(st.req.Topics, t)
 	return true
 }
 
@@ -182,9 +181,9 @@ func (st *fetcher) connect(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.RequestTimeout)
 	defer cancel()
 	st.src.mu.Lock()
-	id := st.src.topicID
+	ids := !slices.ContainsFunc(st.src.topics, func(t wire.Topic) bool { return t.ID == [16]byte{} })
 	st.src.mu.Unlock()
-	if st.conn, st.term, st.version, err = dialFetch(ctx, c, st.addr, id); err != nil {
+	if st.conn, st.term, st.version, err = dialFetch(ctx, c, st.addr, ids); err != nil {
 		return err
 	}
 	st.in = socket.NewStamped(st.conn)
@@ -197,18 +196,23 @@ func (st *fetcher) connect(ctx context.Context) (err error) {
 // each time, so that the bound on the answer's size starves none.
 func (st *fetcher) ask(ctx context.Context) error {
 	c := st.src.cl.Config
-	t := &st.req.Topics[0]
-	t.Partitions = t.Partitions[:0]
+	topics := st.req.Topics[:0]
 	for i := range st.parts {
 		p := st.parts[(st.firstIndex+i)%len(st.parts)]
+		if topic := &st.topics[p.place.topic]; i == 0 || topics[len(topics)-1].Topic != topic.Name {
+			topics = appendTopic(topics, topic)
+		}
+		t := &topics[len(topics)-1]
 		fp := kmsg.NewFetchRequestTopicPartition()
-		fp.Partition = p.id
+		fp.Partition = p.place.partition
 		fp.CurrentLeaderEpoch = p.epoch
 		fp.FetchOffset = p.offset
 		fp.LogStartOffset = -1
 		fp.PartitionMaxBytes = c.Fetch.MaxPartition
 		t.Partitions = append(t.Partitions, fp)
 	}
+	st.req.Topics = topics
+	st.expected = st.firstIndex % len(st.parts)
 	st.firstIndex++
 	st.corr++
 	st.req.Version = st.version
@@ -226,6 +230,17 @@ func (st *fetcher) ask(ctx context.Context) error {
 	st.metrics.Bytes += uint64(n)
 	st.late.Asked(before, st.src.now())
 	return err
+}
+
+// appendTopic appends a topic without partitions, in the memory of one that was there before.
+func appendTopic(to []kmsg.FetchRequestTopic, topic *wire.Topic) []kmsg.FetchRequestTopic {
+	var partitions []kmsg.FetchRequestTopicPartition
+	if n := len(to); n < cap(to) {
+		partitions = to[:n+1][n].Partitions[:0]
+	}
+	t := kmsg.NewFetchRequestTopic()
+	t.Topic, t.TopicID, t.Partitions = topic.Name, topic.ID, partitions
+	return append(to, t)
 }
 
 // answer reads one complete answer and returns it without its size and correlation id.
@@ -331,13 +346,26 @@ func (st *fetcher) handle(frame []byte) (time.Duration, error) {
 	return time.Duration(a.ThrottleMillis) * time.Millisecond, nil
 }
 
+// asked returns the partition that an answer is for; nil: the request did not have it. Brokers answer in the order
+// of the request.
+func (st *fetcher) asked(fp *wire.FetchPartition) *part {
+	n := len(st.parts)
+	for i := range n {
+		p := st.parts[(st.expected+i)%n]
+		if p.place.partition == fp.Partition && (len(st.topics) == 1 || st.topics[p.place.topic].Of(fp)) {
+			st.expected = (st.expected + i + 1) % n
+			return p
+		}
+	}
+	return nil
+}
+
 // partition handles the answer for one partition.
 func (st *fetcher) partition(fp *wire.FetchPartition) error {
-	i := slices.IndexFunc(st.parts, func(p *part) bool { return p.id == fp.Partition })
-	if i < 0 {
+	p := st.asked(fp)
+	if p == nil {
 		return fmt.Errorf("the answer has partition %d, which was not in the request", fp.Partition)
 	}
-	p := st.parts[i]
 	if err := kerr.ErrorForCode(fp.ErrorCode); err != nil {
 		st.handBack = append(st.handBack, lostPart{p: p, err: err, reset: errors.Is(err, kerr.OffsetOutOfRange)})
 		return nil
@@ -357,7 +385,7 @@ func (st *fetcher) partition(fp *wire.FetchPartition) error {
 		a.Earliest, a.Requested, a.Waited = earliest, st.late.Written, st.late.ReadDelay
 	}
 	if err != nil {
-		return fmt.Errorf("partition %d at offset %d: %w", p.id, p.offset, err)
+		return fmt.Errorf("%s at offset %d: %w", st.src.nameOf(p), p.offset, err)
 	}
 	s := st.src
 	if n := st.decoder.skippedBatches; n > 0 {

@@ -84,7 +84,7 @@ func (s *wireSource) Gone(ctx context.Context) ([]uint64, error) {
 	s.goneWarnings = nil
 	for i, n := range gone {
 		if n > 0 {
-			s.goneWarnings = append(s.goneWarnings, fmt.Sprintf("partition %d: its log no longer holds %d events that had been read (it was truncated, deleted or created again)", i, n))
+			s.goneWarnings = append(s.goneWarnings, fmt.Sprintf("%s: its log no longer holds %d events that had been read (it was truncated, deleted or created again)", s.nameOf(s.parts[i]), n))
 		}
 	}
 	return gone, nil
@@ -123,11 +123,10 @@ func (s *wireSource) countGone(ctx context.Context) ([]uint64, error) {
 // epochEnds asks where the epoch of each partition's range with the index round ends, and
 // lowers the ends to that.
 func (s *wireSource) epochEnds(ctx context.Context, round int, made int32, ends []int64) error {
-	topic := s.cl.Config.Topic
 	var ask kadm.OffsetForLeaderEpochRequest
 	for _, p := range s.parts {
 		if round < len(p.readRanges) && p.readRanges[round].recreations == made && p.readRanges[round].epoch >= 0 {
-			ask.Add(topic, p.id, p.readRanges[round].epoch)
+			ask.Add(s.topics[p.place.topic].Name, p.place.partition, p.readRanges[round].epoch)
 		}
 	}
 	if ask == nil {
@@ -137,14 +136,17 @@ func (s *wireSource) epochEnds(ctx context.Context, round int, made int32, ends 
 	if err != nil {
 		return fmt.Errorf("look up where epochs end: %w", err)
 	}
-	for id, end := range answers[topic] {
-		switch {
-		case int(id) >= len(ends):
-		case end.Err != nil:
-			return fmt.Errorf("look up where an epoch of partition %d ends: %w", id, end.Err)
-		case end.EndOffset < 0 || end.LeaderEpoch < 0: // the leader does not know the epoch
-		default:
-			ends[id] = min(ends[id], end.EndOffset)
+	for topic, partitions := range answers {
+		for id, end := range partitions {
+			log := s.cl.LogOf(topic, id)
+			switch {
+			case log < 0:
+			case end.Err != nil:
+				return fmt.Errorf("look up where an epoch of partition %d of %s ends: %w", id, topic, end.Err)
+			case end.EndOffset < 0 || end.LeaderEpoch < 0: // the leader does not know the epoch
+			default:
+				ends[log] = min(ends[log], end.EndOffset)
+			}
 		}
 	}
 	return nil

@@ -50,7 +50,7 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 		// If the partition's leader has changed since the engine chose this
 		// lane, the batch is taken in any case and goes to the new leader's
 		// lane: this one may stay full for ever.
-		moved := s.routes[s.p.streams.Partition(batches[i].Stream)].Load() != l
+		moved := s.routes[s.p.streams.Log(batches[i].Stream)].Load() != l
 		if l.closed || !moved && !l.accepts(now) {
 			l.owesReady = true
 			break
@@ -69,7 +69,7 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 	for i, sl := range fresh {
 		batches[i].Bytes = s.encoder.encode(sl, &batches[i])
 		sl.batch = batches[i]
-		sl.part = s.p.streams.Partition(batches[i].Stream)
+		sl.log = s.p.streams.Log(batches[i].Stream)
 		sl.count = batches[i].Events
 		sl.sent = -1
 		sl.deadline = now + s.p.cfg.DeliveryTimeout
@@ -98,7 +98,7 @@ func (l *lane) Prepare() {
 	r := &request{slots: make([]*slot, 0, n), segs: make([][]byte, 0, 1)}
 	if k := l.link; k != nil {
 		k.Reserve()
-		r.framing = make([]byte, 0, k.format.MaxHead()+n*(wire.MaxPartition+wire.HeaderSize+s.p.batchPool.eventSize()))
+		r.framing = make([]byte, 0, k.format.MaxHead()+k.topics[0].MaxTopic()+n*(wire.MaxPartition+wire.HeaderSize+s.p.batchPool.eventSize()))
 	}
 	s.freeRequests = append(s.freeRequests, r)
 	l.unflushed = slices.Grow(l.unflushed, n)
@@ -264,9 +264,9 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 		return nil, fmt.Errorf("connect to broker %d at %s: %w", l.broker, addr, err)
 	}
 	most := int16(wire.MaxProduceVersion)
-	topicID := l.s.p.metadata.view.Load().topicID
-	if topicID == [16]byte{} {
-		most = 12 // the cluster has no topic ids
+	v := l.s.p.metadata.view.Load()
+	if !v.hasIDs() {
+		most = 12
 	}
 	version, ok := versions.pick(wire.ProduceKey, wire.MinProduceVersion, most)
 	if !ok {
@@ -276,8 +276,7 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 	k := newLink(l, nc, wire.ProduceFormat{
 		Version: version, ClientID: cfg.ClientID, Acks: cfg.Acks,
 		TimeoutMillis: int32(min(cfg.RequestTimeout.Milliseconds(), 1<<31-1)),
-		Topic:         cfg.Topic, TopicID: topicID,
-	})
+	}, v.topics)
 	k.term = term
 	return k, nil
 }

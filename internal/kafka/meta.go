@@ -21,15 +21,25 @@ import (
 // noLeader is the leader of a partition that has none.
 const noLeader = -1
 
-// A view is a snapshot of the topic's metadata. It is immutable.
+// A view is a snapshot of the topics' metadata. It is immutable.
 type view struct {
 	brokers map[int32]string // host:port by node id
-	leaders []int32          // by partition; noLeader
+	leaders []int32          // by log; noLeader
 	epochs  []int32          // of the leaders; -1: not known
-	topicID [16]byte         // zero before Kafka 2.8
+	topics  []wire.Topic     // in the order of the target; of unchanged ids, those of the view before
 }
 
-// A metadataCache keeps the view of a topic up to date: it refreshes the view regularly,
+// hasIDs reports whether the cluster has ids of topics: since Kafka 2.8.
+func (v *view) hasIDs() bool {
+	return !slices.ContainsFunc(v.topics, func(t wire.Topic) bool { return t.ID == [16]byte{} })
+}
+
+// sameTopics reports whether two lists are of the same topics, not of some that were created again.
+func sameTopics(a, b []wire.Topic) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
+}
+
+// A metadataCache keeps the view of the topics up to date: it refreshes the view regularly,
 // and soon after ask is called. Safe for concurrent use.
 type metadataCache struct {
 	cfg     *cluster.Config
@@ -37,6 +47,10 @@ type metadataCache struct {
 	wake    chan struct{}
 	mu      sync.Mutex // orders changes of the view
 	changed func(*view)
+
+	// topics have the logs that the first view had: what is added later is not used. They do not change
+	// once the run begins.
+	topics []cluster.TopicLogs
 
 	// Used by the refreshing goroutine only; before it runs, by the one that opens.
 	conn     net.Conn
@@ -107,7 +121,8 @@ func (b *metadataCache) run(ctx context.Context) {
 func (b *metadataCache) update(v *view) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if old := b.view.Load(); old != nil && old.topicID == v.topicID {
+	if old := b.view.Load(); old != nil && sameTopics(old.topics, v.topics) {
+		v.topics = old.topics
 		for p := range min(len(v.leaders), len(old.leaders)) {
 			if v.epochs[p] >= 0 && v.epochs[p] < old.epochs[p] {
 				v.leaders[p], v.epochs[p] = old.leaders[p], old.epochs[p]
@@ -121,16 +136,16 @@ func (b *metadataCache) update(v *view) {
 }
 
 // updateLeader stores what a broker reported about a partition's new leader (KIP-951).
-func (b *metadataCache) updateLeader(partition, leader, epoch int32) {
+func (b *metadataCache) updateLeader(log, leader, epoch int32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.view.Load()
-	if int(partition) >= len(old.leaders) || epoch <= old.epochs[partition] || old.brokers[leader] == "" {
+	if int(log) >= len(old.leaders) || epoch <= old.epochs[log] || old.brokers[leader] == "" {
 		return
 	}
 	v := *old
 	v.leaders, v.epochs = slices.Clone(old.leaders), slices.Clone(old.epochs)
-	v.leaders[partition], v.epochs[partition] = leader, epoch
+	v.leaders[log], v.epochs[log] = leader, epoch
 	b.view.Store(&v)
 	b.changed(&v)
 }
@@ -193,52 +208,80 @@ func (b *metadataCache) fetchOne(ctx context.Context) (*view, error) {
 		return nil, fmt.Errorf("ask %s for metadata: no version in common", b.addr)
 	}
 	req.SetVersion(version)
-	t := kmsg.NewMetadataRequestTopic()
-	t.Topic = &b.cfg.Topic
-	req.Topics = append(req.Topics, t)
+	for i := range b.cfg.Names {
+		t := kmsg.NewMetadataRequestTopic()
+		t.Topic = &b.cfg.Names[i]
+		req.Topics = append(req.Topics, t)
+	}
 	answer, err := boundedRoundTrip(ctx, b.conn, b.cfg.ClientID, req)
 	if err != nil {
 		return nil, fmt.Errorf("ask %s for metadata: %w", b.addr, err)
 	}
-	return readView(answer.(*kmsg.MetadataResponse), b.cfg.Topic)
+	v, logs, err := readView(answer.(*kmsg.MetadataResponse), b.cfg.Names, b.topics)
+	if b.topics == nil {
+		b.topics = logs
+	}
+	return v, err
 }
 
-// readView makes a view of the topic from an answer.
-func readView(m *kmsg.MetadataResponse, topic string) (*view, error) {
-	v := &view{brokers: make(map[int32]string, len(m.Brokers))}
+// readView makes a view of the topics from an answer. known are the logs that the topics have; nil: those in the
+// answer, which it returns.
+func readView(m *kmsg.MetadataResponse, names []string, known []cluster.TopicLogs) (*view, []cluster.TopicLogs, error) {
+	v := &view{brokers: make(map[int32]string, len(m.Brokers)), topics: make([]wire.Topic, len(names))}
 	for _, b := range m.Brokers {
 		v.brokers[b.NodeID] = cluster.JoinAddr(b.Host, b.Port)
 	}
+	order := make(map[string]int, len(names))
+	for i, name := range names {
+		order[name] = i
+	}
+	found := make([]*kmsg.MetadataResponseTopic, len(names))
 	for i := range m.Topics {
-		t := &m.Topics[i]
-		if t.Topic == nil || *t.Topic != topic {
-			continue
+		if t := &m.Topics[i]; t.Topic != nil {
+			if at, ok := order[*t.Topic]; ok {
+				found[at] = t
+			}
+		}
+	}
+	logs := known
+	for i, name := range names {
+		t := found[i]
+		if t == nil {
+			return nil, nil, fmt.Errorf("topic %s: %w", name, kerr.UnknownTopicOrPartition)
 		}
 		if err := kerr.ErrorForCode(t.ErrorCode); err != nil && !(errors.Is(err, kerr.LeaderNotAvailable) && len(t.Partitions) > 0) {
-			return nil, fmt.Errorf("topic %s: %w", topic, err)
+			return nil, nil, fmt.Errorf("topic %s: %w", name, err)
 		}
-		v.topicID = t.TopicID
 		n := len(t.Partitions)
-		v.leaders, v.epochs = make([]int32, n), make([]int32, n)
-		for i := range t.Partitions {
-			p := &t.Partitions[i]
-			if p.Partition < 0 || int(p.Partition) >= n {
-				return nil, fmt.Errorf("topic %s: partition %d of %d", topic, p.Partition, n)
-			}
-			v.leaders[p.Partition], v.epochs[p.Partition] = p.Leader, p.LeaderEpoch
-			if m.GetVersion() < 7 {
-				v.epochs[p.Partition] = -1
-			}
-			if v.brokers[p.Leader] == "" {
-				v.leaders[p.Partition] = noLeader
-			}
-		}
 		if n == 0 {
-			return nil, fmt.Errorf("topic %s has no partitions", topic)
+			return nil, nil, fmt.Errorf("topic %s has no partitions", name)
 		}
-		return v, nil
+		v.topics[i] = wire.Topic{Name: name, ID: t.TopicID}
+		if known == nil {
+			logs = append(logs, cluster.TopicLogs{Name: name, ID: t.TopicID, Base: len(v.leaders), Partitions: n})
+		}
+		base := len(v.leaders)
+		for range logs[i].Partitions {
+			v.leaders, v.epochs = append(v.leaders, noLeader), append(v.epochs, -1)
+		}
+		for j := range t.Partitions {
+			p := &t.Partitions[j]
+			if p.Partition < 0 || int(p.Partition) >= n {
+				return nil, nil, fmt.Errorf("topic %s: partition %d of %d", name, p.Partition, n)
+			}
+			if int(p.Partition) >= logs[i].Partitions {
+				continue // it was added since
+			}
+			log := base + int(p.Partition)
+			if v.brokers[p.Leader] != "" {
+				v.leaders[log] = p.Leader
+			}
+			if m.GetVersion() >= 7 {
+				v.epochs[log] = p.LeaderEpoch
+			}
+		}
 	}
-	return nil, fmt.Errorf("topic %s: %w", topic, kerr.UnknownTopicOrPartition)
+	return v, logs, nil
 }
 
 // versionRanges are the versions of requests that a broker supports: lowest and highest,
@@ -277,15 +320,15 @@ func dialVersions(ctx context.Context, cfg *cluster.Config, addr string) (net.Co
 	return conn, until, v, nil
 }
 
-// dialFetch connects to a broker and chooses the version of fetch requests for a topic, whose id is
-// zero if the cluster has no ids.
-func dialFetch(ctx context.Context, cfg *cluster.Config, addr string, topicID [16]byte) (net.Conn, cluster.LoginTerm, int16, error) {
+// dialFetch connects to a broker and chooses the version of fetch requests; ids: the cluster has ids of
+// topics.
+func dialFetch(ctx context.Context, cfg *cluster.Config, addr string, ids bool) (net.Conn, cluster.LoginTerm, int16, error) {
 	nc, term, versions, err := dialVersions(ctx, cfg, addr)
 	if err != nil {
 		return nil, cluster.LoginTerm{}, 0, err
 	}
 	most := int16(wire.MaxFetchVersion)
-	if topicID == [16]byte{} {
+	if !ids {
 		most = 12 // up to 12, requests contain topic names; later ones contain ids
 	}
 	version, ok := versions.pick(int16(kmsg.Fetch), wire.MinFetchVersion, most)

@@ -50,7 +50,7 @@ func TestReadView(t *testing.T) {
 			m.Brokers = []kmsg.MetadataResponseBroker{broker(1), broker(2)}
 			other, name := "other", topic
 			m.Topics = []kmsg.MetadataResponseTopic{{Topic: &other}, {Topic: &name, ErrorCode: tt.code, Partitions: tt.parts}}
-			v, err := readView(m, topic)
+			v, _, err := readView(m, []string{topic}, nil)
 			if tt.wantErr != "" {
 				assert.ErrorHas(t, err, tt.wantErr, "error")
 				return
@@ -61,7 +61,7 @@ func TestReadView(t *testing.T) {
 			assert.Equal(t, v.brokers[2], "h:9002", "brokers %v", v.brokers)
 		})
 	}
-	_, err := readView(kmsg.NewPtrMetadataResponse(), topic)
+	_, _, err := readView(kmsg.NewPtrMetadataResponse(), []string{topic}, nil)
 	assert.True(t, err != nil, "got no error for an answer without topics")
 }
 
@@ -121,7 +121,7 @@ func TestDispatchCost(t *testing.T) {
 		s.partitions[0].inFlight = 1
 		s.startRecovery(0) // partition 0 waits for an answer
 		for range 10 {
-			s.later = append(s.later, &slot{part: 1}) // partition 1 has no leader
+			s.later = append(s.later, &slot{log: 1}) // partition 1 has no leader
 		}
 		const rounds = 100
 		best := time.Duration(1<<63 - 1)

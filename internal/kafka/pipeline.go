@@ -30,7 +30,8 @@ func newFollower(ctx context.Context, cl *cluster.Cluster, out producerEngine) (
 	f := &follower{from: cl, logs: cl.Logs(), logOf: out.LogOf}
 	if cl.Config.ReadFrom != nil {
 		c := *cl.Config
-		c.Seeds, c.Topic, c.Create, c.Op = cl.Config.ReadFrom.Seeds, cl.Config.ReadFrom.Topic, nil, cluster.OpRead // it is not created
+		c.Seeds, c.Create, c.Op = cl.Config.ReadFrom.Seeds, nil, cluster.OpRead // it is not created
+		c.SetTopic(cl.Config.ReadFrom.Topic)
 		from, err := c.Connect(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("--read-from: %w", err)

@@ -29,6 +29,7 @@ type producer struct {
 	gen       *payload.Generator
 	batchPool *batchPool
 	streams   cluster.Streams
+	places    []logPlace // by log
 	metadata  *metadataCache
 	senders   []*sender
 	codec     wire.Codec
@@ -53,7 +54,20 @@ type producer struct {
 	tasks sync.WaitGroup
 }
 
-// newProducer opens the wire engine for a topic that exists: it fetches the
+// A logPlace is where a log is: a partition of one of the topics.
+type logPlace struct{ topic, partition int32 }
+
+// placesOf returns the places of all logs.
+func placesOf(topics []cluster.TopicLogs) (all []logPlace) {
+	for i := range topics {
+		for p := range topics[i].Partitions {
+			all = append(all, logPlace{int32(i), int32(p)}) //nolint:gosec // few of both
+		}
+	}
+	return all
+}
+
+// newProducer opens the wire engine for topics that exist: it fetches the
 // leaders, encodes the batches and connects. The context bounds only the
 // opening.
 func newProducer(ctx context.Context, cfg *cluster.Config) (_ *producer, err error) {
@@ -76,14 +90,14 @@ func newProducer(ctx context.Context, cfg *cluster.Config) (_ *producer, err err
 		return nil, err
 	}
 	p.metadata.view.Store(v)
-	n := len(v.leaders)
-	if err := cfg.CheckPartition(n); err != nil {
+	p.places = placesOf(p.metadata.topics)
+	if err := cfg.CheckPartitioner(p.metadata.topics); err != nil {
 		return nil, err
 	}
 	if err := cfg.Room.Check(p.streamNeeds(v)); err != nil {
 		return nil, err
 	}
-	if err := p.prepare(ctx, n); err != nil {
+	if err := p.prepare(ctx); err != nil {
 		return nil, err
 	}
 	for i := range cfg.Clients {
@@ -93,7 +107,7 @@ func newProducer(ctx context.Context, cfg *cluster.Config) (_ *producer, err err
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		s := newSender(p, i, n)
+		s := newSender(p, i, len(v.leaders))
 		p.senders = append(p.senders, s)
 		if cfg.Idempotent {
 			if s.pid, s.epoch, err = newProducerID(ctx, cfg, v); err != nil {
@@ -109,7 +123,7 @@ func newProducer(ctx context.Context, cfg *cluster.Config) (_ *producer, err err
 }
 
 // prepare divides the events among the streams and encodes the batches.
-func (p *producer) prepare(ctx context.Context, partitions int) error {
+func (p *producer) prepare(ctx context.Context) error {
 	cfg := p.cfg
 	c := batchPoolConfig{
 		gen: p.gen, codec: p.codec, batchSize: cfg.BatchSize, batchEvents: cfg.BatchEvents, pool: cfg.Pool,
@@ -121,7 +135,7 @@ func (p *producer) prepare(ctx context.Context, partitions int) error {
 	if cfg.BatchEvents > 0 {
 		perBatch = cfg.BatchEvents
 	}
-	p.streams = cluster.NewStreams(cfg.Partitioner, cfg.Clients, partitions, p.gen, perBatch)
+	p.streams = cluster.NewStreams(cfg, p.metadata.topics, p.gen, perBatch)
 	c.cycle = p.streams.Cycle
 	if cfg.Fresh {
 		c.pool, c.codec, c.cycle = 0, wire.None, nil // one batch, to learn whether stamps fit
@@ -195,8 +209,8 @@ func (p *producer) Connections() (n int) {
 // Client implements load.Target.
 func (p *producer) Client(stream int32) int { return p.streams.Client(stream) }
 
-// LogOf returns the partition that a stream's events go to.
-func (p *producer) LogOf(stream int32) int32 { return p.streams.Partition(stream) }
+// LogOf returns the log that a stream's events go to.
+func (p *producer) LogOf(stream int32) int32 { return p.streams.Log(stream) }
 
 // Stamped reports whether every event carries a stamp (wire/kafka, Stamp).
 func (p *producer) Stamped() bool { return p.batchPool.stamped && p.codec == wire.None }
@@ -219,7 +233,7 @@ func (p *producer) Compacted() bool { return p.cfg.Compacted }
 // AppendKeyHashes implements protocol.Compacted.
 func (p *producer) AppendKeyHashes(dst []uint64, batch *load.Batch) []uint64 {
 	if !p.cfg.Fresh {
-		d := p.batchPool.pick(batch.Stream, p.streams.Partition(batch.Stream), batch.First)
+		d := p.batchPool.pick(batch.Stream, p.streams.Log(batch.Stream), batch.First)
 		return append(dst, d.keyHashes[:batch.Events]...)
 	}
 	var key []byte
@@ -330,7 +344,7 @@ func (p *producer) watch() {
 
 // Route implements load.Target.
 func (p *producer) Route(stream int32) load.Lane {
-	if l := p.senders[p.streams.Client(stream)-p.cfg.Portion.From].routes[p.streams.Partition(stream)].Load(); l != nil {
+	if l := p.senders[p.streams.Client(stream)-p.cfg.Portion.From].routes[p.streams.Log(stream)].Load(); l != nil {
 		return l
 	}
 	return nil

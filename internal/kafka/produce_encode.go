@@ -61,7 +61,7 @@ func (e *encoder) room(stream int32, first uint64) int {
 	if e.p.cfg.Fresh {
 		return e.freshRoom(stream, first)
 	}
-	tpl := e.p.batchPool.pick(stream, e.p.streams.Partition(stream), first)
+	tpl := e.p.batchPool.pick(stream, e.p.streams.Log(stream), first)
 	if tpl == nil {
 		return 0
 	}
@@ -73,7 +73,7 @@ func (e *encoder) template(batch *load.Batch) *template {
 	if e.p.cfg.Fresh {
 		return nil
 	}
-	return e.p.batchPool.pick(batch.Stream, e.p.streams.Partition(batch.Stream), batch.First)
+	return e.p.batchPool.pick(batch.Stream, e.p.streams.Log(batch.Stream), batch.First)
 }
 
 // encode makes the records of a batch and returns the size of its events.
@@ -90,7 +90,7 @@ func (e *encoder) encodeBatch(sl *slot, batch *load.Batch) int64 {
 	if e.p.cfg.Fresh {
 		return e.encodeFresh(sl, batch)
 	}
-	part := e.p.streams.Partition(batch.Stream)
+	part := e.p.streams.Log(batch.Stream)
 	tpl := e.p.batchPool.pick(batch.Stream, part, batch.First)
 	size := tpl.size(n)
 	sl.raw = int32(size)

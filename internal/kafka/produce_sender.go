@@ -14,7 +14,7 @@ import (
 type slot struct {
 	batch     load.Batch
 	lane      *lane
-	part      int32
+	log       int32
 	liveIndex int // place in sender.live; -1: completed
 
 	recs   []byte   // the records as they are sent
@@ -49,13 +49,13 @@ type slot struct {
 type sender struct {
 	p      *producer
 	id     int
-	routes []atomic.Pointer[lane] // by partition
+	routes []atomic.Pointer[lane] // by log
 
 	mu         sync.Mutex
 	started    bool
 	lanes      []*lane
 	byBroker   map[int32]*lane
-	partitions []partitionState // by partition
+	partitions []partitionState // by log
 	live       []*slot          // not completed
 	later      []*slot          // waiting for a leader, a connection or a backoff
 
@@ -134,15 +134,15 @@ func (s *sender) update(v *view) {
 // broker that has none.
 func (s *sender) learn(v *view) {
 	found, moved := false, false
-	for part := range min(len(s.routes), len(v.leaders)) {
-		id := v.leaders[part]
-		ps := &s.partitions[part]
+	for log := range min(len(s.routes), len(v.leaders)) {
+		id := v.leaders[log]
+		ps := &s.partitions[log]
 		if id == noLeader {
 			if !ps.leaderless {
 				ps.leaderless, ps.leaderlessSince = true, s.now
 				s.leaderless++
 				moved = true
-				s.partitionLeft(s.routes[part].Swap(nil))
+				s.partitionLeft(s.routes[log].Swap(nil))
 			}
 			continue
 		}
@@ -159,7 +159,7 @@ func (s *sender) learn(v *view) {
 				s.p.tasks.Go(l.keepConnected)
 			}
 		}
-		if old := s.routes[part].Swap(l); old != l {
+		if old := s.routes[log].Swap(l); old != l {
 			s.partitionLeft(old)
 			found = found || old == nil
 			moved = moved || old != nil
@@ -170,8 +170,8 @@ func (s *sender) learn(v *view) {
 		if addr := v.brokers[id]; addr != "" {
 			l.addr = addr
 		}
-		if k := l.link; k != nil && k.format.TopicID != v.topicID {
-			k.Kill(errTopicRecreated) // requests name the topic by its id
+		if k := l.link; k != nil && !sameTopics(k.topics, v.topics) {
+			k.Kill(errTopicRecreated) // requests name topics by their ids
 		}
 	}
 	if moved {
@@ -265,7 +265,7 @@ func (s *sender) complete(sl *slot, done time.Duration, o load.Outcome) {
 }
 
 func (s *sender) acked(sl *slot, done time.Duration, place int64) {
-	s.p.list.add(sl.part, place, int64(sl.batch.Events))
+	s.p.list.add(sl.log, place, int64(sl.batch.Events))
 	s.complete(sl, done, load.Outcome{Acked: sl.batch.Events, Place: place})
 }
 

@@ -121,7 +121,7 @@ func (k *readLink) connect() error {
 	c.mu.Lock()
 	addr := k.addr
 	c.mu.Unlock()
-	nc, term, version, err := dialFetch(k.ctx, c.r.cfg, addr, c.r.metadata.view.Load().topicID)
+	nc, term, version, err := dialFetch(k.ctx, c.r.cfg, addr, c.r.metadata.view.Load().hasIDs())
 	if err != nil {
 		return fmt.Errorf("connect to broker %d at %s: %w", k.broker, addr, err)
 	}
@@ -209,7 +209,7 @@ func (k *readLink) write() error {
 func (k *readLink) appendRequest(p *itemRead) {
 	v := k.c.r.metadata.view.Load()
 	t := &k.req.Topics[0]
-	t.TopicID = v.topicID
+	t.TopicID = v.topics[0].ID
 	f := &t.Partitions[0]
 	f.Partition, f.FetchOffset, f.CurrentLeaderEpoch, f.LogStartOffset = p.part, p.next, -1, -1
 	f.PartitionMaxBytes = k.c.r.answerBytes(p.to - p.next)

@@ -44,7 +44,7 @@ func (s *sender) sendNew(l *lane, slots []*slot) {
 	if s.pid < 0 {
 		s.sending = s.sending[:0]
 		for _, sl := range slots {
-			if !up || s.routes[sl.part].Load() != l {
+			if !up || s.routes[sl.log].Load() != l {
 				s.later = append(s.later, sl)
 				stray = true
 				continue
@@ -62,15 +62,15 @@ func (s *sender) sendNew(l *lane, slots []*slot) {
 	}
 	s.sending = s.sending[:0]
 	for _, sl := range slots {
-		ps := &s.partitions[sl.part]
+		ps := &s.partitions[sl.log]
 		sl.pid, sl.epoch, sl.seq = ps.pid, ps.epoch, ps.next
 		ps.next = (ps.next + sl.count) & math.MaxInt32
 		ps.queue = append(ps.queue, sl)
 		if ps.recovering {
 			continue
 		}
-		if !up || s.routes[sl.part].Load() != l {
-			s.startRecovery(sl.part)
+		if !up || s.routes[sl.log].Load() != l {
+			s.startRecovery(sl.log)
 			stray = true
 			continue
 		}
@@ -103,8 +103,12 @@ func (s *sender) send(k *link, slots []*slot) {
 		size, n := k.format.MaxHead(), 0
 		for n < len(slots) {
 			sl := slots[n]
-			ps := &s.partitions[sl.part]
-			size += wire.MaxPartition + wire.HeaderSize + len(sl.recs)
+			ps := &s.partitions[sl.log]
+			var before *slot
+			if n > 0 {
+				before = slots[n-1]
+			}
+			size += k.topicSize(before, sl) + wire.MaxPartition + wire.HeaderSize + len(sl.recs)
 			// With a fixed number of events per batch, each batch is its own
 			// request. A request has at most one batch per partition.
 			if n > 0 && (cfg.BatchEvents > 0 || size > cfg.MaxRequest || ps.lastRequest == s.requestCount) {
@@ -162,8 +166,8 @@ func (s *sender) dispatch() {
 	}
 	waiting := s.later[:0]
 	for _, sl := range s.later {
-		to := s.routes[sl.part].Load()
-		if to == nil || !to.writable(s.now) || s.now < sl.notBefore && s.partitions[sl.part].notBefore != 0 {
+		to := s.routes[sl.log].Load()
+		if to == nil || !to.writable(s.now) || s.now < sl.notBefore && s.partitions[sl.log].notBefore != 0 {
 			waiting = append(waiting, sl)
 			continue
 		}
@@ -187,10 +191,10 @@ func (s *sender) dispatch() {
 // handleBatchAnswer processes a broker's answer about one batch.
 func (k *link) handleBatchAnswer(sl *slot, a *wire.ProduceAnswer, now time.Duration) {
 	s := k.l.s
-	ps := &s.partitions[sl.part]
+	ps := &s.partitions[sl.log]
 	sl.inFlight = false
 	if a.ErrorCode != 0 && a.LeaderID >= 0 {
-		k.hints = append(k.hints, hint{sl.part, a.LeaderID, a.LeaderEpoch})
+		k.hints = append(k.hints, hint{sl.log, a.LeaderID, a.LeaderEpoch})
 	}
 	if s.pid >= 0 {
 		k.handleIdempotentAnswer(ps, sl, a, now)
@@ -266,8 +270,8 @@ func (l *lane) lost(k *link) conn.Next {
 			switch {
 			case s.pid >= 0:
 				sl.maybeAppended = sl.maybeAppended || written
-				s.partitions[sl.part].inFlight--
-				s.startRecovery(sl.part)
+				s.partitions[sl.log].inFlight--
+				s.startRecovery(sl.log)
 			case written:
 				s.unknown(sl, s.now, sl.class, sl.text)
 			default:
@@ -327,7 +331,7 @@ func (s *sender) pauses() bool { return len(s.later) > 0 || len(s.recovering) > 
 func (s *sender) expire(now time.Duration) {
 	keep := s.later[:0]
 	for _, sl := range s.later {
-		if now < sl.deadline && !s.unservedTooLong(sl.part, now) {
+		if now < sl.deadline && !s.unservedTooLong(sl.log, now) {
 			keep = append(keep, sl)
 			continue
 		}
@@ -391,7 +395,7 @@ func (s *sender) textFor(sl *slot) string {
 	if sl.text != "" {
 		return sl.text
 	}
-	l := s.routes[sl.part].Load()
+	l := s.routes[sl.log].Load()
 	switch {
 	case l == nil:
 		return errNoLeader.Error()

@@ -23,7 +23,7 @@ func (k *link) handleIdempotentAnswer(ps *partitionState, sl *slot, a *wire.Prod
 		ps.remove(sl)
 		s.acked(sl, now, place)
 		if ps.recovering {
-			s.resolve(sl.part)
+			s.resolve(sl.log)
 		} else {
 			s.sendQueued(ps)
 		}
@@ -31,7 +31,7 @@ func (k *link) handleIdempotentAnswer(ps *partitionState, sl *slot, a *wire.Prod
 	}
 	err := kerr.ErrorForCode(a.ErrorCode)
 	sl.class, sl.text = cluster.ClassOf(a.ErrorCode), errorText(a.ErrorCode, a.Message)
-	s.startRecovery(sl.part)
+	s.startRecovery(sl.log)
 	switch {
 	case a.ErrorCode == kerr.OutOfOrderSequenceNumber.Code:
 		// For a batch sent behind others this follows from their failure. For
@@ -54,7 +54,7 @@ func (k *link) handleIdempotentAnswer(ps *partitionState, sl *slot, a *wire.Prod
 		ps.needsEpoch = true
 		s.failed(sl, now, sl.class, sl.text)
 	}
-	s.resolve(sl.part)
+	s.resolve(sl.log)
 }
 
 // remove removes a slot from the queue; it is usually the first.
@@ -73,9 +73,9 @@ func (ps *partitionState) remove(sl *slot) {
 func (s *sender) sendQueued(ps *partitionState) {
 	for !ps.recovering && ps.inFlight < maxPartitionInFlight && ps.inFlight < len(ps.queue) {
 		sl := ps.queue[ps.inFlight]
-		l := s.routes[sl.part].Load()
+		l := s.routes[sl.log].Load()
 		if l == nil || !l.writable(s.now) {
-			s.startRecovery(sl.part)
+			s.startRecovery(sl.log)
 			return
 		}
 		s.noteFree(sl)

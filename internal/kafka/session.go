@@ -293,7 +293,7 @@ func (s *session) Notice() string {
 	case s.cl.Absent:
 		return absentSource{s.cl.Config}.what() + " did not appear"
 	case s.cl.CreatedBy == cluster.ByBroker:
-		return fmt.Sprintf("the topic %s did not exist, and the broker created it", s.cl.Config.Topic)
+		return fmt.Sprintf("the topic %s did not exist, and the broker created it", s.cl.Config.TopicText())
 	}
 	return ""
 }

@@ -24,9 +24,10 @@ func Topics(ctx context.Context, w cluster.TopicLoad) (*cluster.TopicResult, err
 func readTopic(ctx context.Context, c *cluster.Config, client *kgo.Client, name string) (cluster.TopicReading, error) {
 	began := time.Now()
 	one := *c
-	one.Topic, one.UntilEnd, one.From, one.Op, one.Group = name, true, cluster.FromStart, cluster.OpConsume, ""
+	one.SetTopic(name)
+	one.UntilEnd, one.From, one.Op, one.Group = true, cluster.FromStart, cluster.OpConsume, ""
 	cl := cluster.New(&one, client)
-	meta, err := cl.Metadata(ctx, name, false)
+	meta, err := cl.Metadata(ctx, false, name)
 	if err != nil {
 		return cluster.TopicReading{}, err
 	}

@@ -1,13 +1,11 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +16,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"carronade/internal/conn"
-	"carronade/units"
 )
 
 const (
@@ -30,6 +27,8 @@ const (
 	// leaderWait is how long partitions of a topic may be without a leader
 	// before the run begins without them.
 	leaderWait = 4 * time.Second
+	// timePerTopic is how long brokers may take for each further topic.
+	timePerTopic = 20 * time.Millisecond
 )
 
 // ByBroker is the value of createdBy for a topic that the broker created because it was
@@ -54,26 +53,27 @@ type Cluster struct {
 
 	ID               string
 	controller       int32
-	Brokers          []Broker // by id
-	TopicID          [16]byte // zero before Kafka 2.8
-	Leaders          []int32  // by partition; -1 none
-	leadersAfter     []int32  // the same after the run; nil: not asked for, or no answer
-	Replicas         []int    // by partition
-	Settings         map[string]string
-	brokerSettings   map[string]string // of the brokers: those that are not defaults
-	brokersDescribed int               // number of brokers that returned their configuration
-	CreatedBy        string            // who created the topic: "" (it existed), "carronade", byBroker
-	otherTopics      []otherTopic      // further topics that are consumed, by name
-	Absent           bool              // the topic did not appear within the time of wait-topic
+	Brokers          []Broker              // by id
+	Topics           []TopicLogs           // that are produced to or read
+	Leaders          []int32               // by log; -1 none
+	leadersAfter     []int32               // the same after the run; nil: not asked for, or no answer
+	Replicas         []int                 // by log
+	Settings         map[string]string     // of the first topic
+	brokerSettings   map[string]string     // of the brokers: those that are not defaults
+	brokersDescribed int                   // number of brokers that returned their configuration
+	CreatedBy        string                // who created topics: "" (they existed), "carronade", byBroker
+	byName           map[string]*TopicLogs // Topics
+	byID             map[[16]byte]*TopicLogs
+	Absent           bool // a topic did not appear within the time of wait-topic
 	Warnings         []string
 }
 
-// An otherTopic is a topic that is consumed in addition to the first. Its partitions
-// are the logs of the source from base on.
-type otherTopic struct {
-	name       string
-	base       int
-	partitions int
+// A TopicLogs is a topic whose partitions are the logs from Base on: logs are numbered through all topics.
+type TopicLogs struct {
+	Name       string
+	ID         [16]byte // zero before Kafka 2.8
+	Base       int
+	Partitions int
 }
 
 // New returns a cluster that a client has reached, of which nothing is known.
@@ -90,7 +90,7 @@ func (c *Config) Client() (*Cluster, error) {
 	return New(c, control), nil
 }
 
-// Partitions is the number of partitions that the topic had at Open.
+// Partitions is the number of partitions that all topics together had at Open.
 func (cl *Cluster) Partitions() int { return len(cl.Leaders) }
 
 // Close closes the client.
@@ -113,10 +113,10 @@ func (c *Config) ClientOptions() []kgo.Opt {
 	}, c.Security.kgoOpts()...)
 }
 
-// Connect finds the cluster and the topic, and creates the topic if asked to. It takes
-// ten seconds at most, plus the time of wait-topic.
+// Connect finds the cluster and the topics, and creates topics if asked to. It takes
+// ten seconds at most, plus the time of wait-topic, and for several topics timePerTopic for each.
 func (c *Config) Connect(ctx context.Context) (*Cluster, error) {
-	ctx, cancel := context.WithTimeout(ctx, OpenTimeout+c.WaitTopic)
+	ctx, cancel := context.WithTimeout(ctx, OpenTimeout+c.WaitTopic+time.Duration(len(c.Names)-1)*timePerTopic)
 	defer cancel()
 	if err := c.probe(ctx); err != nil {
 		return nil, err
@@ -149,162 +149,9 @@ func (cl *Cluster) discover(ctx context.Context) error {
 	if err := cl.queryBrokers(ctx); err != nil {
 		return err
 	}
-	base := cl.Partitions()
-	for i := range cl.otherTopics {
-		cl.otherTopics[i].base = base
-		base += cl.otherTopics[i].partitions
-	}
 	cl.ReadSettings(ctx)
 	cl.readBrokerSettings(ctx)
 	return nil
-}
-
-// findTopic waits until the topic exists and its partitions have leaders. A broker may
-// create it when something is to be produced. A topic that is only read stays missing:
-// an empty one would hide a mistyped name.
-func (cl *Cluster) findTopic(ctx context.Context) error {
-	c := cl.Config
-	doing := "find the topic " + c.Topic
-	began := time.Now()
-	var missed, seen time.Time // when the topic was first missing; when it was first there
-	for {
-		meta, err := cl.Metadata(ctx, c.Topic, !missed.IsZero() && !c.OnlyReads())
-		if err != nil {
-			return c.Explain(doing, err)
-		}
-		t := &meta.Topics[0]
-		err = kerr.ErrorForCode(t.ErrorCode)
-		switch {
-		case errors.Is(err, kerr.UnknownTopicOrPartition) && missed.IsZero() && c.Create != nil:
-			if err := cl.createTopic(ctx, *c.Create); err != nil {
-				return err
-			}
-			missed, cl.CreatedBy = time.Now(), "carronade"
-			continue
-		case errors.Is(err, kerr.UnknownTopicOrPartition) && missed.IsZero():
-			missed = time.Now()
-			if !c.OnlyReads() {
-				cl.CreatedBy = ByBroker
-			}
-			continue
-		case errors.Is(err, kerr.UnknownTopicOrPartition) && c.WaitTopic > 0:
-			if !c.pauseForTopic(ctx, began) && ctx.Err() == nil {
-				cl.Absent, cl.CreatedBy = true, ""
-				return nil
-			}
-			continue
-		case errors.Is(err, kerr.UnknownTopicOrPartition) && time.Since(missed) > creationWait:
-			return c.MissingTopic(err)
-		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.LeaderNotAvailable):
-		case errors.Is(err, kerr.TopicAuthorizationFailed):
-			return c.forbidden(doing, c.Topic, err, c.SeeRights()...)
-		case err != nil && kerr.IsRetriable(err):
-		case err != nil:
-			return c.Explain(doing, err)
-		default:
-			if seen.IsZero() {
-				seen = time.Now()
-			}
-			leaderless := cl.ApplyMetadata(meta)
-			if err := cl.checkRights(t.AuthorizedOperations); err != nil {
-				return err
-			}
-			if len(leaderless) == 0 || time.Since(seen) > leaderWait {
-				if n := len(leaderless); n == cl.Partitions() {
-					return c.Explain(doing, fmt.Errorf("none of its %d partitions has a leader", n))
-				} else if n > 0 {
-					cl.Warnings = append(cl.Warnings, fmt.Sprintf("%d of %d partitions of %s have no leader, such as partition %d",
-						n, cl.Partitions(), c.Topic, leaderless[0]))
-				}
-				if cl.CreatedBy == ByBroker {
-					cl.Warnings = append(cl.Warnings, fmt.Sprintf("the broker created the topic %s with %s: check the name, or use --create-topic to choose them",
-						c.Topic, units.Plural(cl.Partitions(), "partition")))
-				}
-				return nil
-			}
-		}
-		if ended := Pause(ctx, MetadataPause); ended != nil {
-			return c.Explain(doing, fmt.Errorf("not found after %s: %w", time.Since(began).Round(time.Millisecond), cmp.Or(err, ended)))
-		}
-	}
-}
-
-// Metadata asks for the brokers and one topic.
-func (cl *Cluster) Metadata(ctx context.Context, topic string, create bool) (*kmsg.MetadataResponse, error) {
-	req := kmsg.NewPtrMetadataRequest()
-	t := kmsg.NewMetadataRequestTopic()
-	t.Topic = new(topic)
-	req.Topics = append(req.Topics, t)
-	req.AllowAutoTopicCreation = create
-	req.IncludeTopicAuthorizedOperations = true
-	meta, err := req.RequestWith(ctx, cl.Control)
-	if err != nil {
-		return nil, fmt.Errorf("ask for metadata: %w", err)
-	}
-	if len(meta.Topics) != 1 {
-		return nil, fmt.Errorf("ask for metadata: the answer has %d topics, not the one asked for", len(meta.Topics))
-	}
-	return meta, nil
-}
-
-// ApplyMetadata takes over the brokers, leaders and replicas from metadata, and returns
-// the partitions without a leader.
-func (cl *Cluster) ApplyMetadata(meta *kmsg.MetadataResponse) (leaderless []int32) {
-	if meta.ClusterID != nil {
-		cl.ID = *meta.ClusterID
-	}
-	cl.controller = meta.ControllerID
-	cl.Brokers = cl.Brokers[:0]
-	for _, b := range meta.Brokers {
-		n := Broker{ID: b.NodeID, Addr: JoinAddr(b.Host, b.Port)}
-		if b.Rack != nil {
-			n.rack = *b.Rack
-		}
-		cl.Brokers = append(cl.Brokers, n)
-	}
-	slices.SortFunc(cl.Brokers, func(a, b Broker) int { return cmp.Compare(a.ID, b.ID) })
-	t := &meta.Topics[0]
-	cl.TopicID = t.TopicID
-	cl.Leaders = make([]int32, len(t.Partitions))
-	cl.Replicas = make([]int, len(t.Partitions))
-	for _, p := range t.Partitions {
-		// Partitions are numbered from 0 without a gap; another number makes no sense.
-		if p.Partition < 0 || int(p.Partition) >= len(cl.Leaders) {
-			continue
-		}
-		cl.Leaders[p.Partition] = p.Leader
-		cl.Replicas[p.Partition] = len(p.Replicas)
-		if p.Leader < 0 {
-			leaderless = append(leaderless, p.Partition)
-		}
-	}
-	slices.Sort(leaderless)
-	return leaderless
-}
-
-// checkRights reports a missing permission early, where the broker lists the
-// permissions (from Metadata v8 on; KIP-430).
-func (cl *Cluster) checkRights(ops int32) error {
-	c := cl.Config
-	switch right := c.MissingRight(ops); right {
-	case aclWrite:
-		return c.forbidden("produce to the topic "+c.Topic, c.Topic, kerr.TopicAuthorizationFailed, right)
-	case aclRead:
-		return c.forbidden("consume from the topic "+c.Topic, c.Topic, kerr.TopicAuthorizationFailed, right)
-	}
-	return nil
-}
-
-// createTopic creates a topic. It returns nil if the topic exists already.
-func (cl *Cluster) createTopic(ctx context.Context, spec TopicSpec) error {
-	err := CreateTopics(ctx, cl.Control, []TopicSpec{spec}, cl.Config.RequestTimeout)[0]
-	switch {
-	case err == nil || errors.Is(err, kerr.TopicAlreadyExists):
-		return nil
-	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
-		return cl.Config.forbidden("create the topic "+spec.Name, spec.Name, err, aclCreate)
-	}
-	return cl.Config.Explain("create the topic "+spec.Name, err)
 }
 
 // queryBrokers asks each broker for its API versions, over connections like those of
@@ -424,16 +271,6 @@ func highest(keys *kmsg.ApiVersionsResponse, key kmsg.Key) int16 {
 		}
 	}
 	return math.MaxInt16
-}
-
-// ReadSettings reads the topic's settings for the report. It ignores errors: the user
-// may lack the permission.
-func (cl *Cluster) ReadSettings(ctx context.Context) {
-	rs, err := cl.Admin.DescribeTopicConfigs(ctx, cl.Config.Topic)
-	if err != nil || len(rs) != 1 || rs[0].Err != nil {
-		return
-	}
-	cl.Settings = TopicSettings(rs[0].Configs)
 }
 
 // Recompresses reports whether brokers compress the batches again, because the topic's

@@ -42,8 +42,12 @@ const (
 type Config struct {
 	Seeds    []string // host:port, as given
 	answered []string // those that had answered when the cluster was reached
-	Topic    string
-	Op       string
+	// Topic is the first of Names, the topics of the target. All that a run does without a topic's name
+	// concerns all of them.
+	Topic     string
+	Names     []string
+	topicText string // that names them in the target
+	Op        string
 	// ClientConfig is the properties file of a Java client; "" if none was given.
 	ClientConfig string
 	Engine       string
@@ -63,6 +67,7 @@ type Config struct {
 	BatchEvents     int // 0: as many as fit
 	Idempotent      bool
 	Partitioner     Partitioner
+	TopicWeights    []float64 // of Names; nil: equal
 	RequestTimeout  time.Duration
 	DeliveryTimeout time.Duration
 	Txn             Transactions
@@ -206,6 +211,9 @@ func (c *Config) parse(s *protocol.Spec, v protocol.Values, props map[string]str
 	if c.Partitioner, err = parsePartitioner(v.String("partitioner")); err != nil {
 		return err
 	}
+	if c.TopicWeights, err = parseTopicWeights(v.String("topic-weights"), len(c.Names)); err != nil {
+		return err
+	}
 	if c.From, err = parsePosition(v.String("from")); err != nil {
 		return err
 	}
@@ -242,9 +250,10 @@ func (c *Config) parse(s *protocol.Spec, v protocol.Values, props map[string]str
 
 // parseServers reads the seed brokers and the topic.
 func (c *Config) parseServers(u *url.URL, props map[string]string) (err error) {
-	if c.Seeds, c.Topic, err = parseTarget(u); err != nil {
+	if c.Seeds, c.Names, c.topicText, err = parseTarget(u); err != nil {
 		return err
 	}
+	c.Topic = c.Names[0]
 	if len(c.Seeds) == 0 {
 		if c.Seeds, err = parseSeeds(props["bootstrap.servers"]); err != nil {
 			return fmt.Errorf("read the property bootstrap.servers: %w", err)
@@ -271,7 +280,6 @@ func (c *Config) parseTopics(v protocol.Values) (err error) {
 		if err != nil {
 			return err
 		}
-		spec.Name = c.Topic
 		c.Create = &spec
 	}
 	return nil
@@ -370,6 +378,16 @@ func (c *Config) check() error {
 	}
 	if c.Group != "" && c.Engine != EngineClient {
 		return contradiction("consumer groups need the client engine", "add --engine client, or leave out --group")
+	}
+	if len(c.Names) > 1 {
+		switch {
+		case c.Op == OpRead || c.Op == OpPipeline:
+			return contradiction("the operation "+c.Op+" has one topic, and the target names several", "give one topic, such as kafka://host:9092/"+c.Topic)
+		case c.ItemsOut != "":
+			return contradiction("a list of records has one topic, and the target names several", "leave out --items-out, or give one topic")
+		case c.Topics != nil:
+			return contradiction("the target names several topics, and --topics chooses others", "leave out --topics, or give one topic")
+		}
 	}
 	if c.Topics != nil && c.Group == "" && c.ShareGroup == "" {
 		return contradiction("several topics can only be consumed in a group", "add --engine client --group NAME, or leave out --topics")

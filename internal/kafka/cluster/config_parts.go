@@ -97,24 +97,21 @@ func ParseAcks(s string) (int16, error) {
 	return 0, fmt.Errorf("acks %q: want 0, 1 or all", s)
 }
 
-// parseTarget reads kafka://host:port,host/topic.
-func parseTarget(u *url.URL) (seeds []string, topic string, err error) {
+// parseTarget reads kafka://host:port,host/topics. text is what names the topics.
+func parseTarget(u *url.URL) (seeds, names []string, text string, err error) {
 	const doing = "read the target"
 	if err := conn.CheckURL(u, doing, "give --user NAME --password env:NAME (or file:PATH) and --sasl-mechanism",
 		"settings are flags; a client's own properties are given by --client-property k=v"); err != nil {
-		return nil, "", err
+		return nil, nil, "", err
 	}
 	if u.Host != "" { // else a property names the brokers
 		if seeds, err = conn.Hosts(u.Host, DefaultPort); err != nil {
-			return nil, "", &protocol.Error{Doing: doing, Err: err, Hint: "a target is kafka://host:9092/topic, several hosts separated by commas"}
+			return nil, nil, "", &protocol.Error{Doing: doing, Err: err, Hint: "a target is kafka://host:9092/topic, several hosts separated by commas"}
 		}
 	}
-	topic = strings.Trim(u.Path, "/")
-	topic = cmp.Or(topic, defaultTopic)
-	if err := CheckTopic(topic); err != nil {
-		return nil, "", err
-	}
-	return seeds, topic, nil
+	text = cmp.Or(strings.Trim(u.Path, "/"), defaultTopic)
+	names, err = parseTopicNames(text)
+	return seeds, names, text, err
 }
 
 // parseSeeds reads the property bootstrap.servers. Like the Java clients, it skips
@@ -190,9 +187,14 @@ func (c *Config) parseStage(v protocol.Values) (err error) {
 		return wrong(fmt.Errorf("%s does not begin with kafka://", text))
 	}
 	from := &Location{}
-	if from.Seeds, from.Topic, err = parseTarget(u); err != nil {
+	var names []string
+	if from.Seeds, names, _, err = parseTarget(u); err != nil {
 		return wrong(err)
 	}
+	if len(names) > 1 {
+		return wrong(fmt.Errorf("%s names several topics", text))
+	}
+	from.Topic = names[0]
 	if len(from.Seeds) == 0 {
 		return wrong(fmt.Errorf("%s has no broker address", text))
 	}

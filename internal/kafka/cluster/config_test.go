@@ -44,6 +44,16 @@ func TestParseTarget(t *testing.T) {
 		{name: "slash only", url: "kafka://a:1/", seeds: []string{"a:1"}, topic: "carronade"},
 		{name: "several hosts", url: "kafka://a:1,b,c:3/t", seeds: []string{"a:1", "b:9092", "c:3"}, topic: "t"},
 		{name: "v6", url: "kafka://[::1]:7/t", seeds: []string{"[::1]:7"}, topic: "t"},
+		{name: "several topics", url: "kafka://a/x-{1..3},y", seeds: []string{"a:9092"}, topic: "x-1 x-2 x-3 y"},
+		{name: "a range with zeros, and one in one", url: "kafka://a/{08..10}.{0..1}", seeds: []string{"a:9092"}, topic: "08.0 08.1 09.0 09.1 10.0 10.1"},
+		{name: "a topic twice", url: "kafka://a/x-2,x-{1..3}", wrong: "x-2 twice"},
+		{name: "a range that is open", url: "kafka://a/x-{1..3", wrong: "without a }"},
+		{name: "a range that was not opened", url: "kafka://a/x-1..3}", wrong: "} without a {"},
+		{name: "a range of letters", url: "kafka://a/x-{a..c}", wrong: "not a range of numbers"},
+		{name: "a range downwards", url: "kafka://a/x-{3..1}", wrong: "ends before it begins"},
+		{name: "a range that is too large", url: "kafka://a/x-{0..999999999}", wrong: "more than 200,000 topics"},
+		{name: "ranges that are too large together", url: "kafka://a/{0..9999}-{0..9999}", wrong: "more than 200,000 topics"},
+		{name: "no name between commas", url: "kafka://a/x,,y", wrong: "it is empty"},
 		{name: "no host", url: "kafka:///t", topic: "t"},
 		{name: "bad port", url: "kafka://a:70000/t", wrong: "port"},
 		{name: "topic with a slash", url: "kafka://a/t/u", wrong: "character"},
@@ -55,7 +65,7 @@ func TestParseTarget(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			u := assert.Value(url.Parse(tt.url))(t)
-			seeds, topic, err := parseTarget(u)
+			seeds, names, _, err := parseTarget(u)
 			if tt.wrong != "" {
 				assert.Must(t, err != nil && strings.Contains(err.Error(), tt.wrong), "got error %v, want one with %q", err, tt.wrong)
 				assert.Must(t, !strings.Contains(err.Error(), "canary"), "the error contains the password: %v", err)
@@ -63,7 +73,7 @@ func TestParseTarget(t *testing.T) {
 			}
 			assert.OK(t, err)
 			assert.Same(t, seeds, tt.seeds, "seeds")
-			assert.Equal(t, topic, tt.topic, "topic")
+			assert.Equal(t, strings.Join(names, " "), tt.topic, "topics")
 		})
 	}
 }

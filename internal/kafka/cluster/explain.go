@@ -99,8 +99,8 @@ func (e *authError) hint() string {
 }
 
 // MissingTopic is the error for a topic that does not exist and is not created.
-func (c *Config) MissingTopic(err error) error {
-	e := &protocol.Error{Doing: "find the topic " + c.Topic}
+func (c *Config) MissingTopic(name string, err error) error {
+	e := &protocol.Error{Doing: "find the topic " + name}
 	if c.OnlyReads() {
 		e.Err = fmt.Errorf("it does not exist, so nothing can be read (%w)", err)
 		e.Hint = "check the name (carronade topics list shows them); --wait-topic 30s waits until it exists, and --create-topic auto creates it"

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -43,10 +42,13 @@ func (cl *Cluster) Facts() map[string]any {
 		brokers = append(brokers, f)
 	}
 	topic := map[string]any{
-		"name":       c.Topic,
+		"name":       c.TopicText(),
 		"partitions": cl.Partitions(),
 		"replicas":   slices.Max(append(cl.Replicas, 0)),
 		"leaders":    Layout(cl.Leaders),
+	}
+	if n := len(cl.Topics); n > 1 {
+		topic["topics"] = n
 	}
 	if cl.leadersAfter != nil {
 		topic["leaders_after"] = Layout(cl.leadersAfter)
@@ -92,20 +94,16 @@ func (cl *Cluster) Survey(ctx context.Context) error {
 	if cl.Absent {
 		return nil
 	}
-	meta, err := cl.Metadata(ctx, cl.Config.Topic, false)
+	meta, err := cl.Metadata(ctx, false, cl.Config.Names...)
+	if err == nil {
+		_, err = topicError(meta)
+	}
 	if err != nil {
 		return fmt.Errorf("look up the partitions' leaders after the run: %w", err)
 	}
-	t := &meta.Topics[0]
-	if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
-		return fmt.Errorf("look up the partitions' leaders after the run: %w", err)
-	}
-	cl.leadersAfter = make([]int32, len(t.Partitions)) // some may have been added meanwhile
-	for _, p := range t.Partitions {
-		if p.Partition >= 0 && int(p.Partition) < len(cl.leadersAfter) {
-			cl.leadersAfter[p.Partition] = p.Leader
-		}
-	}
+	after := Cluster{}
+	after.ApplyMetadata(meta) // some partitions may have been added since
+	cl.leadersAfter = after.Leaders
 	return nil
 }
 

@@ -52,7 +52,7 @@ func Inspect(ctx context.Context, s protocol.Spec) (protocol.Inspection, error) 
 		return in, err
 	}
 	defer cl.Close()
-	meta, err := cl.Metadata(ctx, c.Topic, false)
+	meta, err := cl.Metadata(ctx, false, c.Topic)
 	if err != nil {
 		return in, c.Explain("ask for the topic "+c.Topic, err)
 	}
@@ -274,7 +274,7 @@ func missing(ctx context.Context, cl *Cluster) protocol.Finding {
 		f.Found += ", and the run creates it"
 		return f
 	}
-	if e, ok := errors.AsType[*protocol.Error](c.MissingTopic(kerr.UnknownTopicOrPartition)); ok {
+	if e, ok := errors.AsType[*protocol.Error](c.MissingTopic(c.Topic, kerr.UnknownTopicOrPartition)); ok {
 		f.Fix = e.Hint
 	}
 	auto, partitions := "", ""

@@ -66,7 +66,7 @@ func (cl *Cluster) Offsets(ctx context.Context, at Position) ([]int64, error) {
 	c := cl.Config
 	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
 	defer cancel()
-	doing := fmt.Sprintf("ask for the offsets (%s) of %s", at, c.Topic)
+	doing := fmt.Sprintf("ask for the offsets (%s) of %s", at, c.TopicText())
 	for {
 		listed, err := cl.listOffsets(ctx, at)
 		if err == nil {
@@ -82,7 +82,7 @@ func (cl *Cluster) Offsets(ctx context.Context, at Position) ([]int64, error) {
 }
 
 func (cl *Cluster) listOffsets(ctx context.Context, at Position) (kadm.ListedOffsets, error) {
-	topics := cl.TopicNames()
+	topics := cl.Config.Names
 	switch {
 	case at.Kind == "earliest":
 		return cl.Admin.ListStartOffsets(ctx, topics...)
@@ -95,7 +95,7 @@ func (cl *Cluster) listOffsets(ctx context.Context, at Position) (kadm.ListedOff
 }
 
 func (cl *Cluster) offsetsByLog(listed kadm.ListedOffsets) ([]int64, error) {
-	o := make([]int64, cl.LogCount())
+	o := make([]int64, cl.Partitions())
 	var err error
 	cl.EachLog(func(log int, topic string, partition int32) {
 		l, ok := listed.Lookup(topic, partition)

@@ -73,6 +73,10 @@ func Options() []protocol.Option {
 			Help: partitionerForms,
 		},
 		{
+			Name: "topic-weights", Word: "WEIGHTS", Default: "equal", Ops: producing, Group: groupProduce, Independent: true,
+			Help: topicWeightForms,
+		},
+		{
 			Name: "delivery-timeout", Type: protocol.Duration, Default: "2m", Ops: retrying, Group: groupProduce, Independent: true,
 			Help: "how long a batch is retried, where retrying is safe",
 		},

@@ -110,7 +110,7 @@ func (p *Progress) WhyNothing(ctx context.Context, last string) string {
 	}
 	switch {
 	case !written:
-		return "nothing was ever written to " + p.cl.Config.Topic
+		return "nothing was ever written to " + p.cl.Config.TopicText()
 	case left == 0 && p.cl.Config.Group != "":
 		return "the group " + p.cl.Config.Group + " was at the end of the logs already, and nothing was written since"
 	case left == 0:

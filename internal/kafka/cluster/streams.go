@@ -8,14 +8,15 @@ import (
 	"carronade/load"
 	"carronade/payload"
 	"carronade/protocol"
+	"carronade/units"
 )
 
-// Streams maps the engine's streams to clients and partitions. A stream is one
-// client's share of one partition: stream s belongs to client s / n and to the
-// partition used[s % n], where n partitions are used.
+// Streams maps the engine's streams to clients and logs. A stream is one
+// client's share of one log: stream s belongs to client s / n and to the
+// log Used[s % n], where n logs are used.
 type Streams struct {
 	Clients     int
-	Used        []int32 // partitions
+	Used        []int32 // logs
 	Partitioner load.Partitioner
 	Cycle       *KeyCycle // murmur2 only
 }
@@ -25,53 +26,64 @@ type Streams struct {
 // enough for small tables (20 bytes per event).
 const CycleEvents = 1 << 16
 
-// A KeyCycle groups the events 0..cycleEvents-1 by the partition that their key
-// chooses.
+// A KeyCycle groups the events 0..cycleEvents-1 by the log that their key
+// chooses. Of several topics, the number of an event chooses one, as if by chance.
 type KeyCycle struct {
-	Events [][]uint32 // by partition, ascending
-	parts  []int32    // by event
+	Events [][]uint32 // by log, ascending
+	logs   []int32    // by event
 	owners []int32    // by event: the client
 }
 
-func newKeyCycle(gen *payload.Generator, partitions, clients int) *KeyCycle {
-	c := &KeyCycle{Events: make([][]uint32, partitions), parts: make([]int32, CycleEvents), owners: make([]int32, CycleEvents)}
+func newKeyCycle(gen *payload.Generator, t *topicChoice, clients int) *KeyCycle {
+	c := &KeyCycle{Events: make([][]uint32, t.logs()), logs: make([]int32, CycleEvents), owners: make([]int32, CycleEvents)}
 	var key []byte
 	for n := range uint64(CycleEvents) {
 		key = gen.AppendKey(key[:0], n)
-		p := wire.PartitionOf(key, partitions)
-		c.parts[n] = p
+		topic := &t.topics[t.random(n)]
+		log := int32(topic.Base) + wire.PartitionOf(key, topic.Partitions) //nolint:gosec // few logs
+		c.logs[n] = log
 		h := fnv.New32a() // another hash than the partition's, so that each client has some of each
 		h.Write(key)
 		c.owners[n] = int32(h.Sum32() % uint32(clients))
-		c.Events[p] = append(c.Events[p], uint32(n))
+		c.Events[log] = append(c.Events[log], uint32(n))
 	}
 	return c
 }
 
-// NewStreams divides the events of a run. blockEvents is how many events fit into
-// a batch, for the sticky partitioner.
-func NewStreams(p Partitioner, clients, partitions int, gen *payload.Generator, blockEvents int) Streams {
-	s := Streams{Clients: clients}
-	if p.Kind == "fixed" {
-		s.Used = []int32{p.Fixed}
-	} else {
-		for i := range partitions {
-			s.Used = append(s.Used, int32(i))
+// NewStreams divides the events of a run among the partitions of topics. blockEvents is how many events
+// fit into a batch, for the sticky partitioner.
+func NewStreams(c *Config, topics []TopicLogs, gen *payload.Generator, blockEvents int) Streams {
+	p := c.Partitioner
+	t := newTopicChoice(topics, c.TopicWeights)
+	s := Streams{Clients: c.Clients}
+	for i := range topics {
+		for part := range topics[i].Partitions {
+			if p.Kind != "fixed" || part == int(p.Fixed) {
+				s.Used = append(s.Used, int32(topics[i].Base+part)) //nolint:gosec // few logs
+			}
 		}
 	}
-	n := clients * len(s.Used)
+	n := s.Clients * len(s.Used)
+	block := 1
 	switch p.Kind {
-	case "sticky":
-		s.Partitioner = load.Blocks(n, uint64(max(1, blockEvents)))
 	case "murmur2":
-		s.Cycle = newKeyCycle(gen, partitions, clients)
+		s.Cycle = newKeyCycle(gen, t, s.Clients)
 		// All events of a key belong to one client, which keeps their order. (Events that
 		// are encoded ahead are repeated, and have no order.)
 		seq := make([]int32, 0, CycleEvents)
-		for e, part := range s.Cycle.parts {
-			seq = append(seq, s.Cycle.owners[e]*int32(partitions)+part)
+		for e, log := range s.Cycle.logs {
+			seq = append(seq, s.Cycle.owners[e]*int32(len(s.Used))+log) //nolint:gosec // few streams
 		}
 		s.Partitioner = load.Sequence(seq, n)
+		return s
+	case "sticky":
+		block = max(1, blockEvents)
+	}
+	switch {
+	case !t.even():
+		s.Partitioner = load.Sequence(t.sequence(&s, block, p.Kind == "fixed"), n)
+	case p.Kind == "sticky":
+		s.Partitioner = load.Blocks(n, uint64(block))
 	default: // roundrobin, fixed
 		s.Partitioner = load.RoundRobin(n)
 	}
@@ -81,8 +93,8 @@ func NewStreams(p Partitioner, clients, partitions int, gen *payload.Generator, 
 // Client is the client that a stream belongs to.
 func (s *Streams) Client(stream int32) int { return int(stream) / len(s.Used) }
 
-// Partition is the partition that a stream belongs to.
-func (s *Streams) Partition(stream int32) int32 { return s.Used[int(stream)%len(s.Used)] }
+// Log is the log that a stream belongs to.
+func (s *Streams) Log(stream int32) int32 { return s.Used[int(stream)%len(s.Used)] }
 
 // Numbers returns two numbers of event k of a stream, if events are encoded fresh: one
 // for the generator's key and one for its value. Both are the event's number in the
@@ -90,7 +102,7 @@ func (s *Streams) Partition(stream int32) int32 { return s.Used[int(stream)%len(
 func (s *Streams) Numbers(stream int32, k uint64) (key, value uint64) {
 	n := s.Partitioner.Event(stream, k)
 	if s.Cycle != nil {
-		return n % uint64(len(s.Cycle.parts)), n
+		return n % uint64(len(s.Cycle.logs)), n
 	}
 	return n, n
 }
@@ -101,15 +113,27 @@ func (s *Streams) KeyNumber(stream int32, k uint64) uint64 {
 	return key
 }
 
-// CheckPartition returns an error if events go to one partition, which the topic does not have.
-func (c *Config) CheckPartition(partitions int) error {
-	if p := c.Partitioner; p.Kind != "fixed" || int(p.Fixed) < partitions {
-		return nil
+// CheckPartitioner returns an error if events go to one partition, which a topic does not have, or if
+// there are too many partitions for keys to choose from.
+func (c *Config) CheckPartitioner(topics []TopicLogs) error {
+	p, all := c.Partitioner, 0
+	for i := range topics {
+		t := &topics[i]
+		all += t.Partitions
+		if p.Kind == "fixed" && int(p.Fixed) >= t.Partitions {
+			return &protocol.Error{
+				Doing: "choose the partition", Err: fmt.Errorf("topic %s has %d partitions, and no partition %d", t.Name, t.Partitions, p.Fixed),
+				Hint: fmt.Sprintf("give --partitioner 'fixed(N)' with N from 0 to %d", t.Partitions-1),
+			}
+		}
 	}
-	return &protocol.Error{
-		Doing: "choose the partition", Err: fmt.Errorf("topic %s has %d partitions, and no partition %d", c.Topic, partitions, c.Partitioner.Fixed),
-		Hint: fmt.Sprintf("give --partitioner 'fixed(N)' with N from 0 to %d", partitions-1),
+	if most := CycleEvents / 4; p.Kind == "murmur2" && len(topics) > 1 && all > most {
+		return &protocol.Error{
+			Doing: "choose the partition", Err: fmt.Errorf("keys can choose from %s of several topics, and they have %d", units.Plural(most, "partition"), all),
+			Hint: "give --partitioner roundrobin, or fewer topics",
+		}
 	}
+	return nil
 }
 
 // EventsPerBatch is about how many events fit into a batch, at least 1.

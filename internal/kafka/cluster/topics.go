@@ -1,25 +1,28 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"carronade/protocol"
 )
 
-// findTopics finds the topics whose names match. The first of them replaces the
-// target's topic, the others are read as well; topics created during the run are not.
+// findTopics finds the topics whose names match, which replace the target's. Topics that are created
+// during the run are not read.
 func (cl *Cluster) findTopics(ctx context.Context) error {
 	c := cl.Config
 	doing := fmt.Sprintf("find the topics %s", c.Topics)
 	for began := time.Now(); ; {
-		known, found, err := cl.matchTopics(ctx)
+		known, names, err := cl.matchTopics(ctx)
 		switch {
 		case err != nil:
 			return c.Explain(doing, err)
-		case found:
+		case len(names) > 0:
+			c.Names, c.Topic, c.topicText = names, names[0], c.Topics.String()
 			return nil
 		case c.pauseForTopic(ctx, began):
 			continue
@@ -37,77 +40,67 @@ func (cl *Cluster) findTopics(ctx context.Context) error {
 }
 
 // matchTopics looks for matching topics once. known is the number of all topics.
-func (cl *Cluster) matchTopics(ctx context.Context) (known int, found bool, err error) {
-	c := cl.Config
+func (cl *Cluster) matchTopics(ctx context.Context) (known int, names []string, err error) {
 	listed, err := cl.Admin.ListTopics(ctx)
 	if err != nil {
-		return 0, false, err
+		return 0, nil, err
 	}
 	for _, t := range listed.Sorted() {
 		switch {
-		case !c.Topics.MatchString(t.Topic) || t.IsInternal:
+		case !cl.Config.Topics.MatchString(t.Topic) || t.IsInternal:
 		case t.Err != nil:
-			return 0, false, fmt.Errorf("topic %s: %w", t.Topic, t.Err)
-		case !found:
-			c.Topic, found = t.Topic, true
+			return 0, nil, fmt.Errorf("topic %s: %w", t.Topic, t.Err)
 		default:
-			cl.otherTopics = append(cl.otherTopics, otherTopic{name: t.Topic, partitions: len(t.Partitions)})
+			names = append(names, t.Topic)
 		}
 	}
-	return len(listed), found, nil
+	return len(listed), names, nil
 }
 
-// LogCount is the number of partitions that are read, of all topics.
-func (cl *Cluster) LogCount() int {
-	n := cl.Partitions()
-	for _, t := range cl.otherTopics {
-		n += t.partitions
-	}
-	return n
-}
-
-// TopicNames are the topics that are read, the main one first.
-func (cl *Cluster) TopicNames() []string {
-	names := []string{cl.Config.Topic}
-	for _, t := range cl.otherTopics {
-		names = append(names, t.name)
-	}
-	return names
-}
-
-// LogOf is a partition's number among all that are read, -1 for one that was created
-// later.
+// LogOf is a partition's number among all logs, -1 for one that was created later.
 func (cl *Cluster) LogOf(topic string, partition int32) int32 {
-	if topic == cl.Config.Topic {
-		if int(partition) < cl.Partitions() {
-			return partition
-		}
-		return -1
-	}
-	for _, t := range cl.otherTopics {
-		if t.name == topic && int(partition) < t.partitions {
-			return int32(t.base) + partition
-		}
+	if t := cl.byName[topic]; t != nil && partition >= 0 && int(partition) < t.Partitions {
+		return int32(t.Base) + partition //nolint:gosec // few logs
 	}
 	return -1
 }
 
-// EachLog calls f with every partition that is read, in the order of their
-// numbers.
-func (cl *Cluster) EachLog(f func(log int, topic string, partition int32)) {
-	for p := range cl.Partitions() {
-		f(p, cl.Config.Topic, int32(p))
+// LogOfAnswer is LogOf for an answer, which names a topic by its name or by its id.
+func (cl *Cluster) LogOfAnswer(topic string, id [16]byte, partition int32) int32 {
+	if topic != "" {
+		return cl.LogOf(topic, partition)
 	}
-	for _, t := range cl.otherTopics {
-		for p := range t.partitions {
-			f(t.base+p, t.name, int32(p))
+	if t := cl.byID[id]; t != nil && partition >= 0 && int(partition) < t.Partitions {
+		return int32(t.Base) + partition //nolint:gosec // few logs
+	}
+	return -1
+}
+
+// PlaceOf is the topic and the partition of a log.
+func (cl *Cluster) PlaceOf(log int32) (topic *TopicLogs, partition int32) {
+	i, found := slices.BinarySearchFunc(cl.Topics, int(log), func(t TopicLogs, log int) int { return cmp.Compare(t.Base, log) })
+	for found && cl.Topics[i].Partitions == 0 {
+		i++ // one without partitions begins where the next one does
+	}
+	if !found {
+		i--
+	}
+	return &cl.Topics[i], log - int32(cl.Topics[i].Base) //nolint:gosec // few logs
+}
+
+// EachLog calls f with every log, in the order of their numbers.
+func (cl *Cluster) EachLog(f func(log int, topic string, partition int32)) {
+	for i := range cl.Topics {
+		t := &cl.Topics[i]
+		for p := range t.Partitions {
+			f(t.Base+p, t.Name, int32(p)) //nolint:gosec // few partitions
 		}
 	}
 }
 
 // Logs names the partitions.
 func (cl *Cluster) Logs() []string {
-	names := make([]string, cl.LogCount())
+	names := make([]string, cl.Partitions())
 	cl.EachLog(func(log int, topic string, partition int32) {
 		names[log] = topic + "-" + strconv.Itoa(int(partition))
 	})

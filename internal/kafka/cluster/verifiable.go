@@ -31,7 +31,7 @@ func (cl *Cluster) Compacts() bool {
 // CheckVerifiable returns why a run's events cannot be verified; nil: they can.
 func (c *Config) CheckVerifiable(keys, stamped bool) error {
 	no := func(err, hint string) error {
-		return &protocol.Error{Doing: "verify what is sent to " + c.Topic, Err: fmt.Errorf("%s", err), Hint: hint}
+		return &protocol.Error{Doing: "verify what is sent to " + c.TopicText(), Err: fmt.Errorf("%s", err), Hint: hint}
 	}
 	const other = "or take a topic with cleanup.policy=delete"
 	room := fmt.Sprintf("values of %d bytes and more (--size)", wire.StampSize)

@@ -8,11 +8,11 @@ import (
 )
 
 // answerTimes holds the earliest times at which answers to produce requests can have
-// arrived, by partition and offset. franz-go calls a record's promise later, when its
+// arrived, by log and offset. franz-go calls a record's promise later, when its
 // own goroutines get to it. Safe for concurrent use.
 type answerTimes struct {
 	arrivalTimes
-	byPartition map[int32][]answerAt // by partition
+	byLog map[int32][]answerAt
 }
 
 // arrivalTimes are what the connections of a client need to know when bytes arrived. Safe
@@ -30,12 +30,12 @@ type answerAt struct {
 	room     time.Duration // the last moment at which the connection or the in-flight limit began to let requests through; 0: before the run
 }
 
-// mostAnswers bounds the times kept for a partition: promises come soon after.
+// mostAnswers bounds the times kept for a log: promises come soon after.
 const mostAnswers = 256
 
 func (a *answerTimes) start(now func() time.Duration) {
 	a.mu.Lock()
-	a.now, a.byPartition = now, map[int32][]answerAt{}
+	a.now, a.byLog = now, map[int32][]answerAt{}
 	a.mu.Unlock()
 }
 
@@ -46,27 +46,27 @@ func (a *arrivalTimes) clock() func() time.Duration {
 	return a.now
 }
 
-func (a *answerTimes) add(partition int32, at answerAt) {
+func (a *answerTimes) add(log int32, at answerAt) {
 	if at.earliest == 0 || at.base < 0 {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	l := append(a.byPartition[partition], at)
+	l := append(a.byLog[log], at)
 	if len(l) > mostAnswers {
 		l = append(l[:0], l[len(l)/2:]...)
 	}
-	a.byPartition[partition] = l
+	a.byLog[log] = l
 }
 
 // find returns when the answer for an offset can have arrived at the earliest, 0 if it is
 // not known; and for how long the client did not write its request although it could:
 // a batch may be written from due on, and the client's own goroutines do that, which a busy
 // machine delays.
-func (a *answerTimes) find(partition int32, offset int64, due time.Duration) (earliest, unwritten time.Duration) {
+func (a *answerTimes) find(log int32, offset int64, due time.Duration) (earliest, unwritten time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	l := a.byPartition[partition]
+	l := a.byLog[log]
 	for i := len(l) - 1; i >= 0; i-- {
 		if at := &l[i]; at.base <= offset {
 			if at.written > 0 {

@@ -26,6 +26,8 @@ type attempts struct {
 	unanswered atomic.Uint64 // their connection ended before an answer came
 	answers    answerTimes
 	inFlight   int // requests that may be in flight on a connection; 0: not known
+	// logOf is the log of a partition, whose topic an answer names by its name or its id.
+	logOf func(topic string, id [16]byte, partition int32) int32
 }
 
 // dialer returns the option with which a client's connections are counted.
@@ -225,8 +227,9 @@ func (c *countedConn) countAnswer() {
 		c.mu.Unlock()
 	}
 	for i := range resp.Topics {
-		for _, p := range resp.Topics[i].Partitions {
-			c.attempts.answers.add(p.Partition, answerAt{p.BaseOffset, earliest, c.request.written, c.request.room})
+		t := &resp.Topics[i]
+		for _, p := range t.Partitions {
+			c.attempts.answers.add(c.attempts.logOf(t.Topic, t.TopicID, p.Partition), answerAt{p.BaseOffset, earliest, c.request.written, c.request.room})
 			if p.ErrorCode != 0 && p.ErrorCode != kerr.DuplicateSequenceNumber.Code { // a duplicate has been appended already
 				c.attempts.refused.Add(1)
 			}

@@ -118,14 +118,18 @@ func (s *Source) opts(r *reader) []kgo.Opt {
 		opts = append(opts, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	}
 	if c.ShareGroup != "" {
-		return append(opts, kgo.ShareGroup(c.ShareGroup), kgo.ConsumeTopics(s.cl.TopicNames()...))
+		return append(opts, kgo.ShareGroup(c.ShareGroup), kgo.ConsumeTopics(c.Names...))
 	}
 	if c.Group == "" {
-		offsets := map[int32]kgo.Offset{}
-		for p := r.id; p < len(s.ended); p += c.Clients {
-			offsets[int32(p)] = kgo.NewOffset().At(s.Next(p))
+		offsets := map[string]map[int32]kgo.Offset{}
+		for log := r.id; log < len(s.ended); log += c.Clients {
+			topic, partition := s.cl.PlaceOf(int32(log)) //nolint:gosec // few logs
+			if offsets[topic.Name] == nil {
+				offsets[topic.Name] = map[int32]kgo.Offset{}
+			}
+			offsets[topic.Name][partition] = kgo.NewOffset().At(s.Next(log))
 		}
-		return append(opts, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{c.Topic: offsets}))
+		return append(opts, kgo.ConsumePartitions(offsets))
 	}
 	if c.Assigned {
 		// Java's consumer leaves the choice to the brokers, whose default is uniform; franz-go asks for that
@@ -134,7 +138,7 @@ func (s *Source) opts(r *reader) []kgo.Opt {
 	}
 	return append(opts,
 		kgo.ConsumerGroup(c.Group),
-		kgo.ConsumeTopics(s.cl.TopicNames()...),
+		kgo.ConsumeTopics(c.Names...),
 		kgo.ConsumeResetOffset(s.resetOffset()),
 		kgo.AdjustFetchOffsetsFn(s.fromStarts),
 		kgo.OnPartitionsAssigned(r.onAssigned),
@@ -398,7 +402,7 @@ func (s *Source) Facts() map[string]any {
 		f["lost_connections"] = n
 	}
 	if s.cl.Config.Topics != nil {
-		f["topics"] = s.cl.TopicNames()
+		f["topics"] = s.cl.Config.Names
 	}
 	if g := s.cl.Config.ShareGroup; g != "" {
 		f["read_from"] = "the share group's position"

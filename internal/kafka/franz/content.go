@@ -75,7 +75,7 @@ func (c *content) fill(to *liveBatch, batch *load.Batch) (bytes int64) {
 	for i := range to.records {
 		n := partitioner.Event(batch.Stream, batch.First+uint64(i))
 		r := &to.records[i]
-		*r = kgo.Record{Topic: c.cfg.Topic, Partition: l.partition, Timestamp: wall, Headers: c.headers}
+		*r = kgo.Record{Topic: l.topic, Partition: l.partition, Timestamp: wall, Headers: c.headers}
 		if c.gen.HeadersVary() {
 			from := len(to.bytes)
 			r.Headers = c.makeHeaders(to, n)

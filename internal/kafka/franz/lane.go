@@ -12,11 +12,13 @@ import (
 	"carronade/load"
 )
 
-// A lane is one partition of one client.
+// A lane is one log of one client.
 type lane struct {
 	s         *sender
 	id        int
-	partition int32
+	log       int32
+	topic     string
+	partition int32 // of the topic
 
 	inTransaction []eventRange // its events in the open transaction; guarded by transactor.mu
 
@@ -170,7 +172,7 @@ func (c *liveBatch) recordDone(r *kgo.Record, err error) {
 		if c.l.s.p.cfg.Acks != 0 {
 			c.acked.Add(1)
 			if note := c.l.s.p.Acked; note != nil {
-				note(c.l.partition, r.Offset, 1)
+				note(c.l.log, r.Offset, 1)
 			}
 		}
 		if c.firstOffset < 0 {
@@ -204,7 +206,7 @@ func (l *lane) complete(c *liveBatch) {
 			o.Done = o.Sent // the broker does not answer
 		} else if o.Acked > 0 {
 			var unwritten time.Duration
-			o.Earliest, unwritten = l.s.p.attempts.answers.find(l.partition, c.lastOffset, c.sent+l.s.p.cfg.Linger)
+			o.Earliest, unwritten = l.s.p.attempts.answers.find(l.log, c.lastOffset, c.sent+l.s.p.cfg.Linger)
 			if !l.s.p.cfg.Txn.On { // else the client may have had to ask the coordinator first
 				o.Unwritten = unwritten
 			}

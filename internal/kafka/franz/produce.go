@@ -80,8 +80,7 @@ func NewProducer(ctx context.Context, cl *cluster.Cluster) (_ *Producer, err err
 	if err != nil {
 		return nil, err
 	}
-	n := cl.Partitions()
-	if err := c.CheckPartition(n); err != nil {
+	if err := c.CheckPartitioner(cl.Topics); err != nil {
 		return nil, err
 	}
 	if p.gen.MaxSize() > math.MaxInt32/2 {
@@ -92,9 +91,10 @@ func NewProducer(ctx context.Context, cl *cluster.Cluster) (_ *Producer, err err
 	if c.BatchEvents > 0 {
 		p.perBatch = min(c.BatchEvents, mostBuffered)
 	}
-	p.streams = cluster.NewStreams(c.Partitioner, c.Clients, n, p.gen, perBatch)
+	p.streams = cluster.NewStreams(c, cl.Topics, p.gen, perBatch)
 	p.content.prepare(p.gen, c, p.streams.Cycle != nil)
 	p.traffic.init(cl.Config)
+	p.attempts.logOf = cl.LogOfAnswer
 	defer func() {
 		if err != nil {
 			p.Close()
@@ -108,8 +108,11 @@ func NewProducer(ctx context.Context, cl *cluster.Cluster) (_ *Producer, err err
 		if s.client, err = kgo.NewClient(p.opts(i)...); err != nil {
 			return nil, fmt.Errorf("make a client: %w", err)
 		}
-		for k, part := range p.streams.Used {
-			s.lanes = append(s.lanes, &lane{s: s, id: i*len(p.streams.Used) + k, partition: part, live: map[*liveBatch]bool{}})
+		for k, log := range p.streams.Used {
+			l := &lane{s: s, id: i*len(p.streams.Used) + k, log: log, live: map[*liveBatch]bool{}}
+			topic, partition := cl.PlaceOf(log)
+			l.topic, l.partition = topic.Name, partition
+			s.lanes = append(s.lanes, l)
 		}
 		p.senders = append(p.senders, s)
 		if err = s.open(ctx, i); err != nil {
@@ -189,8 +192,8 @@ func (p *Producer) Clients() int { return p.streams.Clients }
 // Client implements load.Target.
 func (p *Producer) Client(stream int32) int { return p.streams.Client(stream) }
 
-// LogOf is the partition that a stream's events go to.
-func (p *Producer) LogOf(stream int32) int32 { return p.streams.Partition(stream) }
+// LogOf is the log that a stream's events go to.
+func (p *Producer) LogOf(stream int32) int32 { return p.streams.Log(stream) }
 
 // Stamped reports whether every event carries a stamp (wire/kafka, Stamp).
 func (p *Producer) Stamped() bool { return p.content.stamped }

@@ -134,9 +134,9 @@ func TestClientHeadersAllocateNothing(t *testing.T) {
 	gen, err := payload.New(payload.Spec{Size: "10", Headers: []string{"n=${this.last() + 1}%{-1}", "at=${time:nanos()}", "same=x"}})
 	assert.OK(t, err)
 	c := &content{}
-	cfg := &cluster.Config{Topic: "events", Fresh: true}
+	cfg := &cluster.Config{Clients: 1, Fresh: true}
 	c.prepare(gen, cfg, false)
-	p := &Producer{cfg: cfg, gen: gen, streams: cluster.NewStreams(cluster.Partitioner{Kind: "roundrobin"}, 1, 1, gen, 1)}
+	p := &Producer{cfg: cfg, gen: gen, streams: cluster.NewStreams(cfg, []cluster.TopicLogs{{Name: "events", Partitions: 1}}, gen, 1)}
 	to := &liveBatch{l: &lane{s: &sender{p: p}}, records: make([]kgo.Record, 50)}
 	batch := load.Batch{Events: 50}
 	n := testing.AllocsPerRun(100, func() { c.fill(to, &batch); batch.First += 50 })

@@ -23,6 +23,14 @@ type FetchPartition struct {
 	Records          []byte
 }
 
+// Of reports whether an answer is for the topic.
+func (t *Topic) Of(p *FetchPartition) bool {
+	if p.Topic == "" {
+		return p.TopicID == t.ID
+	}
+	return p.Topic == t.Name
+}
+
 // An AbortedTransaction means that the records of the producer from the offset up
 // to its next abort marker are aborted.
 type AbortedTransaction struct {

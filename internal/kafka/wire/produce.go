@@ -21,7 +21,8 @@ const (
 // pieces of a request are made separately from its batches, so that batches can be
 // written from where they are in memory:
 //
-//	head, then for each batch: partition, batch, end of partition; then tail
+//	head, then for each topic: topic, then for each of its batches: partition, batch, end of partition;
+//	then end of topic; then tail
 //
 // A ProduceFormat must not change once it is used; then it is safe for concurrent
 // use.
@@ -30,13 +31,17 @@ type ProduceFormat struct {
 	ClientID      string
 	Acks          int16 // 0, 1, -1
 	TimeoutMillis int32 // how long the broker waits for replicas
-	Topic         string
-	TopicID       [16]byte // from v13 on
 }
 
-// AppendHead appends the start of a request for one topic with the number of
-// partitions given. PutSize writes its size afterwards.
-func (f *ProduceFormat) AppendHead(dst []byte, correlation int32, partitions int) []byte {
+// A Topic is how requests name a topic.
+type Topic struct {
+	Name string
+	ID   [16]byte // of produce requests from v13 on, and of fetch requests from v13 on
+}
+
+// AppendHead appends the start of a request with the number of topics given.
+// PutSize writes its size afterwards.
+func (f *ProduceFormat) AppendHead(dst []byte, correlation int32, topics int) []byte {
 	dst = append(dst, 0, 0, 0, 0) // size
 	dst = binary.BigEndian.AppendUint16(dst, ProduceKey)
 	dst = binary.BigEndian.AppendUint16(dst, uint16(f.Version))
@@ -50,23 +55,38 @@ func (f *ProduceFormat) AppendHead(dst []byte, correlation int32, partitions int
 	}
 	dst = binary.BigEndian.AppendUint16(dst, uint16(f.Acks))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(f.TimeoutMillis))
+	return f.appendCount(dst, topics)
+}
+
+// appendCount appends the length of a list.
+func (f *ProduceFormat) appendCount(dst []byte, n int) []byte {
+	if f.Version >= produceFlexible {
+		return binary.AppendUvarint(dst, uint64(n)+1)
+	}
+	return binary.BigEndian.AppendUint32(dst, uint32(n))
+}
+
+// AppendTopic appends the start of a topic with the number of partitions given.
+func (f *ProduceFormat) AppendTopic(dst []byte, t *Topic, partitions int) []byte {
 	switch {
 	case f.Version >= produceTopicIDs:
-		dst = append(dst, 2) // one topic
-		dst = append(dst, f.TopicID[:]...)
+		dst = append(dst, t.ID[:]...)
 	case f.Version >= produceFlexible:
-		dst = append(dst, 2)
-		dst = binary.AppendUvarint(dst, uint64(len(f.Topic))+1)
-		dst = append(dst, f.Topic...)
+		dst = binary.AppendUvarint(dst, uint64(len(t.Name))+1)
+		dst = append(dst, t.Name...)
 	default:
-		dst = append(dst, 0, 0, 0, 1)
-		dst = binary.BigEndian.AppendUint16(dst, uint16(len(f.Topic)))
-		dst = append(dst, f.Topic...)
+		dst = binary.BigEndian.AppendUint16(dst, uint16(len(t.Name)))
+		dst = append(dst, t.Name...)
 	}
+	return f.appendCount(dst, partitions)
+}
+
+// AppendTopicEnd appends what comes after the partitions of a topic.
+func (f *ProduceFormat) AppendTopicEnd(dst []byte) []byte {
 	if f.Version >= produceFlexible {
-		return binary.AppendUvarint(dst, uint64(partitions)+1)
+		return append(dst, 0) // no tags
 	}
-	return binary.BigEndian.AppendUint32(dst, uint32(partitions))
+	return dst
 }
 
 // AppendPartition appends what comes before the batch of a partition.
@@ -89,7 +109,7 @@ func (f *ProduceFormat) AppendPartitionEnd(dst []byte) []byte {
 // AppendTail appends the end of a request.
 func (f *ProduceFormat) AppendTail(dst []byte) []byte {
 	if f.Version >= produceFlexible {
-		return append(dst, 0, 0) // of the topic, of the request
+		return append(dst, 0) // no tags
 	}
 	return dst
 }
@@ -101,13 +121,25 @@ func PutSize(head []byte, size int) {
 }
 
 // MaxHead returns an upper bound of the bytes of head and tail together.
-func (f *ProduceFormat) MaxHead() int { return 64 + len(f.ClientID) + len(f.Topic) }
+func (f *ProduceFormat) MaxHead() int { return 48 + len(f.ClientID) }
+
+// MaxTopic returns an upper bound of the bytes of a topic without its partitions.
+func (t *Topic) MaxTopic() int { return 24 + len(t.Name) }
+
+// Is reports whether an answer of a version names the topic by key.
+func (t *Topic) Is(key []byte, version int16) bool {
+	if version >= produceTopicIDs {
+		return [16]byte(key) == t.ID
+	}
+	return string(key) == t.Name
+}
 
 // MaxPartition is an upper bound of the bytes of a partition without its batch.
 const MaxPartition = 10
 
 // A ProduceAnswer is the result for one partition's batch.
 type ProduceAnswer struct {
+	Topic       []byte // its name, or from v13 on its id; aliases the answer
 	Partition   int32
 	ErrorCode   int16
 	BaseOffset  int64
@@ -129,13 +161,14 @@ func ParseProduce(body []byte, version int16, dst []ProduceAnswer) (_ []ProduceA
 		r.tags(nil) // of the header
 	}
 	for range r.array() {
+		var topic []byte
 		if version >= produceTopicIDs {
-			r.take(16)
+			topic = r.take(16)
 		} else {
-			r.string()
+			topic = r.string()
 		}
 		for range r.array() {
-			a := ProduceAnswer{Partition: r.int32(), ErrorCode: r.int16(), BaseOffset: r.int64(), LeaderID: -1, LeaderEpoch: -1}
+			a := ProduceAnswer{Topic: topic, Partition: r.int32(), ErrorCode: r.int16(), BaseOffset: r.int64(), LeaderID: -1, LeaderEpoch: -1}
 			r.int64() // log append time
 			if version >= 5 {
 				r.int64() // log start offset

@@ -15,32 +15,38 @@ func TestProduceRequestMatchesKmsg(t *testing.T) {
 	for version := int16(MinProduceVersion); version <= MaxProduceVersion; version++ {
 		for _, batches := range [][][]byte{{[]byte("one batch")}, {[]byte("a"), make([]byte, 20_000), []byte("c")}} {
 			t.Run(fmt.Sprintf("v%d with %d", version, len(batches)), func(t *testing.T) {
-				f := ProduceFormat{Version: version, ClientID: "me", Acks: -1, TimeoutMillis: 30_000, Topic: "events", TopicID: [16]byte{9, 8}}
+				f := ProduceFormat{Version: version, ClientID: "me", Acks: -1, TimeoutMillis: 30_000}
+				topics := []Topic{{"events", [16]byte{9, 8}}, {"others", [16]byte{7}}}[:min(2, len(batches))]
 				req := kmsg.NewPtrProduceRequest()
 				req.SetVersion(version)
 				req.Acks, req.TimeoutMillis = f.Acks, f.TimeoutMillis
-				topic := kmsg.NewProduceRequestTopic()
-				topic.Topic, topic.TopicID = f.Topic, f.TopicID
-
-				got := f.AppendHead(nil, 77, len(batches))
+				got := f.AppendHead(nil, 77, len(topics))
 				n := len(f.AppendTail(f.AppendHead(nil, 77, 1<<20)))
 				assert.True(t, n <= f.MaxHead(), "head and tail take %d bytes, MaxHead = %d", n, f.MaxHead())
-				for i, b := range batches {
-					p := kmsg.NewProduceRequestTopicPartition()
-					p.Partition, p.Records = int32(i*300), b
-					topic.Partitions = append(topic.Partitions, p)
-					n := len(got)
-					got = f.AppendPartition(got, int32(i*300), len(b))
-					n = len(got) - n
-					got = append(got, b...)
-					end := len(got)
-					got = f.AppendPartitionEnd(got)
-					n += len(got) - end
-					assert.True(t, n <= MaxPartition, "a partition takes %d bytes, MaxPartition = %d", n, MaxPartition)
+				for i := range topics {
+					topic := kmsg.NewProduceRequestTopic()
+					topic.Topic, topic.TopicID = topics[i].Name, topics[i].ID
+					n := len(f.AppendTopicEnd(f.AppendTopic(nil, &topics[i], 1<<20)))
+					assert.True(t, n <= topics[i].MaxTopic(), "a topic takes %d bytes, MaxTopic = %d", n, topics[i].MaxTopic())
+					got = f.AppendTopic(got, &topics[i], len(batches))
+					for j, b := range batches {
+						p := kmsg.NewProduceRequestTopicPartition()
+						p.Partition, p.Records = int32(j*300), b
+						topic.Partitions = append(topic.Partitions, p)
+						n := len(got)
+						got = f.AppendPartition(got, int32(j*300), len(b))
+						n = len(got) - n
+						got = append(got, b...)
+						end := len(got)
+						got = f.AppendPartitionEnd(got)
+						n += len(got) - end
+						assert.True(t, n <= MaxPartition, "a partition takes %d bytes, MaxPartition = %d", n, MaxPartition)
+					}
+					got = f.AppendTopicEnd(got)
+					req.Topics = append(req.Topics, topic)
 				}
 				got = f.AppendTail(got)
 				PutSize(got, len(got))
-				req.Topics = append(req.Topics, topic)
 				assert.Same(t, got, kmsg.NewRequestFormatter(kmsg.FormatterClientID("me")).AppendRequest(nil, req, 77))
 			})
 		}
@@ -93,6 +99,11 @@ func TestParseProduceMatchesKmsg(t *testing.T) {
 			}
 			got, throttle, err := ParseProduce(body, version, nil)
 			assert.OK(t, err)
+			sent := Topic{"events", [16]byte{9}}
+			for i := range got {
+				assert.True(t, sent.Is(got[i].Topic, version) && !(&Topic{Name: "other"}).Is(got[i].Topic, version), "topic %q", got[i].Topic)
+				got[i].Topic = nil
+			}
 			assert.Same(t, got, want)
 			assert.Equal(t, throttle, 40, "throttle")
 			for i := range body {

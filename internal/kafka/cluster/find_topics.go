@@ -1,0 +1,290 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"carronade/units"
+)
+
+// findTopic waits until the topics exist and their partitions have leaders. A broker may
+// create one when something is to be produced. A topic that is only read stays missing:
+// an empty one would hide a mistyped name.
+func (cl *Cluster) findTopic(ctx context.Context) error {
+	c := cl.Config
+	began := time.Now()
+	var missed, seen time.Time // when a topic was first missing; when all were first there
+	for {
+		meta, err := cl.Metadata(ctx, !missed.IsZero() && !c.OnlyReads(), c.Names...)
+		if err != nil {
+			return c.Explain("find the topic "+c.TopicText(), err)
+		}
+		name, err := topicError(meta)
+		doing := "find the topic " + name
+		switch {
+		case errors.Is(err, kerr.UnknownTopicOrPartition) && missed.IsZero() && c.Create != nil:
+			if err := cl.createTopics(ctx, missingTopics(meta)); err != nil {
+				return err
+			}
+			missed, cl.CreatedBy = time.Now(), "carronade"
+			continue
+		case errors.Is(err, kerr.UnknownTopicOrPartition) && missed.IsZero():
+			missed = time.Now()
+			if !c.OnlyReads() {
+				cl.CreatedBy = ByBroker
+			}
+			continue
+		case errors.Is(err, kerr.UnknownTopicOrPartition) && c.WaitTopic > 0:
+			if !c.pauseForTopic(ctx, began) && ctx.Err() == nil {
+				cl.Absent, cl.CreatedBy = true, ""
+				return nil
+			}
+			continue
+		case errors.Is(err, kerr.UnknownTopicOrPartition) && time.Since(missed) > creationWait+time.Duration(len(c.Names)-1)*timePerTopic:
+			return c.MissingTopic(name, err)
+		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.LeaderNotAvailable):
+		case errors.Is(err, kerr.TopicAuthorizationFailed):
+			return c.forbidden(doing, name, err, c.SeeRights()...)
+		case err != nil && kerr.IsRetriable(err):
+		case err != nil:
+			return c.Explain(doing, err)
+		default:
+			if seen.IsZero() {
+				seen = time.Now()
+			}
+			leaderless := cl.ApplyMetadata(meta)
+			if err := cl.checkRights(meta); err != nil {
+				return err
+			}
+			if len(leaderless) == 0 || time.Since(seen) > leaderWait {
+				return cl.found(leaderless)
+			}
+		}
+		if ended := Pause(ctx, MetadataPause); ended != nil {
+			return c.Explain(doing, fmt.Errorf("not found after %s: %w", time.Since(began).Round(time.Millisecond), cmp.Or(err, ended)))
+		}
+	}
+}
+
+// found warns of what is unusual in topics that exist.
+func (cl *Cluster) found(leaderless []int32) error {
+	c := cl.Config
+	if n := len(leaderless); n == cl.Partitions() {
+		return c.Explain("find the topic "+c.TopicText(), fmt.Errorf("none of its %d partitions has a leader", n))
+	} else if n > 0 {
+		topic, partition := cl.PlaceOf(leaderless[0])
+		such := fmt.Sprintf("partition %d", partition)
+		if len(cl.Topics) > 1 {
+			such += " of " + topic.Name
+		}
+		cl.Warnings = append(cl.Warnings, fmt.Sprintf("%d of %d partitions of %s have no leader, such as %s", n, cl.Partitions(), c.TopicText(), such))
+	}
+	if cl.CreatedBy == ByBroker {
+		cl.Warnings = append(cl.Warnings, fmt.Sprintf("the broker created the topic %s with %s: check the name, or use --create-topic to choose them",
+			c.TopicText(), units.Plural(cl.Partitions(), "partition")))
+	}
+	return nil
+}
+
+// topicError returns the error of a topic that matters most, with the topic: first one that does not pass, then that
+// of a topic that does not exist; without an error, the first topic.
+func topicError(meta *kmsg.MetadataResponse) (name string, err error) {
+	rank := func(err error) int {
+		switch {
+		case err == nil:
+			return 0
+		case errors.Is(err, kerr.UnknownTopicOrPartition):
+			return 2
+		case kerr.IsRetriable(err):
+			return 1
+		}
+		return 3
+	}
+	for i := range meta.Topics {
+		t := &meta.Topics[i]
+		if e := kerr.ErrorForCode(t.ErrorCode); i == 0 || rank(e) > rank(err) {
+			name, err = *t.Topic, e
+		}
+	}
+	return name, err
+}
+
+// missingTopics are those that do not exist.
+func missingTopics(meta *kmsg.MetadataResponse) (names []string) {
+	for i := range meta.Topics {
+		if meta.Topics[i].ErrorCode == kerr.UnknownTopicOrPartition.Code {
+			names = append(names, *meta.Topics[i].Topic)
+		}
+	}
+	return names
+}
+
+// Metadata asks for the brokers and for topics, which the answer has in the order of names.
+func (cl *Cluster) Metadata(ctx context.Context, create bool, names ...string) (*kmsg.MetadataResponse, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	order := make(map[string]int, len(names))
+	for i, name := range names {
+		t := kmsg.NewMetadataRequestTopic()
+		t.Topic = &name
+		req.Topics = append(req.Topics, t)
+		order[name] = i
+	}
+	req.AllowAutoTopicCreation = create
+	req.IncludeTopicAuthorizedOperations = true
+	meta, err := req.RequestWith(ctx, cl.Control)
+	if err != nil {
+		return nil, fmt.Errorf("ask for metadata: %w", err)
+	}
+	topics := make([]kmsg.MetadataResponseTopic, len(names))
+	for i := range meta.Topics {
+		t := &meta.Topics[i]
+		if t.Topic == nil {
+			continue
+		}
+		if at, ok := order[*t.Topic]; ok {
+			topics[at] = *t
+			delete(order, *t.Topic)
+		}
+	}
+	for name := range order {
+		return nil, fmt.Errorf("ask for metadata: the answer lacks the topic %s", name)
+	}
+	meta.Topics = topics
+	return meta, nil
+}
+
+// ApplyMetadata takes over the brokers, and the leaders and replicas of all topics, from metadata. It returns
+// the logs without a leader.
+func (cl *Cluster) ApplyMetadata(meta *kmsg.MetadataResponse) (leaderless []int32) {
+	if meta.ClusterID != nil {
+		cl.ID = *meta.ClusterID
+	}
+	cl.controller = meta.ControllerID
+	cl.Brokers = cl.Brokers[:0]
+	for _, b := range meta.Brokers {
+		n := Broker{ID: b.NodeID, Addr: JoinAddr(b.Host, b.Port)}
+		if b.Rack != nil {
+			n.rack = *b.Rack
+		}
+		cl.Brokers = append(cl.Brokers, n)
+	}
+	slices.SortFunc(cl.Brokers, func(a, b Broker) int { return cmp.Compare(a.ID, b.ID) })
+	cl.Topics, cl.Leaders, cl.Replicas = nil, nil, nil
+	for i := range meta.Topics {
+		t := &meta.Topics[i]
+		base := len(cl.Leaders)
+		cl.Topics = append(cl.Topics, TopicLogs{Name: *t.Topic, ID: t.TopicID, Base: base, Partitions: len(t.Partitions)})
+		cl.Leaders = append(cl.Leaders, make([]int32, len(t.Partitions))...)
+		cl.Replicas = append(cl.Replicas, make([]int, len(t.Partitions))...)
+		for _, p := range t.Partitions {
+			// Partitions are numbered from 0 without a gap; another number makes no sense.
+			if p.Partition < 0 || int(p.Partition) >= len(t.Partitions) {
+				continue
+			}
+			log := base + int(p.Partition)
+			cl.Leaders[log] = p.Leader
+			cl.Replicas[log] = len(p.Replicas)
+			if p.Leader < 0 {
+				leaderless = append(leaderless, int32(log)) //nolint:gosec // few logs
+			}
+		}
+	}
+	cl.byName = make(map[string]*TopicLogs, len(cl.Topics))
+	cl.byID = make(map[[16]byte]*TopicLogs, len(cl.Topics))
+	for i := range cl.Topics {
+		cl.byName[cl.Topics[i].Name], cl.byID[cl.Topics[i].ID] = &cl.Topics[i], &cl.Topics[i]
+	}
+	slices.Sort(leaderless)
+	return leaderless
+}
+
+// checkRights reports a missing permission early, where the broker lists the
+// permissions (from Metadata v8 on; KIP-430).
+func (cl *Cluster) checkRights(meta *kmsg.MetadataResponse) error {
+	c := cl.Config
+	for i := range meta.Topics {
+		name := *meta.Topics[i].Topic
+		switch right := c.MissingRight(meta.Topics[i].AuthorizedOperations); right {
+		case aclWrite:
+			return c.forbidden("produce to the topic "+name, name, kerr.TopicAuthorizationFailed, right)
+		case aclRead:
+			return c.forbidden("consume from the topic "+name, name, kerr.TopicAuthorizationFailed, right)
+		}
+	}
+	return nil
+}
+
+const (
+	// createAtOnce is how many topics a request creates, and creating how many requests are made at a time. A
+	// controller refuses requests that make too many records.
+	createAtOnce = 100
+	creating     = 4
+)
+
+// createTopics creates topics, as Config.Create says. A topic that exists already is none of its errors.
+func (cl *Cluster) createTopics(ctx context.Context, names []string) error {
+	c := cl.Config
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		first error
+	)
+	room := make(chan struct{}, creating)
+	for some := range slices.Chunk(names, createAtOnce) {
+		room <- struct{}{}
+		mu.Lock()
+		failed := first != nil
+		mu.Unlock()
+		if failed {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-room }()
+			specs := make([]TopicSpec, len(some))
+			for i, name := range some {
+				specs[i] = *c.Create
+				specs[i].Name = name
+			}
+			for i, err := range CreateTopics(ctx, cl.Control, specs, c.RequestTimeout) {
+				if err = c.explainCreate(some[i], err); err != nil {
+					mu.Lock()
+					first = cmp.Or(first, err)
+					mu.Unlock()
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return first
+}
+
+// explainCreate explains why a topic was not created; nil: it was, or it existed already.
+func (c *Config) explainCreate(name string, err error) error {
+	doing := "create the topic " + name
+	switch {
+	case err == nil || errors.Is(err, kerr.TopicAlreadyExists):
+		return nil
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
+		return c.forbidden(doing, name, err, aclCreate)
+	}
+	return c.Explain(doing, err)
+}
+
+// ReadSettings reads the first topic's settings for the report. It ignores errors: the user
+// may lack the permission.
+func (cl *Cluster) ReadSettings(ctx context.Context) {
+	rs, err := cl.Admin.DescribeTopicConfigs(ctx, cl.Config.Topic)
+	if err != nil || len(rs) != 1 || rs[0].Err != nil {
+		return
+	}
+	cl.Settings = TopicSettings(rs[0].Configs)
+}
