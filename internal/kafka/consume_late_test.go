@@ -32,7 +32,7 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 	var handling time.Duration
 	start := time.Now()
 	src := &wireSource{
-		Progress: cluster.NewProgress(nil, []int64{0}), cl: &cluster.Cluster{Config: c}, lanes: make([]sync.Mutex, 1),
+		Progress: cluster.NewProgress(nil, []int64{0}), cl: &cluster.Cluster{Config: c}, topics: []wire.Topic{{Name: "t"}}, lanes: make([]sync.Mutex, 1),
 		now: func() time.Duration { return time.Since(start) + time.Second },
 		sink: func(_ int, as []load.Arrival) {
 			got = as[0]
@@ -110,7 +110,7 @@ func TestFetcherDeliversBeforeAnError(t *testing.T) {
 	c := assert.Value(cluster.ParseConfig(spec(t, "kafka://127.0.0.1:1/t", nil)))(t)
 	delivered := 0
 	src := &wireSource{
-		Progress: cluster.NewProgress(nil, []int64{0}), cl: &cluster.Cluster{Config: c}, lanes: make([]sync.Mutex, 1),
+		Progress: cluster.NewProgress(nil, []int64{0}), cl: &cluster.Cluster{Config: c}, topics: []wire.Topic{{Name: "t"}}, lanes: make([]sync.Mutex, 1),
 		sink: func(_ int, as []load.Arrival) {
 			for _, a := range as {
 				delivered += int(a.Events)

@@ -352,7 +352,7 @@ func (st *fetcher) asked(fp *wire.FetchPartition) *part {
 	n := len(st.parts)
 	for i := range n {
 		p := st.parts[(st.expected+i)%n]
-		if p.place.partition == fp.Partition && (len(st.topics) == 1 || st.topics[p.place.topic].Of(fp)) {
+		if p.place.partition == fp.Partition && (len(st.topics) <= 1 || st.topics[p.place.topic].Of(fp)) {
 			st.expected = (st.expected + i + 1) % n
 			return p
 		}

@@ -21,8 +21,8 @@ func unconnectedLane(ctx context.Context, t *testing.T, given ...string) *lane {
 	t.Helper()
 	const addr = "127.0.0.1:9092"
 	cfg := configFor(t, []string{addr}, func(c *cluster.Config) { c.Logf = func(string, ...any) {} }, given...)
-	p := &producer{cfg: cfg, metadata: newMetadataCache(cfg), batchPool: &batchPool{}, ctx: ctx, hurry: make(chan struct{}, 1)}
-	v := &view{brokers: map[int32]string{1: addr}, leaders: []int32{1}, epochs: []int32{-1}}
+	p := &producer{cfg: cfg, places: make([]logPlace, 1), metadata: newMetadataCache(cfg), batchPool: &batchPool{}, ctx: ctx, hurry: make(chan struct{}, 1)}
+	v := &view{brokers: map[int32]string{1: addr}, leaders: []int32{1}, epochs: []int32{-1}, topics: []wire.Topic{{Name: cfg.Topic}}}
 	p.metadata.view.Store(v)
 	s := newSender(p, 0, 1)
 	p.senders = []*sender{s}
@@ -67,7 +67,7 @@ func TestReconnectPauses(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), lasts)
 				defer cancel()
 				l := unconnectedLane(ctx, t, "acks="+tt.acks)
-				format := wire.ProduceFormat{Version: 7, Topic: l.s.p.cfg.Topic, Acks: l.s.p.cfg.Acks}
+				format := wire.ProduceFormat{Version: 7, Acks: l.s.p.cfg.Acks}
 				dials := 0
 				conn.Keeper[link]{
 					First: conn.ReconnectFirst,
@@ -75,7 +75,7 @@ func TestReconnectPauses(t *testing.T) {
 						dials++
 						here, there := net.Pipe()
 						go serveOnce(there, tt.open, tt.answers)
-						return newLink(l, here, format), nil
+						return newLink(l, here, format, l.s.p.metadata.view.Load().topics), nil
 					},
 					Failed: l.down,
 					Serve: func(k *link) conn.Next {

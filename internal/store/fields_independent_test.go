@@ -90,6 +90,7 @@ var storedSettings = map[string][]string{
 		"share-group=",
 		"size=100",
 		"tls=false",
+		"topic-weights=equal",
 		"topics=",
 		"transaction-abort=0%",
 		"transaction-interval=100ms",

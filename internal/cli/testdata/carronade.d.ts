@@ -188,6 +188,8 @@ declare module "carronade" {
     idempotent?: boolean;
     /** kafka: roundrobin, sticky, murmur2 (of the key, as the Java client does), fixed(N) [roundrobin] */
     partitioner?: string | number;
+    /** kafka: how events are spread over the target's topics: equal; zipf(S), the first gets the most; or a weight for each, such as 3,1,1 [equal] */
+    "topic-weights"?: string | number;
     /** kafka: how long a batch is retried, where retrying is safe [2m] */
     "delivery-timeout"?: string;
     /** kafka: size of a value: 100, 100-2000, weighted(100:70,1KiB:30), lognormal(1KiB,0.5), quantiles(60,80,500) [100] */
@@ -252,7 +254,7 @@ declare module "carronade" {
     "fetch-max"?: string | number;
     /** kafka: maximum size of one partition in a fetch answer [1MiB] */
     "fetch-partition-max"?: string | number;
-    /** kafka: create the topic if it is missing: partitions=12,replicas=3,min.insync.replicas=2; auto: the broker's defaults */
+    /** kafka: create topics that are missing: partitions=12,replicas=3,min.insync.replicas=2; auto: the broker's defaults */
     "create-topic"?: string | number;
     /** kafka: how long an answer may take [30s] */
     "request-timeout"?: string;

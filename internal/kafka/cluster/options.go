@@ -199,7 +199,7 @@ func Options() []protocol.Option {
 
 		{
 			Name: "create-topic", Word: "SPEC", Group: groupTopic, Independent: true,
-			Help: "create the topic if it is missing: partitions=12,replicas=3,min.insync.replicas=2; auto: the broker's defaults",
+			Help: "create topics that are missing: partitions=12,replicas=3,min.insync.replicas=2; auto: the broker's defaults",
 		},
 	}, conn.Options(GroupConn, conn.ConnectTimeout{}), []protocol.Option{
 		{Name: "client-id", Word: "NAME", Default: "carronade", Group: GroupConn, Help: "client id to connect with"},

@@ -114,7 +114,7 @@ func (c *scriptedConn) Read(b []byte) (int, error) {
 func TestRoomMadeByAnswers(t *testing.T) {
 	t.Parallel()
 	now := time.Millisecond
-	a := attempts{inFlight: 2}
+	a := attempts{inFlight: 2, logOf: func(_ string, _ [16]byte, partition int32) int32 { return partition }}
 	a.answers.start(func() time.Duration { return now })
 	conn := &scriptedConn{}
 	c := newCountedConn(conn, &a)
