@@ -289,6 +289,11 @@ func TestOldKafka(t *testing.T) {
 				{"run kafka://BROKER/t --op consume --count 5k --engine client", 0},
 				{"run kafka://127.0.0.1:9,BROKER/t --op consume --count 5k --engine client --group g", 0},
 				{"run kafka://BROKER/t --op roundtrip --count 1k --rate 500/s", 0},
+				{"run kafka://BROKER/m-{0..4} --count 2k --rate 2k/s --create-topic partitions=3 --verify", 0},
+				{"run kafka://BROKER/m-{0..4} --count 2k --rate 2k/s --engine client --topic-weights zipf(1.1) --verify", 0},
+				{"run kafka://BROKER/m-{0..4} --count 2k --rate 2k/s --op roundtrip --verify", 0},
+				{"run kafka://BROKER/m-{0..4} --op consume --until-end", 0},
+				{"run kafka://BROKER/m-{0..4} --op consume --count 5k --engine client --group m", 0},
 				{"doctor kafka://BROKER/t", 0},
 				{"profile kafka://BROKER/t", 0},
 				{"as kafka-producer-perf-test --topic t --num-records 2000 --record-size 100 --throughput 2000 --producer-props bootstrap.servers=BROKER", 0},
@@ -304,6 +309,21 @@ func TestOldKafka(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSeveralTopics: both engines send to several topics of a current Kafka, whose requests name them by ids, and
+// each event is read back.
+func TestSeveralTopics(t *testing.T) {
+	c := kafkatest.Shared(t)
+	to := topicURL(c, c.CreateTopic(t, 1, 1)+"-{0..9}")
+	for _, line := range []string{
+		"--create-topic partitions=3 --idempotent --acks all", "--engine client --topic-weights zipf(1.1)", "--op roundtrip", "--batch-events 1 --clients 3",
+	} {
+		e := run(t, append([]string{"run", to, "--rate", "5k/s", "--count", "20k", "--verify", "--json"}, strings.Fields(line)...)...).wantOneOf(t, 0, 3)
+		assert.Has(t, e.stdout, `"topics": 10`, `"acked": 20000`)
+	}
+	e := run(t, "run", to, "--op", "consume", "--until-end", "--json").wantOneOf(t, 0, 3)
+	assert.Has(t, e.stdout, `"consumed": 80000`)
 }
 
 // A stage is what the tests read of a pipeline's stage.
