@@ -60,7 +60,7 @@ func scrapePage(t *testing.T, addr string) (out []*dto.MetricFamily) {
 	t.Helper()
 	r := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/metrics", nil))(t)
 	r.Header.Set("Accept", string(expfmt.NewFormat(expfmt.TypeProtoDelim)))
-	resp := assert.Value(http.DefaultClient.Do(r))(t)
+	resp := assert.Value(http.DefaultClient.Do(r))(t) //nolint:bodyclose // it is closed below
 	defer resp.Body.Close()
 	d := expfmt.NewDecoder(resp.Body, expfmt.ResponseFormat(resp.Header))
 	for {

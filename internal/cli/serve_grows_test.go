@@ -49,7 +49,7 @@ func TestServerKeepsNothing(t *testing.T) {
 		r := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, site+path, strings.NewReader(body)))(t)
 		r.Header.Set("Authorization", "Bearer "+token)
 		r.Header.Set("Content-Type", "application/json")
-		a := assert.Value(http.DefaultClient.Do(r))(t)
+		a := assert.Value(http.DefaultClient.Do(r))(t) //nolint:bodyclose // it is closed below
 		io.Copy(io.Discard, a.Body)
 		a.Body.Close()
 	}

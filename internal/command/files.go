@@ -46,7 +46,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 		err = place.Rename(f.Name(), path)
 	}
 	if err != nil {
-		place.Remove(f.Name())
+		_ = place.Remove(f.Name())
 	}
 	return err
 }

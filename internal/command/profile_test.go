@@ -262,7 +262,7 @@ func TestFinish(t *testing.T) {
 				in.waiting = &waiting{cut: true}
 			}
 			var src source
-			assert.Equal(t, in.finish(&src, tt.err, tt.found, nothing), tt.want) //nolint:errorlint // the very error
+			assert.Equal(t, in.finish(&src, tt.err, tt.found, nothing), tt.want)
 			got, want := fmt.Sprint(src.Whole, src.Interrupted, src.Broken), fmt.Sprint(tt.whole, tt.ctx.Err() != nil, map[bool]int{true: 1}[tt.cut && tt.err != nil])
 			assert.Equal(t, got, want, "whole, interrupted, broken")
 		})

@@ -38,7 +38,7 @@ func TestDoor(t *testing.T) {
 		return Of(c), l.next
 	}
 	user, userConn := come("10.0.0.1")
-	assert.True(t, user.Known() && user.Known(), "there is no place for a user")
+	assert.True(t, user.Known(), "there is no place for a user")
 	_, first := come("10.0.0.9")
 	var crowd []*fakeConn
 	for range FromOne + 3 { // three more than an address may have

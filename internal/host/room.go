@@ -56,11 +56,10 @@ func AllMemory() uint64 {
 // while it looks, counts nothing.
 func FolderSize(dir string) (bytes int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return nil
-		}
-		if info, err := e.Info(); err == nil {
-			bytes += info.Size()
+		if err == nil && !e.IsDir() {
+			if info, err := e.Info(); err == nil {
+				bytes += info.Size()
+			}
 		}
 		return nil
 	})

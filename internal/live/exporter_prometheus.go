@@ -52,7 +52,7 @@ func (p *metricsServer) close() { p.server.Close() }
 // serve answers with the current metrics in the format that the reader prefers.
 func (p *metricsServer) serve(w http.ResponseWriter, r *http.Request) {
 	families := p.collect()
-	format := expfmt.NegotiateIncludingOpenMetrics(r.Header)
+	format := expfmt.NegotiateAccept(r.Header, expfmt.DefaultOpenMetricsAcceptedFormats()...)
 	w.Header().Set("Content-Type", string(format))
 	encoder := expfmt.NewEncoder(w, format)
 	for _, f := range families {

@@ -98,7 +98,7 @@ func Store(text string) (Place, error) {
 	case scheme != sqliteScheme && scheme != clusterScheme && scheme != clusterTLSScheme:
 		return Place{}, &Error{Err: fmt.Errorf("--store: unknown scheme %s: of a store", scheme), Hint: way, Scheme: scheme}
 	case !ok:
-		return Place{}, &Error{Err: fmt.Errorf("--store: there is no // after %s:", scheme), Hint: way}
+		return Place{}, &Error{Err: fmt.Errorf("--store: after %s: there is no //", scheme), Hint: way}
 	case scheme != sqliteScheme:
 		address, err := parseAddress(text)
 		return Place{Kind: Cluster, Value: text, Address: address}, err

@@ -224,9 +224,10 @@ func (s *scanner) skip(i int) int {
 // within reports whether a position is in quotes: their number before it on its line is odd.
 func (s *scanner) within(i int, quote byte) (odd bool) {
 	for k := max(s.lineStart(i), i-mostValue); k < i; k++ {
-		if s.t[k] == '\\' {
+		switch s.t[k] {
+		case '\\':
 			k++
-		} else if s.t[k] == quote {
+		case quote:
 			odd = !odd
 		}
 	}

@@ -123,7 +123,7 @@ func TestTextPortFull(t *testing.T) {
 	users := make([]net.Conn, mostSessions)
 	hello := func(conn net.Conn) string {
 		conn.SetDeadline(time.Now().Add(time.Minute))
-		io.WriteString(conn, "hello\n") //nolint:errcheck // it may be refused
+		io.WriteString(conn, "hello\n")
 		text, _ := bufio.NewReader(conn).ReadString('\n')
 		return strings.TrimSpace(text)
 	}

@@ -48,7 +48,7 @@ func NATSServer(t testing.TB, config string) (addr string) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {
-		cmd.Process.Kill()
+		_ = cmd.Process.Kill() // it may have ended
 		<-ended
 	})
 	Until(t, "the NATS server listens", func() bool {

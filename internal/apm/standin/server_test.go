@@ -223,7 +223,7 @@ func TestOtherRequests(t *testing.T) {
 		if name, value, ok := strings.Cut(tt.header, ": "); ok {
 			req.Header.Set(name, value)
 		}
-		resp := assert.Value(http.DefaultClient.Do(req))(t)
+		resp := assert.Value(http.DefaultClient.Do(req))(t) //nolint:bodyclose // it is closed below
 		text, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		got := string(text)

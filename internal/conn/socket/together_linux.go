@@ -47,11 +47,11 @@ type receiver struct {
 
 // Tags are a descriptor or the number of a writer, and an operation.
 const (
-	tagReceive = iota
+	tagReceive = 1 + iota
 	tagWrite
 	tagReady // epoll has events
 	tagCancel
-	tagBits = 2
+	tagBits = 3
 )
 
 // changes are what the io_uring reports of a connection whose answers it does not receive.

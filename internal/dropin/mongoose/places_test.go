@@ -36,7 +36,7 @@ func TestPlaces(t *testing.T) {
 	if text, err := os.ReadFile(placesOf(list)); err != nil || !strings.Contains(string(text), "\n0,10,2\n1,12,2\n2,14\n# of the list with 5 lines, crc32c ") {
 		t.Errorf("the places are %q (%v)", text, err)
 	}
-	assert.Equal(t, check(t, list, "other"), errOther, "another topic") //nolint:errorlint // it is not wrapped
+	assert.Equal(t, check(t, list, "other"), errOther, "another topic")
 	_, err := os.Stat(placesOf(write(t, false)))
 	assert.True(t, os.IsNotExist(err), "a record has no offset: %v", err)
 	for name, change := range map[string]func(text string) string{
@@ -45,7 +45,7 @@ func TestPlaces(t *testing.T) {
 	} {
 		list := write(t, true)
 		assert.OK(t, os.WriteFile(list, []byte(change(string(assert.Value(os.ReadFile(list))(t)))), 0o600))
-		assert.Equal(t, check(t, list, "t"), errOther, "%s", name) //nolint:errorlint // it is not wrapped
+		assert.Equal(t, check(t, list, "t"), errOther, "%s", name)
 	}
 	list = write(t, true)
 	text, _ := os.ReadFile(placesOf(list))

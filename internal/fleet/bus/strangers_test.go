@@ -50,13 +50,13 @@ func TestFirstExchange(t *testing.T) {
 				defer mine.Close()
 				began, closed := time.Now(), time.Time{}
 				go s.serve(s.door.Enter(closing{theirs, func() { closed = time.Now() }}))
-				var conn net.Conn = mine
+				conn := mine
 				if tt.tls != nil {
 					conn = tls.Client(mine, tt.tls)
 				}
 				go io.WriteString(conn, tt.send)
 				if tt.send == "" && tt.tls != nil {
-					go conn.(*tls.Conn).Handshake() //nolint:errcheck // it ends with the connection
+					go conn.(*tls.Conn).Handshake()
 				}
 				time.Sleep(time.Minute)
 				synctest.Wait()

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"bytes"
-	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
 	"os"
@@ -31,7 +30,7 @@ func FuzzStores(f *testing.F) {
 	assert.OK(f, store.Store(jks, []byte(password)))
 	locked := assert.Value(pkcs8.MarshalPrivateKey(pair.PrivateKey, []byte(password), nil))(f)
 	f.Add(jks.Bytes())
-	f.Add(assert.Value(pkcs12.Encode(rand.Reader, pair.PrivateKey, cert, nil, password))(f))
+	f.Add(assert.Value(pkcs12.LegacyRC2.Encode(pair.PrivateKey, cert, nil, password))(f))
 	f.Add(assert.Value(pkcs12.Modern.EncodeTrustStore([]*x509.Certificate{cert}, password))(f))
 	f.Add(append(pem.EncodeToMemory(&pem.Block{Type: pemLockedKey, Bytes: locked}), pem.EncodeToMemory(&pem.Block{Type: pemCertificate, Bytes: cert.Raw})...))
 	file := filepath.Join(f.TempDir(), "store")

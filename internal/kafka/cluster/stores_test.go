@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"bytes"
-	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
 	"os"
@@ -59,7 +58,7 @@ func TestStoresOfJava(t *testing.T) {
 		"\x30\x13\x30\x0e\x06\x0a\x2b\x06\x01\x04\x01\x2a\x02\x11\x01\x01\x05\x00\x04\x01k\x00\x00\x00\x00" + strings.Repeat("d", 20))
 	trust12, err := pkcs12.Modern.EncodeTrustStore([]*x509.Certificate{cert}, password)
 	assert.OK(t, err)
-	key12, err := pkcs12.Encode(rand.Reader, pair.PrivateKey, cert, nil, password)
+	key12, err := pkcs12.LegacyRC2.Encode(pair.PrivateKey, cert, nil, password)
 	assert.OK(t, err)
 	oneLine := func(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", " ") }
 	asProperties := func(s string) string { // as people paste PEM into a properties file

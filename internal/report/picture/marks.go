@@ -117,7 +117,8 @@ func (f *Figure) drawLimits(d *drawing, x, y scale, box rect) {
 	var placed []rect
 	for _, l := range f.Limits {
 		text := layout.Cut(l.Text, 40)
-		w, at := measureText(text, fontSize), rect{}
+		w := measureText(text, fontSize)
+		var at rect
 		if l.OnX {
 			v := x.at(l.Value)
 			if v < box.x || v > box.x+box.w {

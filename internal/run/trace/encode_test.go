@@ -131,7 +131,7 @@ func TestRowsForAFunction(t *testing.T) {
 	tr, err := Create(Options{Every: 1, Phases: []string{"measurement"}, Started: began, Key: func(dst []byte, _ int32, k uint64) ([]byte, bool) {
 		return append(dst, 'k'), k == 1
 	}, Rows: func(at time.Time, r *Row) {
-		assert.True(t, at == began, "started at %v, want %v", at, began)
+		assert.True(t, at.Equal(began), "started at %v, want %v", at, began)
 		row := *r
 		row.Key = slices.Clone(r.Key)
 		got = append(got, row)

@@ -19,7 +19,6 @@ import (
 // simulations.
 type machine struct {
 	*server
-	name    string
 	spells  []spell // of other programs, in the order of time
 	stalls  float64 // of the generator alone, a second
 	stalled float64 // their mean length, s
