@@ -567,9 +567,33 @@ func TestSchemaIsCommitted(t *testing.T) {
 	testkit.Golden(t, root+"/docs/workload.schema.json", string(workload.Schema(cli.Kinds())))
 }
 
-var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+var (
+	link    = regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	anchor  = regexp.MustCompile(`<a name="([^"]+)">`)
+)
 
-// Links between documents lead to existing files.
+// anchors returns the places of a page that a link can lead to, as GitHub names them.
+func anchors(text string) (list []string) {
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		name := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+				return r
+			}
+			return -1
+		}, strings.ToLower(m[1]))
+		list = append(list, name)
+	}
+	for _, m := range anchor.FindAllStringSubmatch(text, -1) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+// Links between documents lead to existing files, and to headings that they have.
 func TestLinksOfDocuments(t *testing.T) {
 	decisions := assert.Value(filepath.Glob(root + "/docs/decisions/*.md"))(t)
 	found := 0
@@ -577,7 +601,16 @@ func TestLinksOfDocuments(t *testing.T) {
 		data := assert.Value(os.ReadFile(path))(t)
 		for _, m := range link.FindAllStringSubmatch(string(data), -1) {
 			found++
-			assert.Value(os.Stat(filepath.Join(filepath.Dir(path), m[1])))(t, "%s: the link to %s leads nowhere", path, m[1])
+			to := path
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(path), m[1])
+				assert.Value(os.Stat(to))(t, "%s: the link to %s leads nowhere", path, m[1])
+			}
+			if m[2] == "" {
+				continue
+			}
+			text, err := os.ReadFile(to)
+			assert.True(t, err == nil && slices.Contains(anchors(string(text)), m[2]), "%s: the link to %s#%s leads nowhere", path, m[1], m[2])
 		}
 	}
 	assert.True(t, found != 0, "no document has a link")
