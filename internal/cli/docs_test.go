@@ -503,7 +503,8 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	}
 }
 
-// settingsTable returns a kind's settings in Markdown, a table for each heading.
+// settingsTable returns a kind's settings in Markdown, a table for each heading. A setting without a value is
+// true or false.
 func settingsTable(table []workload.Setting, kind string) string {
 	var titles []string
 	rows := make(map[string][]string)
@@ -514,9 +515,9 @@ func settingsTable(table []workload.Setting, kind string) string {
 		if rows[s.Group] == nil {
 			titles = append(titles, s.Group)
 		}
-		form := s.Placeholder()
-		if s.Type == protocol.Bool {
-			form = "true, false"
+		form := ""
+		if s.Type != protocol.Bool {
+			form = " " + cell(s.Placeholder())
 		}
 		def := s.Default
 		if s.Type == protocol.Bool && def == "false" {
@@ -529,11 +530,11 @@ func settingsTable(table []workload.Setting, kind string) string {
 		if len(s.Ops) > 0 {
 			about += " (" + strings.Join(s.Ops, ", ") + ")"
 		}
-		rows[s.Group] = append(rows[s.Group], fmt.Sprintf("| `%s` | %s | %s | %s |\n", s.Name, cell(form), cell(def), cell(about)))
+		rows[s.Group] = append(rows[s.Group], fmt.Sprintf("| `%s`%s | %s | %s |\n", s.Name, form, cell(def), cell(about)))
 	}
 	var b strings.Builder
 	for _, title := range titles {
-		fmt.Fprintf(&b, "\n**%s**\n\n| setting | value | default | |\n|---|---|---|---|\n%s", title, strings.Join(rows[title], ""))
+		fmt.Fprintf(&b, "\n**%s**\n\n| setting, value | default | |\n|---|---|---|\n%s", title, strings.Join(rows[title], ""))
 	}
 	b.WriteString("\n")
 	return b.String()
