@@ -504,40 +504,65 @@ func TestEverySettingIsDocumented(t *testing.T) {
 }
 
 // settingsTable returns a kind's settings in Markdown, a table for each heading. A setting without a value is
-// true or false.
+// true or false. The heading names the operations that most of its settings belong to.
 func settingsTable(table []workload.Setting, kind string) string {
 	var titles []string
-	rows := make(map[string][]string)
+	groups := make(map[string][]workload.Setting)
 	for _, s := range table {
 		if s.Kind != kind || s.Name == "op" && kind != "" {
 			continue
 		}
-		if rows[s.Group] == nil {
+		if groups[s.Group] == nil {
 			titles = append(titles, s.Group)
 		}
-		form := ""
-		if s.Type != protocol.Bool {
-			form = " " + cell(s.Placeholder())
-		}
-		def := s.Default
-		if s.Type == protocol.Bool && def == "false" {
-			def = ""
-		}
-		about := s.Help
-		if s.FlagOnly {
-			about += "; a flag only"
-		}
-		if len(s.Ops) > 0 {
-			about += " (" + strings.Join(s.Ops, ", ") + ")"
-		}
-		rows[s.Group] = append(rows[s.Group], fmt.Sprintf("| `%s`%s | %s | %s |\n", s.Name, form, cell(def), cell(about)))
+		groups[s.Group] = append(groups[s.Group], s)
 	}
 	var b strings.Builder
 	for _, title := range titles {
-		fmt.Fprintf(&b, "\n**%s**\n\n| setting, value | default | |\n|---|---|---|\n%s", title, strings.Join(rows[title], ""))
+		most, count := "", make(map[string]int)
+		for _, s := range groups[title] {
+			ops := operations(s)
+			if count[ops]++; count[ops] > count[most] {
+				most = ops
+			}
+		}
+		fmt.Fprintf(&b, "\n**%s**%s\n\n| setting, value, (default) | |\n|---|---|\n", title, strings.TrimSuffix(" "+most, " "))
+		for _, s := range groups[title] {
+			about := s.Help
+			if s.FlagOnly {
+				about += "; a flag only"
+			}
+			switch ops := operations(s); {
+			case ops == most:
+			case ops == "":
+				about += " (every operation)"
+			default:
+				about += " " + ops
+			}
+			fmt.Fprintf(&b, "| `%s`%s | %s |\n", s.Name, form(s), cell(about))
+		}
 	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+// operations lists those that a setting belongs to; all of them if it is empty.
+func operations(s workload.Setting) string {
+	if len(s.Ops) == 0 {
+		return ""
+	}
+	return "(" + strings.Join(s.Ops, ", ") + ")"
+}
+
+// form is what the value of a setting looks like, and its default.
+func form(s workload.Setting) (text string) {
+	if s.Type != protocol.Bool {
+		text = " " + cell(s.Placeholder())
+	}
+	if s.Default != "" && (s.Type != protocol.Bool || s.Default != "false") {
+		text += " (" + cell(s.Default) + ")"
+	}
+	return text
 }
 
 func cell(s string) string { return strings.ReplaceAll(s, "|", ", ") }

@@ -85,7 +85,7 @@ func kind(t *testing.T, typ reflect.Type) string {
 }
 
 // docRow is a row of a table: fields of one type, their type with its unit, and their meaning.
-var docRow = regexp.MustCompile("(?m)^\\| (`[a-z0-9_.\\[\\]` ]+`) \\| ([^|,]+)(?:, [^|]+)? \\| ([^|]+) \\|$")
+var docRow = regexp.MustCompile("(?m)^\\| (`[a-z0-9_.\\[\\]]+`(?: `[a-z0-9_.\\[\\]]+`)*) ([^|,]+)(?:, [^|]+)? \\| ([^|]+) \\|$")
 
 // documented returns the fields of the tables of docs/report.md.
 func documented(t *testing.T) (list []field, page string) {
