@@ -28,6 +28,9 @@ func fieldsTable() string {
 	var rows []row
 	names := make(map[row][]string)
 	for _, f := range Fields() {
+		if strings.HasPrefix(f.Name, "system.host.") { // one row for all of them
+			continue
+		}
 		r := row{fmt.Sprint(f.Kind), statistic.ReplaceAllString(f.Help, "$1"), ""}
 		if strings.HasPrefix(r.help, "of th") && !strings.HasPrefix(r.help, "of the ") {
 			r.name = f.Name
@@ -41,10 +44,11 @@ func fieldsTable() string {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("| field (also called) | kind | what it is |\n|---|---|---|\n")
+	b.WriteString("| field (also called), kind | what it is |\n|---|---|\n")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.Join(names[r], " "), r.kind, r.help)
+		fmt.Fprintf(&b, "| %s %s | %s |\n", strings.Join(names[r], " "), r.kind, r.help)
 	}
+	b.WriteString("| `system.host.name` and so on | as `host.`, of the first machine of --system-host |\n")
 	return b.String()
 }
 
