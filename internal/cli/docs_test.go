@@ -570,9 +570,9 @@ func cell(s string) string { return strings.ReplaceAll(s, "|", ", ") }
 // wordsTable returns words of the language of expressions in Markdown.
 func wordsTable(words []payload.ExpressionWord) string {
 	var b strings.Builder
-	b.WriteString("\n| | type | |\n|---|---|---|\n")
+	b.WriteString("\n| word, type | |\n|---|---|\n")
 	for _, w := range words {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.ReplaceAll(w.Form, "|", "\\|"), w.Result, w.Help)
+		fmt.Fprintf(&b, "| `%s` %s | %s |\n", strings.ReplaceAll(w.Form, "|", "\\|"), w.Result, w.Help)
 	}
 	b.WriteString("\n")
 	return b.String()
