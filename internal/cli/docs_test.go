@@ -463,7 +463,7 @@ func TestEverySettingIsDocumented(t *testing.T) {
 		texts[path] = string(data)
 	}
 	parts := map[string]string{
-		"load":    settingsTable(workload.Table(nil), ""),
+		"load":    settingsTable(workload.Table(nil), "", nil),
 		"shapes":  "```\n" + load.ShapeForms + "\n```\n",
 		"size":    list(payload.SizeForms),
 		"payload": list(payload.PayloadForms),
@@ -473,8 +473,13 @@ func TestEverySettingIsDocumented(t *testing.T) {
 		"values":    wordsTable(payload.ExpressionValues()),
 		"operators": wordsTable(payload.ExpressionOperators()),
 	}
+	shared := make(map[string]bool)
+	parts["shared"] = sharedTable(shared)
 	for _, k := range cli.Kinds() {
-		parts[k.Name()] = settingsTable(workload.Table(k), k.Name())
+		parts[k.Name()] = settingsTable(workload.Table(k), k.Name(), shared)
+		if k.Name() == "null" { // its settings are those of Kafka
+			parts["null"] = names(workload.Table(k), k.Name(), nil)
+		}
 		if _, variables, _ := strings.Cut(texts[root+"/docs/reports.md"], "<!-- independent:"); !strings.Contains(variables, "\n| "+k.Name()+" |") {
 			t.Errorf("docs/reports.md lacks the independent variables of %s: add it to the kinds of the tests of internal/store", k.Name())
 		}
@@ -504,12 +509,13 @@ func TestEverySettingIsDocumented(t *testing.T) {
 }
 
 // settingsTable returns a kind's settings in Markdown, a table for each heading. A setting without a value is
-// true or false. The heading names the operations that most of its settings belong to.
-func settingsTable(table []workload.Setting, kind string) string {
+// true or false. The heading names the operations that most of its settings belong to. Of those that it
+// shares with other kinds it has the names alone.
+func settingsTable(table []workload.Setting, kind string, shared map[string]bool) string {
 	var titles []string
 	groups := make(map[string][]workload.Setting)
 	for _, s := range table {
-		if s.Kind != kind || s.Name == "op" && kind != "" {
+		if s.Kind != kind || s.Name == "op" && kind != "" || shared[settingRow(s)] {
 			continue
 		}
 		if groups[s.Group] == nil {
@@ -540,6 +546,47 @@ func settingsTable(table []workload.Setting, kind string) string {
 				about += " " + ops
 			}
 			fmt.Fprintf(&b, "| `%s`%s | %s |\n", s.Name, form(s), cell(about))
+		}
+	}
+	if list := names(table, kind, shared); len(shared) > 0 {
+		b.WriteString("\n[Shared with other targets](../workload.md#shared-settings):" + list)
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// names lists the settings of a kind: those that are shared, or all.
+func names(table []workload.Setting, kind string, shared map[string]bool) string {
+	var b strings.Builder
+	for _, s := range table {
+		if s.Kind == kind && s.Name != "op" && (shared == nil || shared[settingRow(s)]) {
+			fmt.Fprintf(&b, " `%s`", s.Name)
+		}
+	}
+	return b.String() + "\n"
+}
+
+// settingRow is the row of a setting in a table.
+func settingRow(s workload.Setting) string {
+	return fmt.Sprintf("| `%s`%s | %s |\n", s.Name, form(s), cell(s.Help))
+}
+
+// sharedTable returns the settings that several kinds have in the same words, and adds their rows to a set.
+func sharedTable(shared map[string]bool) string {
+	var b strings.Builder
+	b.WriteString("\n| setting, value, (default) | |\n|---|---|\n")
+	seen := make(map[string]bool)
+	for _, k := range cli.Kinds() {
+		for _, s := range workload.Table(k) {
+			if s.Kind != k.Name() || s.Kind == "null" || len(s.Ops) > 0 {
+				continue
+			}
+			row := settingRow(s)
+			if seen[row] && !shared[row] {
+				shared[row] = true
+				b.WriteString(row)
+			}
+			seen[row] = true
 		}
 	}
 	b.WriteString("\n")
