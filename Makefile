@@ -19,7 +19,7 @@ PLATFORMS   := linux/amd64 linux/arm64 darwin/arm64 windows/amd64 windows/arm64
 # Where the archives of a release will be, for the formula of Homebrew.
 URL         ?=
 
-# The tools that build releases are a module of their own: see docs/decisions/009.
+# The tools that build releases are a module of their own: see docs/decisions.md.
 RELEASE     := tools/release
 
 # A protocol in a program of its own, and a module of its own, so that the compiler refuses

@@ -463,7 +463,7 @@ func TestEverySettingIsDocumented(t *testing.T) {
 		texts[path] = string(data)
 	}
 	parts := map[string]string{
-		"load":    settingsTable(workload.Table(nil), ""),
+		"load":    settingsTable(workload.Table(nil), "", nil),
 		"shapes":  "```\n" + load.ShapeForms + "\n```\n",
 		"size":    list(payload.SizeForms),
 		"payload": list(payload.PayloadForms),
@@ -473,8 +473,13 @@ func TestEverySettingIsDocumented(t *testing.T) {
 		"values":    wordsTable(payload.ExpressionValues()),
 		"operators": wordsTable(payload.ExpressionOperators()),
 	}
+	shared := make(map[string]bool)
+	parts["shared"] = sharedTable(shared)
 	for _, k := range cli.Kinds() {
-		parts[k.Name()] = settingsTable(workload.Table(k), k.Name())
+		parts[k.Name()] = settingsTable(workload.Table(k), k.Name(), shared)
+		if k.Name() == "null" { // its settings are those of Kafka
+			parts["null"] = names(workload.Table(k), k.Name(), nil)
+		}
 		if _, variables, _ := strings.Cut(texts[root+"/docs/reports.md"], "<!-- independent:"); !strings.Contains(variables, "\n| "+k.Name()+" |") {
 			t.Errorf("docs/reports.md lacks the independent variables of %s: add it to the kinds of the tests of internal/store", k.Name())
 		}
@@ -503,40 +508,108 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	}
 }
 
-// settingsTable returns a kind's settings in Markdown, a table for each heading.
-func settingsTable(table []workload.Setting, kind string) string {
+// settingsTable returns a kind's settings in Markdown, a table for each heading. A setting without a value is
+// true or false. The heading names the operations that most of its settings belong to. Of those that it
+// shares with other kinds it has the names alone.
+func settingsTable(table []workload.Setting, kind string, shared map[string]bool) string {
 	var titles []string
-	rows := make(map[string][]string)
+	groups := make(map[string][]workload.Setting)
 	for _, s := range table {
-		if s.Kind != kind || s.Name == "op" && kind != "" {
+		if s.Kind != kind || s.Name == "op" && kind != "" || shared[settingRow(s)] {
 			continue
 		}
-		if rows[s.Group] == nil {
+		if groups[s.Group] == nil {
 			titles = append(titles, s.Group)
 		}
-		form := s.Placeholder()
-		if s.Type == protocol.Bool {
-			form = "true, false"
-		}
-		def := s.Default
-		if s.Type == protocol.Bool && def == "false" {
-			def = ""
-		}
-		about := s.Help
-		if s.FlagOnly {
-			about += "; a flag only"
-		}
-		if len(s.Ops) > 0 {
-			about += " (" + strings.Join(s.Ops, ", ") + ")"
-		}
-		rows[s.Group] = append(rows[s.Group], fmt.Sprintf("| `%s` | %s | %s | %s |\n", s.Name, cell(form), cell(def), cell(about)))
+		groups[s.Group] = append(groups[s.Group], s)
 	}
 	var b strings.Builder
 	for _, title := range titles {
-		fmt.Fprintf(&b, "\n**%s**\n\n| setting | value | default | |\n|---|---|---|---|\n%s", title, strings.Join(rows[title], ""))
+		most, count := "", make(map[string]int)
+		for _, s := range groups[title] {
+			ops := operations(s)
+			if count[ops]++; count[ops] > count[most] {
+				most = ops
+			}
+		}
+		fmt.Fprintf(&b, "\n**%s**%s\n\n| setting, value, (default) | |\n|---|---|\n", title, strings.TrimSuffix(" "+most, " "))
+		for _, s := range groups[title] {
+			about := s.Help
+			if s.FlagOnly {
+				about += "; a flag only"
+			}
+			switch ops := operations(s); {
+			case ops == most:
+			case ops == "":
+				about += " (every operation)"
+			default:
+				about += " " + ops
+			}
+			fmt.Fprintf(&b, "| `%s`%s | %s |\n", s.Name, form(s), cell(about))
+		}
+	}
+	if list := names(table, kind, shared); len(shared) > 0 {
+		b.WriteString("\n[Shared with other targets](../workload.md#shared-settings):" + list)
 	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+// names lists the settings of a kind: those that are shared, or all.
+func names(table []workload.Setting, kind string, shared map[string]bool) string {
+	var b strings.Builder
+	for _, s := range table {
+		if s.Kind == kind && s.Name != "op" && (shared == nil || shared[settingRow(s)]) {
+			fmt.Fprintf(&b, " `%s`", s.Name)
+		}
+	}
+	return b.String() + "\n"
+}
+
+// settingRow is the row of a setting in a table.
+func settingRow(s workload.Setting) string {
+	return fmt.Sprintf("| `%s`%s | %s |\n", s.Name, form(s), cell(s.Help))
+}
+
+// sharedTable returns the settings that several kinds have in the same words, and adds their rows to a set.
+func sharedTable(shared map[string]bool) string {
+	var b strings.Builder
+	b.WriteString("\n| setting, value, (default) | |\n|---|---|\n")
+	seen := make(map[string]bool)
+	for _, k := range cli.Kinds() {
+		for _, s := range workload.Table(k) {
+			if s.Kind != k.Name() || s.Kind == "null" || len(s.Ops) > 0 {
+				continue
+			}
+			row := settingRow(s)
+			if seen[row] && !shared[row] {
+				shared[row] = true
+				b.WriteString(row)
+			}
+			seen[row] = true
+		}
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// operations lists those that a setting belongs to; all of them if it is empty.
+func operations(s workload.Setting) string {
+	if len(s.Ops) == 0 {
+		return ""
+	}
+	return "(" + strings.Join(s.Ops, ", ") + ")"
+}
+
+// form is what the value of a setting looks like, and its default.
+func form(s workload.Setting) (text string) {
+	if s.Type != protocol.Bool {
+		text = " " + cell(s.Placeholder())
+	}
+	if s.Default != "" && (s.Type != protocol.Bool || s.Default != "false") {
+		text += " (" + cell(s.Default) + ")"
+	}
+	return text
 }
 
 func cell(s string) string { return strings.ReplaceAll(s, "|", ", ") }
@@ -544,9 +617,9 @@ func cell(s string) string { return strings.ReplaceAll(s, "|", ", ") }
 // wordsTable returns words of the language of expressions in Markdown.
 func wordsTable(words []payload.ExpressionWord) string {
 	var b strings.Builder
-	b.WriteString("\n| | type | |\n|---|---|---|\n")
+	b.WriteString("\n| word, type | |\n|---|---|\n")
 	for _, w := range words {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.ReplaceAll(w.Form, "|", "\\|"), w.Result, w.Help)
+		fmt.Fprintf(&b, "| `%s` %s | %s |\n", strings.ReplaceAll(w.Form, "|", "\\|"), w.Result, w.Help)
 	}
 	b.WriteString("\n")
 	return b.String()
@@ -567,17 +640,49 @@ func TestSchemaIsCommitted(t *testing.T) {
 	testkit.Golden(t, root+"/docs/workload.schema.json", string(workload.Schema(cli.Kinds())))
 }
 
-var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+var (
+	link    = regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	anchor  = regexp.MustCompile(`<a name="([^"]+)">`)
+)
 
-// Links between documents lead to existing files.
+// anchors returns the places of a page that a link can lead to, as GitHub names them.
+func anchors(text string) (list []string) {
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		name := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+				return r
+			}
+			return -1
+		}, strings.ToLower(m[1]))
+		list = append(list, name)
+	}
+	for _, m := range anchor.FindAllStringSubmatch(text, -1) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+// Links between documents lead to existing files, and to headings that they have.
 func TestLinksOfDocuments(t *testing.T) {
-	decisions := assert.Value(filepath.Glob(root + "/docs/decisions/*.md"))(t)
 	found := 0
-	for _, path := range append(documents(t), decisions...) {
+	for _, path := range documents(t) {
 		data := assert.Value(os.ReadFile(path))(t)
 		for _, m := range link.FindAllStringSubmatch(string(data), -1) {
 			found++
-			assert.Value(os.Stat(filepath.Join(filepath.Dir(path), m[1])))(t, "%s: the link to %s leads nowhere", path, m[1])
+			to := path
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(path), m[1])
+				assert.Value(os.Stat(to))(t, "%s: the link to %s leads nowhere", path, m[1])
+			}
+			if m[2] == "" {
+				continue
+			}
+			text, err := os.ReadFile(to)
+			assert.True(t, err == nil && slices.Contains(anchors(string(text)), m[2]), "%s: the link to %s#%s leads nowhere", path, m[1], m[2])
 		}
 	}
 	assert.True(t, found != 0, "no document has a link")

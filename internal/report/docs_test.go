@@ -72,7 +72,7 @@ func kind(t *testing.T, typ reflect.Type) string {
 	case reflect.Bool:
 		return "bool"
 	case reflect.Int, reflect.Int64, reflect.Uint64:
-		return "whole number"
+		return "integer"
 	case reflect.Float64:
 		return "number"
 	case reflect.Map:
@@ -84,8 +84,8 @@ func kind(t *testing.T, typ reflect.Type) string {
 	return ""
 }
 
-// docRow is a row of a table: fields of one type, their type, unit and meaning.
-var docRow = regexp.MustCompile("(?m)^\\| (`[a-z0-9_.\\[\\]` ]+`) \\| ([^|]+) \\| ([^|]*) \\| ([^|]+) \\|$")
+// docRow is a row of a table: fields of one type, their type with its unit, and their meaning.
+var docRow = regexp.MustCompile("(?m)^\\| (`[a-z0-9_.\\[\\]]+`(?: `[a-z0-9_.\\[\\]]+`)*) ([^|,]+)(?:, [^|]+)? \\| ([^|]+) \\|$")
 
 // documented returns the fields of the tables of docs/report.md.
 func documented(t *testing.T) (list []field, page string) {
@@ -93,7 +93,7 @@ func documented(t *testing.T) (list []field, page string) {
 	page = string(assert.Value(os.ReadFile("../../docs/report.md"))(t))
 	for _, m := range docRow.FindAllStringSubmatch(page, -1) {
 		for name := range strings.FieldsSeq(m[1]) {
-			list = append(list, field{strings.Trim(name, "`"), strings.TrimSpace(m[2]), m[4]})
+			list = append(list, field{strings.Trim(name, "`"), strings.TrimSpace(m[2]), m[3]})
 		}
 	}
 	return list, page

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
@@ -28,6 +30,12 @@ func fieldsTable() string {
 	var rows []row
 	names := make(map[row][]string)
 	for _, f := range Fields() {
+		if strings.HasPrefix(f.Name, "system.host.") { // one row for all of them
+			continue
+		}
+		if section := documentedAs(f.Name); section != "" && (f.Kind == KindCount || f.Kind == KindSize) {
+			f.Help = section
+		}
 		r := row{fmt.Sprint(f.Kind), statistic.ReplaceAllString(f.Help, "$1"), ""}
 		if strings.HasPrefix(r.help, "of th") && !strings.HasPrefix(r.help, "of the ") {
 			r.name = f.Name
@@ -41,11 +49,33 @@ func fieldsTable() string {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("| field (also called) | kind | what it is |\n|---|---|---|\n")
+	b.WriteString("| field (also called), kind | what it is |\n|---|---|\n")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", strings.Join(names[r], " "), r.kind, r.help)
+		fmt.Fprintf(&b, "| %s %s | %s |\n", strings.Join(names[r], " "), r.kind, r.help)
 	}
+	b.WriteString("| `system.host.name` and so on | as `host.`, of the first machine of --system-host |\n")
 	return b.String()
+}
+
+// documentedAs says where docs/report.md describes a field with the same name, if one place does.
+func documentedAs(name string) (section string) {
+	for _, s := range []string{"Totals", "Ledger"} {
+		of, _ := reflect.TypeFor[report.Document]().FieldByName(s)
+		typ := of.Type
+		if typ.Kind() == reflect.Pointer {
+			typ = typ.Elem()
+		}
+		for _, f := range reflect.VisibleFields(typ) {
+			if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag != name {
+				continue
+			}
+			if section != "" {
+				return ""
+			}
+			section = "as in [`" + strings.ToLower(s) + "`](report.md)"
+		}
+	}
+	return section
 }
 
 // aliasesOf lists the aliases of a field, sorted.

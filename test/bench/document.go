@@ -55,14 +55,12 @@ func (u *Suite) Document(b testing.TB) string {
 		fmt.Fprintf(&t, "- %s\n", l)
 	}
 	fmt.Fprintf(&t, "- the sink of the %s reads with %s\n", tcpBare, sinkMethod)
-	if len(u.commands) > 0 {
-		t.WriteString("\nThe commands, as first run ($DIR is a temporary folder):\n\n```\n")
-		for _, c := range u.commands {
-			t.WriteString(c + "\n")
-		}
-		t.WriteString("```\n")
-	}
 	return t.String()
+}
+
+// Commands lists the command lines, as first run. They are too long for the page.
+func (u *Suite) Commands() string {
+	return "The commands, as first run ($DIR is a temporary folder):\n\n" + strings.Join(u.commands, "\n") + "\n"
 }
 
 // The lines of a page that enclose its table.

@@ -159,7 +159,7 @@ func (r *results) best(m metric, names ...string) string {
 	})
 }
 
-// note keeps the command line of a contestant's first run, for the document.
+// note keeps the command line of a contestant's first run, for the log.
 func (u *Suite) note(what string, name string, args ...string) {
 	words := []string{filepath.Base(name)}
 	for _, a := range args {

@@ -135,32 +135,57 @@ func sig(v float64) string {
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
+// show is the median with the lowest and the highest, whose unit is left out if it is the same.
 func (s spread) show(m metric) string {
 	if s.N == 0 {
 		return "-"
 	}
-	if s.N == 1 {
-		return m.show(s.Median)
+	median, least, most := m.show(s.Median), m.show(s.Min), m.show(s.Max)
+	if least == most {
+		return median
 	}
-	unit := m.show(s.Median)
-	return fmt.Sprintf("%s (%s - %s)", unit, m.show(s.Min), m.show(s.Max))
+	_, unit, _ := strings.Cut(median, " ")
+	if a, of, _ := strings.Cut(least, " "); of == unit {
+		if b, of, _ := strings.Cut(most, " "); of == unit {
+			least, most = a, b
+		}
+	}
+	return fmt.Sprintf("%s (%s..%s)", median, least, most)
 }
 
 func (l *line) bound(b bound) string {
-	if b.none() {
-		return ""
-	}
-	word := "at least "
-	if b.isMax {
-		word = "at most "
-	}
 	switch {
 	case l.Peer == "":
-		return word + l.Metric.show(b.value)
+		return l.Metric.show(b.value)
 	case b.isMax:
-		return word + "1/" + sig(1/b.value)
+		return "1/" + sig(1/b.value)
 	}
-	return word + sig(b.value) + " x"
+	return sig(b.value) + " x"
+}
+
+// bounds are what the line must reach and its aim, and whether it does not.
+func (l *line) bounds() string {
+	var parts []string
+	if !l.Must.none() {
+		word := "at least "
+		if l.Must.isMax {
+			word = "at most "
+		}
+		parts = append(parts, word+l.bound(l.Must))
+	}
+	if !l.Aim.none() {
+		parts = append(parts, "aim "+l.bound(l.Aim))
+	}
+	text := strings.Join(parts, ", ")
+	switch v := l.verdict(); {
+	case v == "not measured":
+		return v
+	case v == "**no**":
+		return text + ": **no**"
+	case v == "aim missed":
+		return text + ": missed"
+	}
+	return text
 }
 
 func (l *line) ratio() string {
@@ -174,22 +199,34 @@ func (l *line) ratio() string {
 	return sig(r) + " x"
 }
 
-// Table writes the lines as a Markdown table.
+// Table writes the lines as a Markdown table. The first cells of a row are empty where they are
+// those of the row above.
 func Table(lines []line) string {
 	var b strings.Builder
-	b.WriteString("| work | measure | carronade | peer | ratio | must reach | aim | holds |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| work | measure | carronade | peer | ratio | must reach |\n|---|---|---|---|---|---|\n")
+	var above []string
 	for i := range lines {
 		l := &lines[i]
-		if l.Fault != "" {
-			fmt.Fprintf(&b, "| %s | %s | %s ||||| not measured |\n", l.Work, l.Metric, strings.ReplaceAll(l.Fault, "|", "/"))
-			continue
+		row := []string{l.Work, l.name(), strings.ReplaceAll(l.Fault, "|", "/"), "", "", l.bounds()}
+		if l.Fault == "" {
+			row[2], row[4] = l.Carronade.show(l.Metric), l.ratio()
+			if l.Peer != "" {
+				row[3] = l.Peer + ": " + l.Theirs.show(l.Metric)
+			}
 		}
-		peer := ""
-		if l.Peer != "" {
-			peer = l.Peer + ": " + l.Theirs.show(l.Metric)
+		same := 0
+		for same < min(3, len(above)) && row[same] == above[same] {
+			same++
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", l.Work, l.name(), l.Carronade.show(l.Metric), peer,
-			l.ratio(), l.bound(l.Must), l.bound(l.Aim), l.verdict())
+		above = slices.Clone(row)
+		clear(row[:same])
+		for _, cell := range row {
+			b.WriteString("| ")
+			if cell != "" {
+				b.WriteString(cell + " ")
+			}
+		}
+		b.WriteString("|\n")
 	}
 	return b.String()
 }

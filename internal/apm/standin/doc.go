@@ -6,7 +6,7 @@
 // It knows nothing about its clients. It validates by its own rules
 // (rules/*.txt), which say the same as the JSON Schemas that Elastic publishes
 // and as Elastic's decoder; tests compare them with both.
-// docs/decisions/010-parsers-of-our-own.md has the reasons.
+// docs/decisions.md has the reasons.
 //
 // Its invariant: it counts an event before it answers that the event is
 // accepted, and accepted = waiting + indexed + failed + lost where it indexes.

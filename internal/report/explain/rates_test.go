@@ -26,7 +26,7 @@ type rate struct {
 	runs    int    // of the table
 	few     int    // of an ordinary test; 0: none
 	long    bool   // an ordinary test in short mode leaves it out
-	times   int    // as many series and moments that explain nothing as in other rows
+	times   int    // as many series and moments that explain nothing as in the rows of the page, which does not list these
 	misses  bool   // the runs are too short to find most causes
 	plant   plant
 }
@@ -82,7 +82,7 @@ func TestHowOftenItIsRight(t *testing.T) {
 			}
 			line := row.simulate(t, n)
 			t.Log(line)
-			assert.True(t, page == "" || strings.Contains(page, line+"\n"), "docs/explain.md has another row:\n%s", line)
+			assert.True(t, page == "" || row.times > 1 || strings.Contains(page, line+"\n"), "docs/explain.md has another row:\n%s", line)
 		})
 	}
 }
