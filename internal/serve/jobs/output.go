@@ -81,7 +81,10 @@ func (o *output) append(p []byte) int {
 	if o.size > 2*o.limit {
 		return 0 // it could not be shortened
 	}
-	n, _ := o.file.WriteAt(p, o.size)
+	n, err := o.file.WriteAt(p, o.size)
+	if err != nil { // it does not count what it wrote in part, which would follow the next text
+		_ = o.file.Truncate(o.size + int64(n))
+	}
 	o.change(func() { o.size += int64(n) })
 	return n
 }
