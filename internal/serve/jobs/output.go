@@ -271,22 +271,6 @@ func (o *output) lastError() string {
 	return oneLine(line)
 }
 
-// crash returns the line with which Go's runtime, or that of C, ended the process; "" if there is none. Stacks may
-// follow it.
-func (o *output) crash() string {
-	const most = 1 << 20
-	b := make([]byte, min(most, o.size))
-	n, _ := o.file.ReadAt(b, max(0, o.size-most))
-	text := "\n" + string(b[:n])
-	for _, label := range []string{"\nfatal error: ", "\nruntime/cgo: "} {
-		if i := strings.LastIndex(text, label); i >= 0 {
-			line, _, _ := strings.Cut(text[i+1:], "\n")
-			return line
-		}
-	}
-	return ""
-}
-
 // oneLine makes text safe for lists: one line without control characters, and
 // not too long.
 func oneLine(text string) string {
