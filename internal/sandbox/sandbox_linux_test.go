@@ -119,6 +119,7 @@ func confined(dir string) (code int) {
 	}
 	_, err := os.ReadDir(at("other"))
 	check("list", err, false)
+	check("hard link", os.Link(at("other/a"), at("write/c")), false)
 	check("rename", os.Rename(at("other/a"), at("write/b")), false)
 	_, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", os.Getppid()))
 	check("the environment of another process", err, false)
