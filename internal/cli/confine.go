@@ -16,7 +16,6 @@ import (
 	"carronade/internal/run"
 	"carronade/internal/sandbox"
 	"carronade/internal/serve"
-	"carronade/internal/serve/jobs"
 	"carronade/internal/store/sqlite"
 	"carronade/units"
 )
@@ -69,7 +68,7 @@ func (s *session) watchMemory(most int64) {
 		used := sandbox.Memory()
 		switch {
 		case used > most/10*9:
-			s.interrupt(&words{Err: fmt.Errorf("%w: %s (--job-memory)", run.ErrMemory, units.FormatSize(s.rules.Memory)), Hint: jobs.MemoryHint})
+			s.interrupt(&words{Err: fmt.Errorf("%w: %s (--job-memory)", run.ErrMemory, units.FormatSize(s.rules.Memory)), Hint: serve.MemoryHint})
 			return
 		case used > most/2: // the rest may be taken in less than a second
 			time.Sleep(5 * time.Millisecond)

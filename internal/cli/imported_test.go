@@ -8,16 +8,20 @@ import (
 	"testing"
 
 	"carronade/internal/host"
+	"carronade/internal/report"
 	"carronade/test/testkit/assert"
-	"carronade/test/testkit/reporttest"
 )
 
 // TestImportedIDs: a report whose id is a path, or could not be found again, is not kept, although its hash is right.
 func TestImportedIDs(t *testing.T) {
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	made := filepath.Join(t.TempDir(), "made.json")
+	run := &Program{Kinds: Kinds(), Args: []string{"run", "null://", "--count", "10", "--no-store", "--quiet", "--json-file", made}, In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
+	run.Main() // whether the run is trusted does not matter
+	original := assert.Value(os.ReadFile(made))(t)
 	file := filepath.Join(t.TempDir(), "report.json")
 	for id, ok := range map[string]bool{"../../victim/x": false, "/etc/x": false, "": false, "last": false, "LAST~1": false, "Abc": false, "a b": false, "é": false, "abcd1234": true} {
-		d := reporttest.Document(1, 0)
+		d := assert.Value(report.Read(bytes.NewReader(original)))(t)
 		d.ID = id
 		assert.OK(t, d.Seal())
 		var text, out bytes.Buffer

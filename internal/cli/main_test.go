@@ -75,7 +75,7 @@ func hog() (ends bool) {
 			go func() {
 				for kept := [][]byte{}; ; kept = append(kept, make([]byte, n<<20)) {
 					if n < 64 {
-						time.Sleep(time.Millisecond)
+						<-time.After(time.Millisecond)
 					}
 				}
 			}()
