@@ -64,10 +64,16 @@ func (s *session) takeRules() (err error) {
 // watchMemory ends the job, with its report, when it has nearly all of the memory that it may have. At the limit the
 // system gives it no more, and the process ends without a report.
 func (s *session) watchMemory(most int64) {
-	for range time.Tick(50 * time.Millisecond) {
-		if sandbox.Memory() > most/10*9 {
-			s.interrupt(&words{Err: fmt.Errorf("%w: %s (--job-memory)", run.ErrMemory, units.FormatSize(s.rules.Memory)), Hint: "ask for less, or ask the operator of the server for more"})
+	for {
+		used := sandbox.Memory()
+		switch {
+		case used > most/10*9:
+			s.interrupt(&words{Err: fmt.Errorf("%w: %s (--job-memory)", run.ErrMemory, units.FormatSize(s.rules.Memory)), Hint: serve.MemoryHint})
 			return
+		case used > most/2: // the rest may be taken in less than a second
+			time.Sleep(5 * time.Millisecond)
+		default:
+			time.Sleep(50 * time.Millisecond)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (s *session) openMachine(ctx context.Context, v *serving) (*machine, error)
 	m.rules = v.rules(m.files, store)
 	m.disk = v.disk(m.files, host.FolderSize(m.files))
 	m.queue, err = jobs.Open(ctx, jobs.Options{
-		Dir: data, Parallel: v.parallel, MostFiles: m.disk,
+		Dir: data, Parallel: v.parallel, MostFiles: m.disk, Memory: m.memory(),
 		Environ: func(j *jobs.Job) []string { return m.environ(j.User, j.Args, false) },
 		Frames:  func(_ int64, r io.Reader) { m.hub.Read(r) },
 		Problem: s.printError,
@@ -108,6 +108,14 @@ func (m *machine) prepare(ctx context.Context, s *session) error {
 		}
 	}
 	return nil
+}
+
+// memory is what a job may ask for, in bytes; 0: the system does not limit it.
+func (m *machine) memory() int64 {
+	if m.rules.Everything {
+		return 0
+	}
+	return m.rules.Memory
 }
 
 // temporary is the folder for temporary files of jobs.
@@ -190,10 +198,19 @@ func (m *machine) home(user string) string { return filepath.Join(m.data, "users
 func (m *machine) run(ctx context.Context, user string, args []string, stdout, stderr io.Writer) int {
 	cmd := exec.CommandContext(ctx, m.program, args...)
 	cmd.Dir, cmd.Env = m.files, m.environ(user, args, !m.rules.Everything)
-	cmd.Stdout, cmd.Stderr = stdout, stderr
+	crash := jobs.NewCrash(func(p []byte) { stderr.Write(p) }) //nolint:errcheck // the client is gone
+	cmd.Stdout, cmd.Stderr = stdout, crash
+	if stdout == stderr { // one goroutine writes both then
+		cmd.Stdout = crash
+	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = commandEnd
 	err := cmd.Run()
+	if crash.TookAll() && err != nil {
+		crash.End("error: " + jobs.NoMemory(m.memory()) + "\nhint: " + jobs.MemoryHint + "\n")
+		return host.ExitFailed
+	}
+	crash.End("")
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Exited() {
 		return exit.ExitCode()
 	}

@@ -33,9 +33,14 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"carronade-lines": lines,
 		"carronade": func() {
+			ends := hog()
 			p := cli.OS(cli.Kinds())
 			p.Measured, p.Others = trustByVariable(), othersByVariable()
-			os.Exit(p.Main())
+			code := p.Main()
+			if !ends { // it waits for the crash
+				select {}
+			}
+			os.Exit(code)
 		},
 	})
 }
@@ -57,6 +62,26 @@ func trustByVariable() func(*report.Document) {
 			d.Trust = measure.Trust{Level: measure.NotTrusted, Reasons: []string{"the test says so"}}
 		}
 	}
+}
+
+// hog takes as many MiB as the argument hog=N says, again and again, as a faulty program would; a number from 64 on
+// without a pause, until the program crashes.
+func hog() (ends bool) {
+	ends = true
+	for _, arg := range os.Args {
+		text, ok := strings.CutPrefix(arg, "hog=")
+		if n, err := strconv.Atoi(text); ok && err == nil {
+			ends = n < 64
+			go func() {
+				for kept := [][]byte{}; ; kept = append(kept, make([]byte, n<<20)) {
+					if n < 64 {
+						<-time.After(time.Millisecond)
+					}
+				}
+			}()
+		}
+	}
+	return ends
 }
 
 // othersByVariable makes up what else uses the machine: the share of its processors in the variable

@@ -14,7 +14,7 @@ import (
 // TestServeColor: with --color, a session over TCP has colors, as in the shell of hey-apm.
 func TestServeColor(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
-	_, address := startServe(t, "--color")
+	address := serveFor(t, nil, "--color").text
 	nc := assert.Value(net.Dial("tcp", address))(t)
 	defer nc.Close()
 	assert.OK(t, nc.SetDeadline(time.Now().Add(2*time.Minute)))

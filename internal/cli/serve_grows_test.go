@@ -5,13 +5,7 @@ package cli_test
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
-	"os"
-	"os/exec"
-	"strings"
-	"syscall"
 	"testing"
 
 	"carronade/test/testkit"
@@ -22,50 +16,20 @@ import (
 // server with the memory that it had.
 func TestServerKeepsNothing(t *testing.T) {
 	testkit.OnlyConformance(t, "minutes: 20,000 command lines; TestCheckingKeepsNothing has 100")
-	server := exec.Command(carronade(t), "serve", "--text-port", "0", "--http-port", "0")
-	server.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir())
-	out, err := server.StdoutPipe()
-	if err == nil {
-		err = server.Start()
-	}
-	assert.OK(t, err)
-	t.Cleanup(func() {
-		_ = server.Process.Signal(syscall.SIGTERM)
-		_ = server.Wait()
-	})
-	var text, page string
-	lines := bufio.NewScanner(out)
-	for page == "" && lines.Scan() {
-		if after, ok := strings.CutPrefix(lines.Text(), "listening on "); ok && text == "" {
-			text, _, _ = strings.Cut(after, " ")
-		}
-		if after, ok := strings.CutPrefix(lines.Text(), "page: "); ok {
-			page = after
-		}
-	}
-	go io.Copy(io.Discard, out)
-	site, token, _ := strings.Cut(page, "/#token=")
-	ask := func(path, body string) {
-		r := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, site+path, strings.NewReader(body)))(t)
-		r.Header.Set("Authorization", "Bearer "+token)
-		r.Header.Set("Content-Type", "application/json")
-		a := assert.Value(http.DefaultClient.Do(r))(t) //nolint:bodyclose // it is closed below
-		io.Copy(io.Discard, a.Body)
-		a.Body.Close()
-	}
-	conn := assert.Value(net.Dial("tcp", text))(t)
+	server := serveFor(t, nil)
+	conn := assert.Value(net.Dial("tcp", server.text))(t)
 	defer conn.Close()
 	answers := bufio.NewReader(conn)
 	send := func(n int) {
 		for k := range n {
 			switch {
 			case k%40 == 0: // each starts a process
-				ask("/api/v1/commands", `{"args": ["version"]}`)
+				server.ask("POST", "commands", `{"args": ["version"]}`)
 			case k%4 == 0:
 				fmt.Fprintf(conn, "nosuch%d --flag\n", k)
 				assert.Value(answers.ReadString('\n'))(t)
 			default:
-				ask("/api/v1/jobs", `{"args": ["nosuch"]}`)
+				server.ask("POST", "jobs", `{"args": ["nosuch"]}`)
 			}
 		}
 	}

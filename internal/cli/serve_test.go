@@ -4,6 +4,7 @@ package cli_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -17,27 +18,63 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/sandbox"
+	"carronade/internal/serve"
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
-// startServe starts a server on free ports, and returns the address of its shell and the text that
-// it printed.
-func startServe(t *testing.T, args ...string) (server *exec.Cmd, text string) {
+// A serving is a carronade serve on free ports, with an own folder and store.
+type serving struct {
+	*exec.Cmd
+	t                 *testing.T
+	text, site, token string // token is that of its own user
+}
+
+// serveFor starts a server with some variables and flags, until the end of the test.
+func serveFor(t *testing.T, env []string, args ...string) *serving {
 	t.Helper()
-	server = exec.Command(carronade(t), append([]string{"serve", "--text-port", "0", "--http-port", "0"}, args...)...)
-	server.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir())
-	server.Stderr = os.Stderr
-	out := assert.Value(server.StdoutPipe())(t)
-	assert.OK(t, server.Start())
+	s := &serving{t: t, Cmd: exec.Command(carronade(t), append([]string{"serve", "--text-port", "0", "--http-port", "0"}, args...)...)}
+	s.Env, s.Stderr = append(append(os.Environ(), "XDG_DATA_HOME="+t.TempDir()), env...), os.Stderr
+	out := assert.Value(s.StdoutPipe())(t)
+	assert.OK(t, s.Start())
 	t.Cleanup(func() {
-		err := server.Process.Signal(syscall.SIGTERM)
+		err := s.Process.Signal(syscall.SIGTERM)
 		assert.True(t, err == nil, "%v", err)
-		err = server.Wait()
+		err = s.Wait()
 		assert.True(t, err == nil, "%v", err)
 	})
-	assert.Value(fmt.Fscanf(out, "listening on %s for the shell\n", &text))(t)
+	var page string
+	_, err := fmt.Fscanf(out, "listening on %s for the shell\nlistening on %s for the page and the API\npage: %s\n", &s.text, &s.site, &page)
+	assert.OK(t, err)
+	s.site = "http://" + s.site
+	_, s.token, _ = strings.Cut(page, "/#token=")
 	go io.Copy(io.Discard, out)
-	return server, text
+	return s
+}
+
+// ask sends a request to the API, and returns the text of the answer.
+func (s *serving) ask(method, path, body string) string {
+	s.t.Helper()
+	r := assert.Value(http.NewRequestWithContext(s.t.Context(), method, s.site+"/api/v1/"+path, strings.NewReader(body)))(s.t)
+	r.Header.Set("Authorization", "Bearer "+s.token)
+	r.Header.Set("Content-Type", "application/json")
+	a := assert.Value(http.DefaultClient.Do(r))(s.t)
+	defer a.Body.Close()
+	return string(assert.Value(io.ReadAll(a.Body))(s.t))
+}
+
+// job runs a job to its end. It must be the server's job number id.
+func (s *serving) job(id int, args ...string) (j serve.JobView, output string) {
+	s.t.Helper()
+	line := assert.Value(json.Marshal(args))(s.t)
+	said := s.ask("POST", "jobs", `{"args": `+string(line)+`}`)
+	assert.True(s.t, strings.Contains(said, `"queued"`), "%s", said)
+	output = s.ask("GET", fmt.Sprintf("jobs/%d/output?follow=1", id), "")
+	for j.Ended == nil {
+		assert.OK(s.t, json.Unmarshal([]byte(s.ask("GET", fmt.Sprintf("jobs/%d", id), "")), &j))
+	}
+	return j, output
 }
 
 // TestPortTaken: the error names the address and how to choose another.
@@ -72,10 +109,10 @@ func resident(t *testing.T, pid int) int {
 
 // TestIdleSessions: 64 sessions that wait for a line take less than 30 MiB.
 func TestIdleSessions(t *testing.T) {
-	server, address := startServe(t)
+	server := serveFor(t, nil)
 	session := func() {
 		t.Helper()
-		conn := assert.Value(net.Dial("tcp", address))(t)
+		conn := assert.Value(net.Dial("tcp", server.text))(t)
 		t.Cleanup(func() { conn.Close() })
 		conn.SetDeadline(time.Now().Add(time.Minute))
 		var text []byte
@@ -100,39 +137,45 @@ func TestIdleSessions(t *testing.T) {
 func TestOwnPorts(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	token := exec.Command(carronade(t), "serve", "token", "add", "ann", "--data", data)
-	secret := assert.Value(token.Output())(t)
-	server := exec.Command(carronade(t), "serve", "--text-port", "0", "--http-port", "0", "--data", data)
-	server.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "USER=operator")
-	out := assert.Value(server.StdoutPipe())(t)
-	assert.OK(t, server.Start())
-	t.Cleanup(func() {
-		_ = server.Process.Signal(syscall.SIGTERM)
-		_ = server.Wait()
-	})
-	var text, web string
-	_, err := fmt.Fscanf(out, "listening on %s for the shell\nlistening on %s for the page and the API\n", &text, &web)
-	assert.OK(t, err)
-	go io.Copy(io.Discard, out)
-	ask := func(method, path, body string) string {
-		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), method, "http://"+web+"/api/v1/"+path, strings.NewReader(body))
-		assert.OK(t, err)
-		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(secret)))
-		r.Header.Set("Content-Type", "application/json")
-		a, err := http.DefaultClient.Do(r)
-		assert.OK(t, err)
-		defer a.Body.Close()
-		got := assert.Value(io.ReadAll(a.Body))(t)
-		return string(got)
-	}
-	_, port, _ := net.SplitHostPort(text)
+	secret := assert.Value(exec.Command(carronade(t), "serve", "token", "add", "ann", "--data", data).Output())(t)
+	s := serveFor(t, []string{"USER=operator"}, "--data", data)
+	s.token = strings.TrimSpace(string(secret))
+	_, port, _ := net.SplitHostPort(s.text)
 	for k, host := range []string{"127.0.0.1", "localhost"} {
-		job := ask("POST", "jobs", `{"args": ["run", "riemann://`+host+`:`+port+`", "--count", "1", "--description", "\nrun null:// --count 1\nquit\n"]}`)
-		assert.True(t, strings.Contains(job, `"queued"`), "%s", job)
-		output := ask("GET", fmt.Sprintf("jobs/%d/output?follow=1", k+1), "")
+		_, output := s.job(k+1, "run", "riemann://"+host+":"+port, "--count", "1", "--description", "\nrun null:// --count 1\nquit\n")
 		assert.True(t, strings.Contains(output, "does not allow jobs to connect to its own ports"), "%s: %s", host, output)
 	}
-	jobs := ask("GET", "jobs", "")
+	jobs := s.ask("GET", "jobs", "")
 	assert.True(t, !strings.Contains(jobs, `"operator"`), "a job of another user: %s", jobs)
+}
+
+// TestJobsAtTheWalls: a job that takes more memory or space than it may have ends with an error that names the limit
+// and what to do, however fast it takes it, and the server runs the next one.
+func TestJobsAtTheWalls(t *testing.T) {
+	if here := sandbox.Here(); !here.Files {
+		t.Skip("this system confines no process")
+	}
+	t.Parallel()
+	testkit.Need(t, "some seconds, and 600 MiB of memory")
+	s := serveFor(t, nil, "--job-memory", "64MiB", "--job-disk", "1MiB")
+	s.ask("PUT", "files/large", strings.Repeat("x", 1_000_000))
+	s.ask("PUT", "files/s.js", `import { run } from "carronade"; await run("null://", { count: 10 }); console.log("ran");`)
+	for k, tt := range []struct {
+		line, state, reason, output string
+	}{
+		{"run null:// --for 1h --label hog=64", "failed", "64 MiB (--job-memory)", "hint: ask for less, or ask the operator of the server for more"},
+		{"run null:// --for 1h --rate 10/s --label hog=1", "failed", "64 MiB (--job-memory)", "hint: ask for less, or ask the operator of the server for more"},
+		{"run null:// --for 1h --trace t.parquet --trace-events 100%", "failed", "more than the 1 MiB that this server allows (--job-disk)", "problem"},
+		{"scenario s.js", "done", "", "ran\n"}, // it starts a process
+	} {
+		if k == 3 {
+			s.ask("DELETE", "files/t.parquet", "")
+		}
+		j, output := s.job(k+1, strings.Fields(tt.line)...)
+		assert.True(t, string(j.State) == tt.state && strings.Contains(j.Reason, tt.reason) && strings.Contains(output, tt.output) && !strings.Contains(output, "goroutine "),
+			"%s: %s, %s\n%s", tt.line, j.State, j.Reason, output)
+		t.Logf("%s: %s", tt.line, j.Reason)
+	}
+	answer := s.ask("POST", "commands", `{"args": ["report", "list", "--columns", "hog=64"]}`)
+	assert.True(t, strings.Contains(answer, "(--job-memory)") && !strings.Contains(answer, "goroutine "), "a command: %s", answer)
 }

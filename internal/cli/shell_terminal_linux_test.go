@@ -89,7 +89,7 @@ func TestErrorsOnTerminal(t *testing.T) {
 // Completion, Ctrl-C, a resized window and Ctrl-D, with a queue of its own and with a server.
 func TestShellOnTerminal(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
-	_, address := startServe(t)
+	address := serveFor(t, nil).text
 	for _, args := range [][]string{{"shell", "--data", t.TempDir()}, {"shell", address}} {
 		t.Run(filepath.Base(args[1]), func(t *testing.T) {
 			t.Setenv("XDG_DATA_HOME", t.TempDir())

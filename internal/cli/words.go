@@ -79,10 +79,20 @@ func (s *session) withoutFolders(text string) string {
 		{s.rules.Folder + string(filepath.Separator), ""}, {s.rules.Folder, "."}, {data, "SERVER"}, {home, "~"},
 	} {
 		if filepath.IsAbs(r[0]) && filepath.Dir(r[0]) != r[0] {
-			text = strings.ReplaceAll(text, r[0], r[1])
+			text = withoutFolder(text, r[0], r[1])
 		}
 	}
 	return text
+}
+
+// withoutFolder replaces a folder in a text, but not the beginning of the name of another.
+func withoutFolder(text, folder, by string) string {
+	form := regexp.QuoteMeta(folder)
+	if !strings.HasSuffix(folder, string(filepath.Separator)) {
+		form += `([^\p{L}\p{N}_-]|$)`
+		by += "$1"
+	}
+	return regexp.MustCompile(form).ReplaceAllString(text, by)
 }
 
 // wrapped is a line of messages: a text after a label. On a terminal it is wrapped at words.

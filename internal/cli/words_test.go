@@ -35,6 +35,7 @@ func TestShown(t *testing.T) {
 		{"home of a server", job, "cannot read /home/ann/.config/x", "cannot read ~/.config/x"},
 		{"files of a server", job, "cannot read /srv/data/files/a.yaml in /srv/data/files", "cannot read a.yaml in ."},
 		{"data of a server", job, "cannot read /srv/data/users/bob", "cannot read SERVER/users/bob"},
+		{"a folder next to that of a server", job, "in /srv/data/files2 or /srv/data-2/x, not /srv/data.", "in SERVER/files2 or /srv/data-2/x, not SERVER."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if runtime.GOOS == "windows" && tt.s == job {

@@ -65,6 +65,9 @@ func (c *commands) importFile(ctx context.Context, s store.Store, path string) e
 		if err != nil {
 			return err
 		}
+		if !store.IsID(d.ID) {
+			return fmt.Errorf("%.40q is not the id of a report", d.ID)
+		}
 		if err := s.Put(ctx, d); err != nil {
 			return err
 		}

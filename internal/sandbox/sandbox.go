@@ -8,11 +8,11 @@ package sandbox
 type Limits struct {
 	Write []string // folders and files: read, write, and below them make and remove
 	Read  []string // folders and files
-	Run   []string // programs
+	Run   []string // programs; if there are any, also what this one needs of the C library
 	// Ports are the TCP ports that it may connect to, unless AnyPort is set.
 	Ports   []uint16
 	AnyPort bool
-	// Memory is how many bytes it may have; 0: as many as there are. Beyond that it ends with an error.
+	// Memory is how many bytes it may have; 0: as many as there are. When it takes more after that, it ends with an error.
 	Memory int64
 	// FileSize is how large a file may become that it writes; 0: as large as there is space. Writing more is an error.
 	FileSize int64

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -36,12 +38,16 @@ func Confine(l Limits) error {
 	// Of version 6. Later ones confine Unix sockets, where runs take marks, and UDP.
 	c := landlock.V6
 	rules := []landlock.Rule{landlock.RWFiles("/dev/null").IgnoreIfMissing()}
+	if len(l.Run) > 0 {
+		run, read := libraries()
+		l.Run, l.Read = append(slices.Clone(l.Run), run...), append(slices.Clone(l.Read), read...)
+	}
 	for _, of := range []struct {
 		paths         []string
 		files, folder func(...string) landlock.FSRule
 	}{
 		{l.Write, landlock.RWFiles, landlock.RWDirs},
-		{append(systemFiles, l.Read...), readFiles, readFolders},
+		{slices.Concat(systemFiles, l.Read), readFiles, readFolders},
 		{l.Run, landlock.ROFiles, landlock.RODirs},
 	} {
 		for _, path := range of.paths {
@@ -80,6 +86,35 @@ func Confine(l Limits) error {
 		}
 	}
 	return dropPrivileges()
+}
+
+// libraries are the shared libraries of this process, if its program uses the C library: what starts such a program
+// (ld.so(8)) runs, and the others are read. The C library loads more by name, for its resolver.
+func libraries() (run, read []string) {
+	text, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		return nil, nil
+	}
+	for line := range strings.Lines(string(text)) {
+		_, path, _ := strings.Cut(line, "/")
+		path = "/" + strings.TrimSpace(path)
+		name := filepath.Base(path)
+		switch {
+		case !strings.Contains(name, ".so"):
+		case strings.HasPrefix(name, "ld-"):
+			run = append(run, path)
+		default:
+			read = append(read, path)
+			if dir := filepath.Dir(path); strings.HasPrefix(dir, "/lib") || strings.HasPrefix(dir, "/usr/lib") {
+				read = append(read, dir)
+			}
+		}
+	}
+	if len(run) > 0 {
+		read = append(read, "/etc/ld.so.cache", "/etc/ld.so.preload")
+	}
+	slices.Sort(read)
+	return slices.Compact(run), slices.Compact(read)
 }
 
 // Memory returns how many bytes this process has of what Limits.Memory limits; 0 if it is not known.

@@ -62,7 +62,10 @@ type API struct {
 	User func(r *http.Request) string
 
 	running chan struct{} // has an element for each command that runs; see Handler
-	files   sync.Mutex    // locked while a file that was sent is counted and gets its name
+	// Files that are being received count as files of the folder.
+	files     sync.Mutex // of these
+	receiving int
+	reserved  int64 // bytes
 }
 
 //go:embed openapi.json

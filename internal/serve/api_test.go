@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -260,6 +262,9 @@ func TestRefusedRequests(t *testing.T) {
 		{"write outside", "PUT", "/api/v1/files/..%2fx", "x", header("x", ""), http.StatusBadRequest},
 		{"hidden file", "PUT", "/api/v1/files/.x", "x", header("x", ""), http.StatusBadRequest},
 		{"part of a file", "PUT", "/api/v1/files/a/.part-1", "x", header("x", ""), http.StatusBadRequest},
+		{"many folders", "PUT", "/api/v1/files/" + strings.Repeat("a/", mostFolders+1) + "x", "x", header("x", ""), http.StatusBadRequest},
+		{"a long name", "PUT", "/api/v1/files/" + strings.Repeat("a", longestName+1), "x", header("x", ""), http.StatusBadRequest},
+		{"no UTF-8", "PUT", "/api/v1/files/%ff", "x", header("x", ""), http.StatusBadRequest},
 		{"remove outside", "DELETE", "/api/v1/files/..%2ftokens.json", "", header("x", ""), http.StatusBadRequest},
 		{"remove a folder", "DELETE", "/api/v1/files/folder", "", header("x", ""), http.StatusNotFound},
 		{"no such file", "GET", "/api/v1/files/x", "", header("x", ""), http.StatusNotFound},
@@ -316,6 +321,23 @@ func TestFiles(t *testing.T) {
 	assert.True(t, status != http.StatusOK, "a file was written through a link")
 	entries, err := os.ReadDir(filepath.Join(s.folder, "a"))
 	assert.True(t, err == nil && len(entries) == 1, "%v, %v", entries, err)
+	if exec.CommandContext(t.Context(), "mkfifo", filepath.Join(s.folder, "pipe")).Run() == nil { //nolint:gosec // in its folder
+		status, _ = s.do("GET", "/api/v1/files/pipe", "")
+		assert.Equal(t, status, http.StatusNotFound, "a named pipe that no one writes")
+	}
+}
+
+// TestFilesThatArrive: files that are being received count as files of the folder.
+func TestFilesThatArrive(t *testing.T) {
+	s := newTestSite(t)
+	for k := range mostFileBytes / largestFile {
+		conn := assert.Value(net.Dial("tcp", strings.TrimPrefix(s.url, "http://")))(t)
+		defer conn.Close()
+		fmt.Fprintf(conn, "PUT /api/v1/files/%d HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", k, s.secret, largestFile)
+		line := assert.Value(bufio.NewReader(conn).ReadString('\n'))(t)
+		assert.Must(t, strings.HasPrefix(line, "HTTP/1.1 100 "), "%q", line)
+	}
+	s.want(http.StatusInsufficientStorage, "PUT", "/api/v1/files/x", "x", "is full")
 }
 
 // TestFilesAreLimited: what is sent is bounded, and what an earlier server did not receive to its end is

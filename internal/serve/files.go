@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // The limits of the folder of jobs, which users send files to. Files that jobs write count, too.
@@ -21,6 +22,8 @@ const (
 	largestFile   = 64 << 20 // bytes of a file that is sent
 	mostFiles     = 1000
 	mostFileBytes = 1 << 30 // of all files
+	longestName   = 255     // bytes of a name, with its folders
+	mostFolders   = 8       // in a name: walking through very deep ones takes minutes
 )
 
 // partPrefix begins the name of a file while it is received. No user can give such a name.
@@ -46,8 +49,11 @@ func removeParts(folder string) {
 func (a *API) inFolder(handle func(w http.ResponseWriter, r *http.Request, root *os.Root, name string) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		name := r.PathValue("name")
-		if !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name || strings.HasPrefix(path.Base(name), ".") || strings.ContainsFunc(name, unicode.IsControl) {
+		if !utf8.ValidString(name) || !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name || strings.HasPrefix(path.Base(name), ".") || strings.ContainsFunc(name, unicode.IsControl) {
 			return &problem{http.StatusBadRequest, fmt.Sprintf("%q is not the name of a file in the folder of jobs", name), "such as load.yaml or fill/load.yaml"}
+		}
+		if len(name) > longestName || strings.Count(name, "/") > mostFolders {
+			return &problem{http.StatusBadRequest, fmt.Sprintf("the name of a file may have %d bytes and %d folders", longestName, mostFolders), "give a shorter one"}
 		}
 		root, err := os.OpenRoot(a.Folder)
 		if err != nil {
@@ -62,7 +68,7 @@ func (a *API) inFolder(handle func(w http.ResponseWriter, r *http.Request, root 
 }
 
 func readFile(w http.ResponseWriter, r *http.Request, root *os.Root, name string) error {
-	f, err := root.Open(name)
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a named pipe would wait for a writer
 	if err != nil {
 		return err
 	}
@@ -80,6 +86,18 @@ func readFile(w http.ResponseWriter, r *http.Request, root *os.Root, name string
 
 // writeFile replaces a file in one step, or leaves it unchanged.
 func (a *API) writeFile(w http.ResponseWriter, r *http.Request, root *os.Root, name string) error {
+	size := r.ContentLength
+	if size < 0 { // it is not known
+		size = largestFile
+	}
+	tooLarge := &problem{http.StatusRequestEntityTooLarge, fmt.Sprintf("a file may have %d MiB", largestFile>>20), ""}
+	if size > largestFile {
+		return tooLarge
+	}
+	if err := a.reserve(root, name, size); err != nil {
+		return err
+	}
+	defer a.release(size)
 	dir := filepath.Dir(name)
 	if err := root.MkdirAll(dir, 0o700); err != nil && dir != "." {
 		return err
@@ -89,42 +107,53 @@ func (a *API) writeFile(w http.ResponseWriter, r *http.Request, root *os.Root, n
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(f, http.MaxBytesReader(w, r.Body, largestFile))
+	n, err := io.Copy(f, &arriving{http.MaxBytesReader(w, r.Body, largestFile), http.NewResponseController(w)})
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = a.place(root, part, name)
+		err = root.Rename(part, name)
 	}
 	if err != nil {
 		root.Remove(part) //nolint:errcheck // the first error counts
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return &problem{http.StatusRequestEntityTooLarge, fmt.Sprintf("a file may have %d MiB", largestFile>>20), ""}
+			return tooLarge
 		}
 		return err
 	}
 	return answer(w, http.StatusOK, map[string]any{"name": filepath.ToSlash(name), "bytes": n})
 }
 
+// An arriving is the body of a request whose client must send something every few seconds.
+type arriving struct {
+	io.Reader
+	c *http.ResponseController
+}
+
+func (b *arriving) Read(p []byte) (int, error) {
+	b.c.SetReadDeadline(time.Now().Add(slowest)) //nolint:errcheck // not all connections have one
+	return b.Reader.Read(p)
+}
+
 // errCounted ends the count of files.
 var errCounted = errors.New("counted")
 
-// place gives a file that was received its name, unless the folder is full then.
-func (a *API) place(root *os.Root, part, name string) error {
+// reserve takes room for a file that is received, unless the folder is full with it and the others that are.
+func (a *API) reserve(root *os.Root, name string, bytes int64) error {
 	a.files.Lock()
 	defer a.files.Unlock()
-	files, size := 0, int64(0)
+	files, size := a.receiving, a.reserved+bytes
 	err := fs.WalkDir(root.FS(), ".", func(at string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || filepath.FromSlash(at) == name { // it is replaced
+		if err != nil || !d.Type().IsRegular() || filepath.FromSlash(at) == name || strings.HasPrefix(d.Name(), partPrefix) { // it is replaced, or reserved
 			return nil //nolint:nilerr // it was removed meanwhile, or is not readable
 		}
 		if info, err := d.Info(); err == nil {
 			files, size = files+1, size+info.Size()
 		}
-		if files > mostFiles || size > mostFileBytes {
+		if files >= mostFiles || size > mostFileBytes {
 			return errCounted
 		}
 		return nil
 	})
 	switch {
-	case errors.Is(err, errCounted):
+	case errors.Is(err, errCounted), err == nil && (files >= mostFiles || size > mostFileBytes): // the folder may have no file
 		return &problem{
 			http.StatusInsufficientStorage, fmt.Sprintf("the folder of jobs is full: it may have %d files and %d MiB", mostFiles, mostFileBytes>>20),
 			"DELETE /api/v1/files/NAME removes a file",
@@ -132,7 +161,17 @@ func (a *API) place(root *os.Root, part, name string) error {
 	case err != nil:
 		return err
 	}
-	return root.Rename(part, name)
+	a.receiving++
+	a.reserved += bytes
+	return nil
+}
+
+// release frees what reserve took.
+func (a *API) release(bytes int64) {
+	a.files.Lock()
+	defer a.files.Unlock()
+	a.receiving--
+	a.reserved -= bytes
 }
 
 // removeFile removes a file. All users share the folder.

@@ -11,7 +11,11 @@ import (
 	"strings"
 
 	"carronade/internal/place"
+	"carronade/internal/serve/jobs"
 )
+
+// MemoryHint is what to do about a job that needs more memory than it may have.
+const MemoryHint = jobs.MemoryHint
 
 // rulesVariable is the name of the environment variable with the rules of a job, as JSON.
 const rulesVariable = "CARRONADE_PERMIT"

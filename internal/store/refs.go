@@ -26,6 +26,11 @@ func IsReference(word string) bool {
 	return last.MatchString(word) || word != "" && strings.Trim(strings.ToLower(word), "0123456789abcdefghijklmnopqrstuvwxyz") == ""
 }
 
+// IsID reports whether a text can be the id of a report: others could be taken for a path, or not be found again.
+func IsID(text string) bool {
+	return IsReference(text) && !last.MatchString(text) && text == strings.ToLower(text)
+}
+
 // Resolve returns the id of the one report that a reference means: an id, the
 // beginning of an id that no other has, last (the newest whose run has ended)
 // or last~N. The error is a *protocol.Error; if no report matches, it wraps

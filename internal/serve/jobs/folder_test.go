@@ -236,6 +236,20 @@ func TestFullDisk(t *testing.T) {
 	assert.True(t, j.State == Done, "got %+v", j)
 }
 
+// What is printed after a write that failed in part is the end of the output.
+func TestFullDiskInPart(t *testing.T) {
+	dir := testkit.Mount(t, "64k")
+	o := assert.Value(createOutput(filepath.Join(dir, "1.log"), leastOutput<<8))(t)
+	o.add([]byte("before\n"))
+	ballast := testkit.Fill(t, dir)
+	o.add(bytes.Repeat([]byte("x"), 20_000))
+	assert.OK(t, os.Remove(ballast))
+	o.add([]byte("after\n"))
+	o.finish()
+	o.release()
+	assert.Equal(t, string(assert.Value(os.ReadFile(o.file.Name()))(t)), "before\n[... 20,000 bytes of output could not be stored here ...]\nafter\n")
+}
+
 func TestFullDiskFromTheStart(t *testing.T) {
 	dir := testkit.Mount(t, "64k")
 	testkit.Fill(t, dir)

@@ -35,6 +35,7 @@ type Options struct {
 	KeepEnded     int           // ended jobs that are kept, the newest; default 1,000
 	MostOutput    int64         // of one job, in bytes, 4 KiB at least; default 10 MiB: see Queue.Output
 	MostFiles     int64         // of the folder files, in bytes: a job that makes it larger is ended; 0: there is no limit
+	Memory        int64         // what a job may ask for, in bytes, for the error of one that took more; 0: it is not limited
 	CancelLimit   time.Duration // how long a cancelled job may take to end before it is killed; default 1 min
 	Drain         time.Duration // the same when the server ends; default 10 s
 }

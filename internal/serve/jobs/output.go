@@ -81,7 +81,10 @@ func (o *output) append(p []byte) int {
 	if o.size > 2*o.limit {
 		return 0 // it could not be shortened
 	}
-	n, _ := o.file.WriteAt(p, o.size)
+	n, err := o.file.WriteAt(p, o.size)
+	if err != nil { // it does not count what it wrote in part, which would follow the next text
+		_ = o.file.Truncate(o.size + int64(n))
+	}
 	o.change(func() { o.size += int64(n) })
 	return n
 }
@@ -266,22 +269,6 @@ func (o *output) lastError() string {
 	}
 	line, _, _ := strings.Cut(text[i+1+len(label):], "\n")
 	return oneLine(line)
-}
-
-// crash returns the line with which Go's runtime, or that of C, ended the process; "" if there is none. Stacks may
-// follow it.
-func (o *output) crash() string {
-	const most = 1 << 20
-	b := make([]byte, min(most, o.size))
-	n, _ := o.file.ReadAt(b, max(0, o.size-most))
-	text := "\n" + string(b[:n])
-	for _, label := range []string{"\nfatal error: ", "\nruntime/cgo: "} {
-		if i := strings.LastIndex(text, label); i >= 0 {
-			line, _, _ := strings.Cut(text[i+1:], "\n")
-			return line
-		}
-	}
-	return ""
 }
 
 // oneLine makes text safe for lists: one line without control characters, and

@@ -29,6 +29,7 @@ type process struct {
 	files   []*os.File    // read ends: of its output, and of its frames
 	printed chan struct{} // closed when the output was read
 	read    chan struct{} // closed when all was read
+	crash   *Crash        // what it printed when it crashed; for use after printed
 }
 
 // start starts the process of a job.
@@ -50,7 +51,7 @@ func (q *Queue) start(j *Job, out *output) (*process, error) {
 	}
 	cmd.Env = slices.DeleteFunc(append(q.o.Environ(j), j.Env...), func(e string) bool { return strings.HasPrefix(e, FramesVariable+"=") })
 
-	p := &process{printed: make(chan struct{}), read: make(chan struct{})}
+	p := &process{printed: make(chan struct{}), read: make(chan struct{}), crash: NewCrash(out.add)}
 	var given []*os.File // write ends, for the process
 	pipe := func() (*os.File, error) {
 		r, w, err := os.Pipe()
@@ -86,19 +87,19 @@ func (q *Queue) start(j *Job, out *output) (*process, error) {
 			_, _ = lock.WriteAt(b, 0)
 		}
 	}
-	p.follow(q, j.ID, out)
+	p.follow(q, j.ID)
 	return p, nil
 }
 
 // follow reads what the process writes.
-func (p *process) follow(q *Queue, id int64, out *output) {
+func (p *process) follow(q *Queue, id int64) {
 	go func() {
 		defer close(p.printed)
 		buf := make([]byte, 32<<10)
 		for {
 			n, err := p.files[0].Read(buf)
 			if n > 0 {
-				out.add(buf[:n])
+				p.crash.Write(buf[:n]) //nolint:errcheck // it has none
 			}
 			if err != nil {
 				return
@@ -182,15 +183,8 @@ func (q *Queue) wait(p *process, cancel <-chan struct{}, full <-chan string) (s 
 	}
 }
 
-// tookAll reports whether the end of a process says that the system gave it no more memory. Go's runtime and the C
-// library have several texts for it.
-func tookAll(crash string) bool {
-	return slices.ContainsFunc([]string{"out of memory", "cannot allocate", "cannot map", "failed to reserve", "newosproc", "pthread_create failed", "Cannot allocate memory"},
-		func(text string) bool { return strings.Contains(crash, text) })
-}
-
-// verdict sets the state of a job whose process ended. crash is what Go's runtime printed when it ended the process.
-func verdict(j *Job, state *os.ProcessState, s stops, lastError, crash string) {
+// verdict sets the state of a job whose process ended. noMemory is why it crashed, if the system gave it no more.
+func verdict(j *Job, state *os.ProcessState, s stops, lastError, noMemory string) {
 	j.Exit = state.ExitCode()
 	signal := host.DeathSignal(state)
 	// By an interrupt, if there was one. Windows has none: processes are killed, and
@@ -207,8 +201,8 @@ func verdict(j *Job, state *os.ProcessState, s stops, lastError, crash string) {
 		j.State, j.Reason = Interrupted, "the server was stopped while it ran"+late
 	case s.full != "" && ended:
 		j.State, j.Reason = Failed, s.full+late
-	case (j.Exit == host.ExitFailed || signal != "") && tookAll(crash): // Go's runtime exits with 2, that of C by a signal
-		j.State, j.Reason = Failed, "it needed more memory than this server allows a job (--job-memory)"
+	case noMemory != "" && (j.Exit == host.ExitFailed || signal != ""): // Go's runtime exits with 2, that of C by a signal
+		j.State, j.Reason = Failed, noMemory
 	case slices.Contains([]int{host.ExitOK, host.ExitBroken, host.ExitUntrusted, host.ExitCannotTell}, j.Exit):
 		j.State = Done
 	case signal != "":

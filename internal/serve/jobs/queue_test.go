@@ -23,7 +23,8 @@ import (
 
 // The state follows from the exit code.
 func TestStates(t *testing.T) {
-	q := open(t, Options{})
+	q := open(t, Options{Memory: 64 << 20})
+	const noMemory = "it needed more memory than this server allows a job: 64 MiB (--job-memory)"
 	for _, tt := range []struct {
 		steps  []string
 		state  State
@@ -37,8 +38,8 @@ func TestStates(t *testing.T) {
 		{[]string{"err:error: no\tsuch host", "err:hint: look", "exit:2"}, Failed, 2, "no such host"},
 		{[]string{"exit:2"}, Failed, 2, "its process ended with exit code 2"},
 		{[]string{"exit:77"}, Failed, 77, "its process ended with exit code 77"},
-		{[]string{"err:fatal error: runtime: out of memory", "err:", "err:goroutine 1 [running]:", "exit:2"}, Failed, 2, "it needed more memory than this server allows a job (--job-memory)"},
-		{[]string{"err:runtime/cgo: pthread_create failed: Resource temporarily unavailable", "exit:2"}, Failed, 2, "it needed more memory than this server allows a job (--job-memory)"},
+		{[]string{"err:fatal error: runtime: out of memory", "err:", "err:goroutine 1 [running]:", "exit:2"}, Failed, 2, noMemory},
+		{[]string{"err:runtime/cgo: pthread_create failed: Resource temporarily unavailable", "exit:2"}, Failed, 2, noMemory},
 		{[]string{"err:fatal error: all goroutines are asleep - deadlock!", "exit:2"}, Failed, 2, "its process ended with exit code 2"},
 		{[]string{"out:fatal error: runtime: out of memory", "exit:0"}, Done, 0, ""},
 		{[]string{"out:fatal error: runtime: out of memory", "exit:1"}, Done, 1, ""}, // a text of the system under test
@@ -50,6 +51,8 @@ func TestStates(t *testing.T) {
 			"%v: got %s, %d, %q, want %s, %d, %q", tt.steps, got.State, got.Exit, got.Reason, tt.state, tt.exit, tt.reason)
 		assert.True(t, !got.Started.Before(got.Submitted) && !got.Ended.Before(got.Started),
 			"got the times %v, %v, %v", got.Submitted, got.Started, got.Ended)
+		output := outputOf(t, q, j.ID, false)
+		assert.True(t, (output == "error: "+noMemory+"\nhint: "+MemoryHint+"\n") == (tt.reason == noMemory), "%v: %q", tt.steps, output)
 		stored, err := q.Job(t.Context(), j.ID)
 		diff := cmp.Diff(got, stored)
 		assert.True(t, diff == "" && err == nil, "stored otherwise (%v):\n%s", err, diff)

@@ -175,7 +175,15 @@ func (q *Queue) perform(e *entry, j *Job) {
 	}
 	s := q.wait(p, e.cancel, full)
 	p.close(q.hurry)
-	verdict(j, p.child.State(), s, out.lastError(), out.crash())
+	noMemory, said := "", ""
+	if p.crash.TookAll() {
+		noMemory = NoMemory(q.o.Memory)
+	}
+	verdict(j, p.child.State(), s, out.lastError(), noMemory)
+	if j.Reason == noMemory && noMemory != "" {
+		said = "error: " + noMemory + "\nhint: " + MemoryHint + "\n"
+	}
+	p.crash.End(said)
 }
 
 // insist repeats a change of a job's state until it is stored: on a full disk,
