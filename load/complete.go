@@ -315,38 +315,19 @@ type lowerBounds struct{ response, service, endToEnd LowerBound }
 
 // A LowerBound is the histogram of the lower bounds of one kind of time: without what the generator may
 // have added. Its zero value is empty.
-type LowerBound struct {
-	h       *measure.Histogram
-	leftOut uint64 // number of values that were left out
-
-	median   time.Duration // of h when it had medianOf values
-	medianOf uint64
-}
+type LowerBound struct{ h *measure.Histogram }
 
 // Record counts n equal times without what the generator added: its own delay, or, for
-// disturbed events, the greatest lateness at that time. A disturbed time that is then
-// below the median says nothing about the system. It is left out, as if it were like the
-// others, unless more values were left out than counted.
+// disturbed events, the greatest lateness at that time.
 //
-// A stall of the system raises the mean far above what most events take, so with the mean
-// the shorter times of the stall itself would be left out.
+// What remains of a disturbed event may say little about the system. It counts nevertheless: to leave
+// out only the short ones, as if they were like the others, makes the median of what is left too long.
 func (l *LowerBound) Record(d, delay, late time.Duration, n uint64) {
-	d = max(0, d-max(delay, late))
-	if late > 0 && l.leftOut < l.h.Count() && d <= l.recentMedian() {
-		l.leftOut += n
-		return
-	}
-	recordN(&l.h, d, n)
+	recordN(&l.h, max(0, d-max(delay, late)), n)
 }
 
-// recentMedian returns the median of h, or the one from when h had at least 8/9 of its
-// values: to find it takes a pass over the histogram.
-func (l *LowerBound) recentMedian() time.Duration {
-	if n := l.h.Count(); l.medianOf == 0 || n > l.medianOf+l.medianOf/8 {
-		l.median, l.medianOf = l.h.Percentile(50), n
-	}
-	return l.median
-}
+// Bound returns the lower bounds of what was measured; nil without any.
+func (l *LowerBound) Bound() *measure.Histogram { return l.h }
 
 // compact frees the memory of empty cells.
 func (l *lowerBounds) compact() {
@@ -361,26 +342,12 @@ func (l *lowerBounds) merge(o *lowerBounds) {
 		if w[1].h != nil { // else it may be a time that does not exist
 			hist(&w[0].h).Merge(w[1].h)
 		}
-		w[0].leftOut += w[1].leftOut
 	}
 }
 
-// bound returns the lower bounds of what was measured.
-func (l *lowerBounds) bound(s *measure.Set) *measure.Lower {
-	return &measure.Lower{Response: l.response.Bound(s.Response), Service: l.service.Bound(s.Service), EndToEnd: l.endToEnd.Bound(s.EndToEnd)}
-}
-
-// Bound returns the lower bound of measured times; nil without any. The values that were left out were
-// below the median. If they are many, as while the system stalls, leaving them out raises
-// percentiles above the measured ones, so they also count as the median. No bound is
-// above what was measured.
-func (l *LowerBound) Bound(measured *measure.Histogram) *measure.Histogram {
-	if l.leftOut == 0 || l.h.Count() == 0 {
-		return l.h
-	}
-	all := l.h.Clone()
-	all.RecordN(all.Percentile(50), l.leftOut)
-	return measure.LeastOf(all, l.h, measured)
+// bound returns the lower bounds.
+func (l *lowerBounds) bound() *measure.Lower {
+	return &measure.Lower{Response: l.response.h, Service: l.service.h, EndToEnd: l.endToEnd.h}
 }
 
 // Consumed records that the events of a batch were consumed at a time and arrived no

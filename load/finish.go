@@ -216,7 +216,7 @@ func (c *collector) tally(i int, name string, start, end time.Duration) measure.
 		area += th.area[i]
 		t.InFlightPeak += uint64(th.most[i])
 	}
-	t.Lower = *lower.bound(&t.Set)
+	t.Lower = *lower.bound()
 	if t.Length() > 0 {
 		t.InFlight = area / t.Length().Seconds()
 	}

@@ -70,9 +70,8 @@ func (s *Set) Merge(o *Set) {
 }
 
 // Lower contains the times of a phase or step without the generator's own delays: the
-// lower bounds to the upper ones in a Set. Its counts may be smaller: events that a
-// freeze of the generator disturbed are left out and taken to be like the rest. A nil
-// histogram means that the time does not exist.
+// lower bounds to the upper ones in a Set, of the same events. A nil histogram means that
+// the time does not exist.
 type Lower struct {
 	Response *Histogram // per acked event
 	Service  *Histogram // per answered batch

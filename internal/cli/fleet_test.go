@@ -203,12 +203,15 @@ func TestFleetStopped(t *testing.T) {
 	}
 }
 
-// TestFleetVerified: one agent reads what two others send, and the ledger joins both.
+// TestFleetVerified: one agent reads what two others send, and the ledger joins both. The broker's record has
+// as many events as the reports.
 func TestFleetVerified(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, []string{"a", "--allow"}, []string{"b", "--allow"}, []string{"c", "--allow"})
-	broker := child(t, "kafka", "--in-memory", "--topic", "t:4")
+	record := filepath.Join(t.TempDir(), "record.csv")
+	broker := child(t, "kafka", "--in-memory", "--topic", "t:4", "--record", record)
 	target := "kafka://" + broker.Addr() + "/t"
+	var acked, unknown uint64
 	for _, c := range []struct {
 		args     string
 		consumed uint64
@@ -221,6 +224,7 @@ func TestFleetVerified(t *testing.T) {
 			t.Fatalf("%s: exit code %d:\n%s", c.args, code, p.said.String())
 		}
 		r := reportOf(t, p)
+		acked += r.Totals.Acked
 		l := r.Ledger
 		if l == nil || !l.Complete || l.Acked != r.Totals.Acked || l.Read != l.Acked || l.Acked < 3000 || l.Lost+l.Unread+l.Inexact+l.Reordered+l.Duplicated+l.Corrupted+l.Foreign > 0 {
 			t.Errorf("%s: acked %d, ledger %+v", c.args, r.Totals.Acked, l)
@@ -238,6 +242,7 @@ func TestFleetVerified(t *testing.T) {
 	p.until(t, "agent c is lost")
 	p.exits(t, failed)
 	r := reportOf(t, p)
+	acked, unknown = acked+r.Totals.Acked, r.Totals.Unknown
 	if l := r.Ledger; l == nil || l.Complete || l.Lost > 0 || l.Unread == 0 || l.Acked != r.Totals.Acked || !r.doubts("agent c: no message came from it") {
 		t.Errorf("without the agent that reads: ledger %+v, acked %d, %+v", l, r.Totals.Acked, r.Trust)
 	}
@@ -251,6 +256,10 @@ func TestFleetVerified(t *testing.T) {
 		p := f.run(t, strings.Fields(c.args)...)
 		p.exits(t, failed, c.want)
 	}
+	assert.OK(t, broker.Stop())
+	produced, _ := recorded(t, record)
+	assert.True(t, uint64(produced) >= acked && uint64(produced) <= acked+unknown,
+		"the broker took %d events, the reports have %d acked and %d unknown", produced, acked, unknown)
 }
 
 // TestFleetStop: fleet stop ends a run that another program commands.

@@ -4,20 +4,27 @@ package cli_test
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"carronade/internal/live"
 	"carronade/internal/report"
+	"carronade/internal/standin"
 	"carronade/measure"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
@@ -64,10 +71,11 @@ func readFrames(t *testing.T, cmd *exec.Cmd) *reader {
 	return got
 }
 
-// The sums of the frames equal the totals of the report, for every way in which a run goes and ends.
+// The sums of the frames equal the totals of the report, for every way in which a run goes and ends. So do
+// the report's other forms. Brokers count for
+// themselves what they took and delivered.
 func TestFramesAddUp(t *testing.T) {
 	t.Parallel()
-	c := child(t, "kafka", "--in-memory")
 	for _, tt := range []struct {
 		name      string
 		args      []string
@@ -75,16 +83,35 @@ func TestFramesAddUp(t *testing.T) {
 	}{
 		{name: "warm-up", args: []string{"null://", "--rate", "5k/s", "--warmup", "500ms", "--for", "1s"}},
 		{name: "short intervals", args: []string{"null://", "--rate", "5k/s", "--warmup", "130ms", "--for", "1500ms", "--interval", "70ms"}},
-		{name: "full speed", args: []string{"kafka://" + c.Addr() + "/full", "--count", "20k"}},
-		{name: "closed loop", args: []string{"kafka://" + c.Addr() + "/closed", "--concurrency", "2", "--for", "1s"}},
-		{name: "round trip", args: []string{"kafka://" + c.Addr() + "/round", "--op", "roundtrip", "--rate", "2k/s", "--for", "1s"}},
-		{name: "interrupted", args: []string{"kafka://" + c.Addr() + "/interrupted", "--rate", "2k/s", "--for", "10m"}, interrupt: true},
+		{name: "full speed", args: []string{"kafka://ADDR/full", "--count", "20k"}},
+		{name: "closed loop", args: []string{"kafka://ADDR/closed", "--concurrency", "2", "--for", "1s"}},
+		{name: "round trip", args: []string{"kafka://ADDR/round", "--op", "roundtrip", "--rate", "2k/s", "--for", "1s"}},
+		{name: "interrupted", args: []string{"kafka://ADDR/interrupted", "--rate", "2k/s", "--for", "10m"}, interrupt: true},
 		{name: "dropped", args: []string{"null://?delay=100ms", "--rate", "2k/s", "--for", "1s", "--max-in-flight", "10", "--overload", "drop"}},
+		{name: "steps", args: []string{"kafka://ADDR/steps", "--shape", "steps(1k/s:500ms,3k/s:500ms)"}},
+		{name: "mix", args: []string{"-f", "MIX"}},
+		{name: "pipeline", args: []string{"kafka://ADDR/pipe", "--op", "pipeline", "--rate", "1k/s", "--for", "1s"}},
+		{name: "transactions", args: []string{"kafka://ADDR/transactions", "--transactions", "--rate", "2k/s", "--for", "1s"}},
+		{name: "two clients", args: []string{"kafka://ADDR/library", "--engine", "client", "--clients", "2", "--rate", "2k/s", "--for", "1s"}},
 		{name: "repeated", args: []string{"null://", "--rate", "1k/s", "--for", "300ms", "--repeat", "2"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.Command(carronade(t), append([]string{"run", "--quiet", "--no-calibrate", "--json"}, tt.args...)...)
+			record, mix := filepath.Join(t.TempDir(), "record.csv"), filepath.Join(t.TempDir(), "mix.yaml")
+			var broker *standin.Child
+			var fired live.Counts
+			if !strings.Contains(strings.Join(tt.args, " "), "null://") {
+				broker = child(t, "kafka", "--in-memory", "--record", record)
+				assert.OK(t, os.WriteFile(mix, []byte(strings.ReplaceAll(twoParts, "ADDR", broker.Addr())), 0o600))
+			}
+			args := []string{"run", "--quiet", "--no-calibrate", "--json"}
+			for _, a := range tt.args {
+				if broker != nil {
+					a = strings.NewReplacer("ADDR", broker.Addr(), "MIX", mix).Replace(a)
+				}
+				args = append(args, a)
+			}
+			cmd := exec.Command(carronade(t), args...)
 			cmd.Env = []string{"CARRONADE_TEST_UNTRUSTED=none"}
 			frames := readFrames(t, cmd)
 			p := begin(t, cmd)
@@ -119,6 +146,8 @@ func TestFramesAddUp(t *testing.T) {
 					}
 				}
 				assert.Equal(t, got, want, "sums of the frames, and of the report's phases")
+				fired.Add(want)
+				sameInAllForms(t, p, &d)
 				got.Subtract(warm)
 				total := live.CountsOf(d.Totals.Counts)
 				assert.True(t, got == total, "without the warm-up they add up to\n%+v, the report's totals are\n%+v", got, total)
@@ -126,8 +155,107 @@ func TestFramesAddUp(t *testing.T) {
 					t.Errorf("the warm-up's add up to\n%+v, want\n%+v", warm, d.Phases[0].Totals.Counts)
 				}
 			}
-			assert.True(t, n != 0, "no report; it said:\n%s", p.said.String())
+			assert.Must(t, n != 0, "no report; it said:\n%s", p.said.String())
+			if broker == nil {
+				return
+			}
+			assert.OK(t, broker.Stop())
+			produced, fetched := recorded(t, record)
+			assert.True(t, produced >= fired.Acked && produced <= fired.Acked+fired.Unknown,
+				"the broker took %d events, the report has %d acked and %d unknown", produced, fired.Acked, fired.Unknown)
+			// A read of a pipeline by offsets may have events next to those that it wants.
+			assert.True(t, fired.Consumed == fetched || fired.Consumed == 0 || tt.name == "pipeline" && fetched > fired.Consumed, "the broker delivered %d events, the report has %d consumed", fetched, fired.Consumed)
 		})
+	}
+}
+
+// twoParts is a workload of two loads.
+const twoParts = `rate: 2k/s
+for: 1s
+parts:
+- {name: small, target: "kafka://ADDR/mix", size: 10, weight: 3}
+- {name: large, target: "kafka://ADDR/mix", size: 1000, weight: 1}
+`
+
+// recorded are the events that a broker took and acked, and that it delivered, by its record.
+func recorded(t *testing.T, path string) (produced, fetched int64) {
+	t.Helper()
+	rows := assert.Value(csv.NewReader(bytes.NewReader(assert.Value(os.ReadFile(path))(t))).ReadAll())(t)
+	at := func(name string) int { return slices.Index(rows[0], name) }
+	for _, r := range rows[1:] {
+		n, err := strconv.ParseInt(r[at("events")], 10, 64)
+		switch {
+		case err != nil || r[at("answered_ns")] == "":
+		case r[at("kind")] == "produce":
+			produced += n
+		case r[at("kind")] == "fetch":
+			fetched += n
+		}
+	}
+	return produced, fetched
+}
+
+// inText are the numbers whose words differ in the text.
+var inText = map[string]string{"throughput": "%s", "bytes_per_s": "%s", "cpu_us_per_event": "%s an event"}
+
+// tags are those of a page.
+var tags = regexp.MustCompile(`<[^>]*>`)
+
+// sameInAllForms finds every number of the report's tables of fields in its JSON, its CSV, its text and its
+// page.
+func sameInAllForms(t *testing.T, p *process, d *report.Document) {
+	t.Helper()
+	form := func(name string) string {
+		t.Helper()
+		cmd := exec.Command(carronade(t), "report", "export", d.ID, "--as", name)
+		cmd.Env = p.Env
+		return string(assert.Value(cmd.Output())(t, "%s", name))
+	}
+	var fields map[string]any
+	assert.OK(t, json.Unmarshal([]byte(form("json")), &fields))
+	totals := fields["totals"].(map[string]any)
+	rows := assert.Value(csv.NewReader(strings.NewReader(form("csv"))).ReadAll())(t)
+	sum := func(phase, column string) (n float64) {
+		t.Helper()
+		k := slices.Index(rows[0], column)
+		assert.Must(t, k >= 0, "the CSV has no column %s", column)
+		for _, r := range rows[1:] {
+			if v, err := strconv.ParseFloat(r[k], 64); err == nil && r[slices.Index(rows[0], "phase")] == phase {
+				n += v
+			}
+		}
+		return n
+	}
+	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(math.Abs(a), math.Abs(b), 1) }
+	report.EachCount(&d.Totals.Counts, func(r report.Row, _ uint64) {
+		v, _ := totals[r.Name].(float64)
+		of := sum(measure.Measurement, r.Name)
+		assert.True(t, v == r.Value && of == r.Value, "%s: %v, in JSON %v, in CSV %v", r.Name, r.Value, v, of)
+	})
+	within, arrived := sum(measure.Measurement, "within_s"), sum(measure.Measurement, "arrived")
+	assert.True(t, near(within, d.Totals.ElapsedS) && near(arrived/within, d.Totals.EventsPerS),
+		"CSV: %v of %v s, %v/s, want %v s and %v/s", arrived, within, arrived/within, d.Totals.ElapsedS, d.Totals.EventsPerS)
+	for _, x := range d.Measured() {
+		if d.Intervals[0].Time(x.Name) == nil && x.Name != "response" {
+			continue // intervals have only its histogram
+		}
+		assert.Equal(t, sum(measure.Measurement, x.Name+"_count"), float64(x.Sum.Count), "values of %s in CSV", x.Name)
+	}
+	flat := func(s string) string { return strings.Join(strings.Fields(html.UnescapeString(s)), " ") }
+	text, page := flat(form("text")), flat(tags.ReplaceAllString(form("html"), " "))
+	for _, r := range slices.Concat(d.Counts(), d.Figures(), d.LedgerRows()) {
+		if !r.Always && r.Value == 0 {
+			continue
+		}
+		all := r.Label + " " + r.Text()
+		assert.True(t, strings.Contains(page, all), "the page has no %q: %s", all, page)
+		if label, ok := inText[r.Name]; ok {
+			if len(d.Steps) > 1 && label == "%s" {
+				continue // the text has the rates of the steps
+			}
+			all = fmt.Sprintf(label, r.Text())
+		}
+		assert.True(t, strings.Contains(text, all), "the text has no %q: %s", all, text)
 	}
 }
 

@@ -62,7 +62,7 @@ func measured(ctx context.Context, work cluster.TopicLoad) (*cluster.TopicResult
 	for i := range out.Intervals {
 		h.Counts.Add(out.Intervals[i].Counts)
 	}
-	h.Answers = h.Answered
+	h.Answers, h.Sends, h.SendBytes, h.SendWire = h.Answered, h.Sent, h.Bytes, h.WireBytes
 	return r, out, nil
 }
 

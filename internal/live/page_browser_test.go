@@ -12,6 +12,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"carronade/internal/report"
+	"carronade/load"
+	"carronade/measure"
 	"carronade/test/testkit/assert"
 	"carronade/test/testkit/browser"
 )
@@ -153,6 +155,11 @@ func TestTrialOfASearch(t *testing.T) {
 	}
 	assert.Has(t, browser.Eval[string](tab, `document.getElementById("key").innerText.replace(/\s+/g, " ")`), "1 0 s trial 3, search: 1 k/s", "2 5 s measurement begins", "3 12 s a step", "warm-up or drain not measured")
 	assert.Equal(t, browser.Eval[string](tab, `[...document.querySelectorAll(".shades li:not([hidden])")].map((e) => e.className).join()`), "band", "shades")
+	drain := measure.Interval{Phase: measure.Drain, Start: 20 * time.Second, End: 21 * time.Second, LagEvents: -1}
+	r.Show(load.Snapshot{At: drain.End, Phase: drain.Phase, Interval: drain, Rows: []measure.Interval{drain}})
+	tab.Until(`document.documentElement.dataset.frames === "21"`)
+	bands := browser.Eval[string](tab, `document.querySelector("#c-rates .plot").chart.f.marks.filter((m) => m[1] > m[0]).map((m) => m[0] + " to " + m[1]).join()`)
+	assert.Equal(t, bands, "0 to 1,1 to 2,2 to 3,3 to 4,4 to 5,20 to 21", "shades of warm-up and drain")
 	tab.Check()
 }
 

@@ -206,8 +206,9 @@ func (d *Document) assemblePhase(name string) (Phase, bool) {
 	t.ElapsedS = ph.EndS - ph.StartS
 	elapsed := units.Seconds(t.ElapsedS)
 	t.EventsPerS, t.BytesPerS = measure.PerSecond(events, elapsed), measure.PerSecond(bytes, elapsed)
-	if t.ElapsedS > 0 && t.RateOf != RateConsumed {
-		t.SentPerS, t.SentBytesPerS, t.WireBytesPerS, t.AnswersPerS = sent/t.ElapsedS, bytesSent/t.ElapsedS, wire/t.ElapsedS, answers/t.ElapsedS
+	if within > 0 && t.ElapsedS > 0 && t.RateOf != RateConsumed { // else by an older version
+		sent /= t.ElapsedS
+		t.SentPerS, t.SentBytesPerS, t.WireBytesPerS, t.AnswersPerS = &sent, bytesSent/t.ElapsedS, wire/t.ElapsedS, answers/t.ElapsedS
 	}
 	ph.Times = assembleTimes(rows)
 	return ph, true

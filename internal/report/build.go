@@ -236,9 +236,12 @@ func (b *builder) totals(t *measure.Tally) Totals {
 		Counts: t.Counts, Statuses: t.Statuses, ElapsedS: t.Length().Seconds(), InFlightMean: t.InFlight, InFlightMax: b.inFlightMax(t), InFlightPeak: t.InFlightPeak,
 		EventsPerS: t.EventsPerSecond(), BytesPerS: t.BytesPerSecond(), AnswersPerS: t.AnswersPerSecond(), RateOf: b.rateOf(),
 	}
-	out.SentPerS, out.SentBytesPerS, out.WireBytesPerS = t.SentPerSecond()
+	if out.RateOf != RateConsumed {
+		sent, bytes, wire := t.SentPerSecond()
+		out.SentPerS, out.SentBytesPerS, out.WireBytesPerS = &sent, bytes, wire
+	}
 	if out.RateOf == RateSent {
-		out.EventsPerS, out.BytesPerS, _ = out.SendRates()
+		out.EventsPerS, out.BytesPerS = *out.SentPerS, out.SentBytesPerS
 	}
 	return out
 }

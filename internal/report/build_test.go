@@ -502,3 +502,25 @@ func TestMostInFlight(t *testing.T) {
 		t.Errorf("an older report has a peak: %s, %v", again, err)
 	}
 }
+
+// TestSendRates: what was sent in the drain is in no rate, also if nothing was sent before. Only a report of
+// an older version, which has no send rate, divides its counts by the measurement.
+func TestSendRates(t *testing.T) {
+	none, some := 0.0, 20.0
+	for _, tt := range []struct {
+		name    string
+		sent    *float64
+		answers float64
+		want    [3]float64 // events sent, batches sent, batches answered
+	}{
+		{"nothing before the drain", &none, 0, [3]float64{0, 0, 0}},
+		{"some", &some, 5, [3]float64{20, 10, 5}},
+		{"an older version", nil, 0, [3]float64{50, 25, 25}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			x := Totals{ElapsedS: 2, SentPerS: tt.sent, AnswersPerS: tt.answers, Counts: measure.Counts{Sent: 100, Batches: 50, Answered: 50}}
+			sent, _, _ := x.SendRates()
+			assert.Equal(t, [3]float64{sent, x.BatchRate(), x.AnswerRate(50)}, tt.want, "rates")
+		})
+	}
+}

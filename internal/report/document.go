@@ -164,17 +164,20 @@ type Totals struct {
 	measure.Counts
 	Statuses measure.Statuses `json:"statuses,omitempty"`
 
-	ElapsedS      float64 `json:"elapsed_s"`
-	EventsPerS    float64 `json:"events_per_s"`
-	BytesPerS     float64 `json:"bytes_per_s"`
-	AnswersPerS   float64 `json:"answers_per_s,omitempty"` // batches answered, whatever the answer was
-	SentPerS      float64 `json:"sent_per_s,omitempty"`    // as SentBytesPerS and WireBytesPerS, without what was sent in the drain
-	SentBytesPerS float64 `json:"sent_bytes_per_s,omitempty"`
-	WireBytesPerS float64 `json:"wire_bytes_per_s,omitempty"`
-	RateOf        string  `json:"rate_of"`
-	InFlightMean  float64 `json:"in_flight_mean"`
-	InFlightMax   uint64  `json:"in_flight_max"`            // at the ends of intervals
-	InFlightPeak  uint64  `json:"in_flight_peak,omitempty"` // at any time; 0 if not counted
+	ElapsedS   float64 `json:"elapsed_s"`
+	EventsPerS float64 `json:"events_per_s"`
+	BytesPerS  float64 `json:"bytes_per_s"`
+	// AnswersPerS counts batches that were answered, whatever the answer was, SentPerS and the next two what was
+	// sent, without the drain. SentPerS is nil in a report of an older version, which has none of the four, and
+	// of a run that only reads.
+	AnswersPerS   float64  `json:"answers_per_s,omitempty"`
+	SentPerS      *float64 `json:"sent_per_s,omitempty"`
+	SentBytesPerS float64  `json:"sent_bytes_per_s,omitempty"`
+	WireBytesPerS float64  `json:"wire_bytes_per_s,omitempty"`
+	RateOf        string   `json:"rate_of"`
+	InFlightMean  float64  `json:"in_flight_mean"`
+	InFlightMax   uint64   `json:"in_flight_max"`            // at the ends of intervals
+	InFlightPeak  uint64   `json:"in_flight_peak,omitempty"` // at any time; 0 if not counted
 
 	RebalanceS float64 `json:"rebalance_s"`
 	FetchS     float64 `json:"fetch_s"`
@@ -184,8 +187,8 @@ type Totals struct {
 // SendRates are what was sent a second: events, their bytes, and bytes on the connections. A report of an older
 // version has only the counts, with what was sent in the drain.
 func (t *Totals) SendRates() (events, bytes, wire float64) {
-	if t.SentPerS > 0 || t.ElapsedS <= 0 {
-		return t.SentPerS, t.SentBytesPerS, t.WireBytesPerS
+	if t.SentPerS != nil {
+		return *t.SentPerS, t.SentBytesPerS, t.WireBytesPerS
 	}
 	d := units.Seconds(t.ElapsedS)
 	return measure.PerSecond(t.Sent, d), measure.PerSecond(t.Bytes, d), measure.PerSecond(t.WireBytes, d)
@@ -194,13 +197,18 @@ func (t *Totals) SendRates() (events, bytes, wire float64) {
 // AnswerRate is how many batches a second had some of the answers: the mean over the measurement, of which answers in
 // the drain are no part. A report of an older version has only the counts.
 func (t *Totals) AnswerRate(some uint64) float64 {
-	switch {
-	case t.AnswersPerS > 0 && t.Answered > 0:
+	if t.SentPerS != nil && t.Answered > 0 {
 		return t.AnswersPerS * float64(some) / float64(t.Answered)
-	case t.ElapsedS > 0:
-		return float64(some) / t.ElapsedS
 	}
-	return 0
+	return measure.PerSecond(some, units.Seconds(t.ElapsedS))
+}
+
+// BatchRate is how many batches were sent, or read, a second, also without the drain.
+func (t *Totals) BatchRate() float64 {
+	if t.SentPerS != nil && t.Sent > 0 {
+		return *t.SentPerS * float64(t.Batches) / float64(t.Sent)
+	}
+	return measure.PerSecond(t.Batches, units.Seconds(t.ElapsedS))
 }
 
 // MostInFlight is the highest known number of events in flight.

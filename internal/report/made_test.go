@@ -7,12 +7,23 @@ import (
 	"carronade/measure"
 )
 
-// build makes the report of a made-up run, whose intervals lie in their phases.
+// build makes the report of a made-up run, whose intervals lie in their phases, and that sends nothing in
+// the drain.
 func build(in Input) *Document {
-	if in.Result != nil {
-		madeWithin(in.Result)
+	if r := in.Result; r != nil {
+		madeWithin(r)
+		madeSends(&r.Measurement)
+		for i := range r.Steps {
+			madeSends(&r.Steps[i])
+		}
 	}
 	return Build(in)
+}
+
+func madeSends(t *measure.Tally) {
+	if t.Sends == 0 {
+		t.Sends, t.SendBytes, t.SendWire, t.Answers = t.Sent, t.Bytes, t.WireBytes, t.Answered
+	}
 }
 
 func madeWithin(r *load.Result) {

@@ -90,7 +90,7 @@ func (d *Document) answers(p *layout.Page) {
 	t.Row("status", "batches", "share", "a second", "events")
 	var events uint64
 	row := func(name string, n, of uint64) {
-		t.Row(name, units.FormatCount(n), share(n, batches), d.rateText(n), units.FormatCount(of))
+		t.Row(name, units.FormatCount(n), share(n, batches), d.rateText(d.Totals.AnswerRate(n)), units.FormatCount(of))
 	}
 	for _, s := range all {
 		events += s.Events
@@ -106,12 +106,12 @@ func (d *Document) answers(p *layout.Page) {
 	}
 }
 
-// rateText is the rate of a number of answered batches.
-func (d *Document) rateText(n uint64) string {
+// rateText is a rate in the measurement, if that has a length.
+func (d *Document) rateText(perS float64) string {
 	if d.Totals.ElapsedS <= 0 {
 		return "-"
 	}
-	return units.FormatRate(d.Totals.AnswerRate(n))
+	return units.FormatRate(perS)
 }
 
 // volume formats a rate in the measurement, and the bytes in total.

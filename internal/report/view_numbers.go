@@ -125,7 +125,7 @@ func (d *Document) Figures() []Row {
 				if reading {
 					events = t.Consumed
 				}
-				r.Remark = d.rateText(n) + ", " + meanCount(events, n) + " each"
+				r.Remark = d.rateText(t.BatchRate()) + ", " + meanCount(events, n) + " each"
 			}
 		case "retries":
 			r.Always = !reading

@@ -424,7 +424,7 @@ func (f *fleetLedger) giveUp(reading *Reading, unrecorded uint64, apart time.Dur
 func (f *fleetLedger) addTimes(r *load.Result, apart time.Duration) {
 	for _, phase := range slices.Sorted(maps.Keys(f.byPhase)) {
 		from := f.byPhase[phase]
-		lower := measure.LeastOf(earlier(from.lower.Bound(from.times), apart), from.times) // none is above what was measured
+		lower := measure.LeastOf(earlier(from.lower.Bound(), apart), from.times) // rounding puts none above what was measured
 		to := []*measure.Tally{&r.Measurement}
 		step := int(phase) // steps are in the order of phases; two of them may have one name
 		if f.warm {

@@ -29,9 +29,7 @@ const (
 // locked.
 func (g *RunDelay) Open() {
 	g.open()
-	if g.fd > 0 {
-		g.read()
-	}
+	g.read()
 }
 
 func (g *RunDelay) open() {
@@ -49,8 +47,11 @@ func (g *RunDelay) Close() {
 	}
 }
 
-// read returns how long the thread has waited for a processor since the last call.
+// read returns how long the thread has waited for a processor since the last call; 0: not known.
 func (g *RunDelay) read() time.Duration {
+	if g.fd == 0 {
+		return 0
+	}
 	var b [64]byte
 	n, _, e := syscall.RawSyscall6(unix.SYS_PREAD64, uintptr(g.fd), uintptr(unsafe.Pointer(&b)), uintptr(len(b)), 0, 0, 0)
 	if e != 0 {
@@ -71,20 +72,6 @@ func (g *RunDelay) read() time.Duration {
 	d := time.Duration(at) - g.waited
 	g.waited = time.Duration(at)
 	return d
-}
-
-// Since returns the earliest moment at which the data found by a wait can have arrived.
-// A check that ended at looked did not find it; the wait began at entered and ended at
-// now. If the thread slept, it was woken for the data, and then at most waited for a
-// processor; a wait that took no longer than asleep may have found it at once.
-func (g *RunDelay) Since(looked, entered, now, asleep time.Duration) time.Duration {
-	if now-looked <= ignoredDelay || now-entered <= asleep {
-		return looked
-	}
-	if g.fd == 0 {
-		return now // not known
-	}
-	return max(looked, now-g.read())
 }
 
 // RunDelays measures the same for all threads that the Go scheduler runs goroutines on.
@@ -113,9 +100,6 @@ func (g *RunDelays) Waited() time.Duration {
 		t = &RunDelay{}
 		t.open()
 		g.threads[id] = t
-	}
-	if t.fd == 0 {
-		return 0
 	}
 	return t.read()
 }

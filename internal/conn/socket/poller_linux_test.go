@@ -2,6 +2,8 @@ package socket
 
 import (
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -199,5 +201,35 @@ func TestMethod(t *testing.T) {
 		got := p.Method()
 		assert.True(t, got == want, "combine %t: it waits by %s, want %s", combine, got, want)
 		p.Leave()
+	}
+}
+
+// TestSince: the earliest arrival of several answers that were read together. The thread waited 4 ms for a
+// processor: after the previous check and before it read the clock, or when the answers woke it.
+func TestSince(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name    string
+		found   found
+		arrival Arrival
+		want    time.Duration
+	}{
+		{"found at once, the check before took no time", found{began: 10 * ms, looked: 10*ms + 20_000, entered: 11 * ms, now: 11*ms + 10_000}, Arrival{}, 10*ms + 20_000},
+		{"found at once, the check before slept", found{began: 10 * ms, looked: 20 * ms, entered: 21 * ms, now: 21*ms + 10_000}, Arrival{}, 16 * ms},
+		{"the check before was shorter than the delay", found{began: 18 * ms, looked: 20 * ms, entered: 21 * ms, now: 21*ms + 10_000}, Arrival{}, 18 * ms},
+		{"woken", found{began: 10 * ms, looked: 10*ms + 5_000, entered: 11 * ms, now: 20 * ms, woken: true}, Arrival{}, 16 * ms},
+		{"woken soon after the check before", found{began: 15 * ms, looked: 19 * ms, entered: 19 * ms, now: 20 * ms, woken: true}, Arrival{}, 16 * ms},
+		{"the last arrived before the wait", found{began: 10 * ms, looked: 20 * ms, entered: 21 * ms, now: 21*ms + 10_000}, Arrival{first: 15 * ms, exact: true}, 15 * ms},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "schedstat")
+			assert.OK(t, os.WriteFile(file, []byte("7000000 4000000 9\n"), 0o600))
+			fd := assert.Value(unix.Open(file, unix.O_RDONLY, 0))(t)
+			w := &Waiter{runDelay: RunDelay{fd: fd}, found: tt.found}
+			w.found.asleep, w.found.waited = LeastSleep, -1
+			defer w.runDelay.Close()
+			s := Stream{w: w}
+			assert.Equal(t, s.since(tt.arrival), tt.want, "earliest arrival")
+		})
 	}
 }

@@ -165,17 +165,30 @@ func (s *Stream) Together() {
 func (s *Stream) one() bool { return s.segs.one(s.fd) }
 
 // since returns the earliest moment at which the data found by the last wait can have
-// arrived. If the last of it had arrived before that wait, the thread did not sleep.
+// arrived. The previous check did not find it; after that check, the thread may have waited
+// for a processor before it read the clock. If the last of the data had arrived before the
+// wait, the thread did not sleep. If it slept, it was woken for the data, and then at most
+// waited for a processor.
 func (s *Stream) since(a Arrival) time.Duration {
 	f := &s.w.found
-	if a.exact && a.first < f.entered {
-		return min(f.looked, a.first)
+	missed := f.looked
+	if f.looked-f.began > ignoredDelay {
+		missed = max(f.began, f.looked-s.w.waited())
 	}
-	if f.since < 0 {
-		f.since = f.looked
-		if f.woken {
-			f.since = s.w.runDelay.Since(f.looked, f.entered, f.now, f.asleep)
-		}
+	switch {
+	case a.exact && a.first < f.entered:
+		return min(missed, a.first)
+	case !f.woken || f.now-f.looked <= ignoredDelay || f.now-f.entered <= f.asleep:
+		return missed
 	}
-	return f.since
+	return max(missed, f.now-s.w.waited())
+}
+
+// waited returns how long the thread has waited for a processor in this wait and in those
+// since it was last asked.
+func (w *Waiter) waited() time.Duration {
+	if w.found.waited < 0 {
+		w.found.waited = w.runDelay.read()
+	}
+	return w.found.waited
 }

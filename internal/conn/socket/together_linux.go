@@ -124,6 +124,7 @@ func (g *together) wait(p *Poller, until time.Duration, idle bool) {
 		g.Watch(p.fd, unix.POLLIN, true, tagReady)
 	}
 	wait, left := 0, time.Duration(-1)
+	before := g.entered
 	g.entered = p.now()
 	writes := g.open
 	if !g.more && len(g.again) == 0 && p.MayWait() {
@@ -136,7 +137,7 @@ func (g *together) wait(p *Poller, until time.Duration, idle bool) {
 	p.Awake() // what follows needs no wake
 	now := p.now()
 	g.ended = now
-	p.Waited(g.waitEnded, g.entered, now, LeastSleep+time.Duration(writes+g.Ready())*transferCost)
+	p.Waited(min(before, g.waitEnded), g.waitEnded, g.entered, now, LeastSleep+time.Duration(writes+g.Ready())*transferCost)
 	impair.Point(impair.Receive, now)
 	ready, some := g.complete(p)
 	if ready || g.more {

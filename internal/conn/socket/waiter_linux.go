@@ -30,7 +30,8 @@ type Waiter struct {
 
 	state         atomic.Int32
 	events        []unix.EpollEvent
-	looked        time.Duration // when the last check for answers ended
+	began, looked time.Duration // between them was the last check for answers
+	check         time.Duration // when the check of the current wait begins at the earliest
 	found         found         // what the last wait found
 	sharedUntil   time.Duration // until then answers are not left unread for long (see Stream.Together)
 	oversleep     time.Duration // how much longer than requested the last sleeps took, a moving average
@@ -42,10 +43,11 @@ type Waiter struct {
 
 // found describes when the data that a wait found may have arrived.
 type found struct {
-	looked, entered, now time.Duration // end of the previous check, beginning and end of the wait
-	woken                bool          // the thread slept until it was woken for the data
-	asleep               time.Duration // a wait that took no longer may not have slept
-	since                time.Duration // earliest possible arrival; -1: not computed
+	began, looked time.Duration // between them was the previous check
+	entered, now  time.Duration // beginning and end of the wait
+	woken         bool          // the thread slept until it was woken for the data
+	asleep        time.Duration // a wait that took no longer may not have slept
+	waited        time.Duration // how long the thread has waited for a processor, maybe also before; -1: not read
 }
 
 // States of the thread.
@@ -145,14 +147,15 @@ func (w *Waiter) Found(i int) (fd int, events uint32) {
 // and streams of this waiter read all answers; idle: no answer is expected.
 func (w *Waiter) Sleep(until time.Duration, patient, idle bool) (n int) {
 	f := &w.found
-	*f = found{looked: w.looked, entered: w.now(), asleep: LeastSleep, since: -1}
+	*f = found{began: w.began, looked: w.looked, entered: w.now(), asleep: LeastSleep, waited: -1}
+	w.check = f.entered
 	n, e := w.sleep(until, patient, idle)
 	f.now = w.now()
 	switch {
 	case e == syscall.EINTR: // perhaps after a stop of the process, during which nothing was checked
-		w.looked = f.entered
+		w.began, w.looked = f.entered, f.entered
 	case n < len(w.events): // otherwise there may be more events
-		w.looked = f.now
+		w.began, w.looked = w.check, f.now
 	}
 	w.Awake() // the caller handles the events without a wake
 	return n
@@ -170,10 +173,10 @@ func (w *Waiter) At() time.Duration { return w.found.now }
 // been woken.
 func (w *Waiter) MayWait() bool { return w.state.CompareAndSwap(running, parked) }
 
-// Waited records such a wait: the previous check ended at looked, the wait began at
+// Waited records such a wait: the previous check was between began and looked, the wait began at
 // entered and ended at now. If it took no longer than asleep, it may not have slept.
-func (w *Waiter) Waited(looked, entered, now, asleep time.Duration) {
-	w.found = found{looked: looked, entered: entered, now: now, woken: true, asleep: asleep, since: -1}
+func (w *Waiter) Waited(began, looked, entered, now, asleep time.Duration) {
+	w.found = found{began: began, looked: looked, entered: entered, now: now, woken: true, asleep: asleep, waited: -1}
 }
 
 // ReadAtOnce makes the waiter never leave answers unread: other code waits for them,
@@ -260,12 +263,13 @@ func (w *Waiter) sleepUnread(d time.Duration) {
 	ts := unix.NsecToTimespec(int64(d))
 	fds := [1]unix.PollFd{{Fd: int32(w.wake), Events: unix.POLLIN}}
 	n, _, _ := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), 1, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+	w.check = w.now()
 	if n == 1 { // otherwise it would stay readable
 		var b [8]byte
 		_, _ = unix.Read(w.wake, b[:])
 		return
 	}
-	if late := w.now() - w.found.entered - d; late >= 0 { // not interrupted
+	if late := w.check - w.found.entered - d; late >= 0 { // not interrupted
 		w.oversleep += (late - w.oversleep) / oversleepOver
 	}
 }

@@ -101,13 +101,20 @@ func shareMetrics(d *report.Document, s *shareSettings) (all []*kafkaMetrics) {
 	return all
 }
 
-// producerMetrics are the producer's, of all phases.
+// producerMetrics are the producer's, of all phases. Rates of what was sent are those of warm-up and
+// measurement: in the drain, which may be long, the producer waits for answers.
 func producerMetrics(d *report.Document, o *producerOptions) *kafkaMetrics {
 	var t measure.Counts
+	var sending, sent, sentWire float64 // s, records and bytes without the drain
 	seconds := 0.0
-	for _, ph := range d.Phases {
+	for i := range d.Phases {
+		ph := &d.Phases[i]
 		t.Add(ph.Totals.Counts)
 		seconds = max(seconds, ph.EndS)
+		if length := ph.EndS - ph.StartS; ph.Name != measure.Drain {
+			events, _, wire := ph.Totals.SendRates()
+			sending, sent, sentWire = sending+length, sent+events*length, sentWire+wire*length
+		}
 	}
 	const producer, ofTopic = "producer-metrics", "producer-topic-metrics"
 	m, topic := newKafkaMetrics(o.client.clientID(producerClientID), d), "topic="+o.topic
@@ -117,19 +124,19 @@ func producerMetrics(d *report.Document, o *producerOptions) *kafkaMetrics {
 		}
 		return x / y
 	}
-	both := func(name string, n uint64) {
-		total := float64(n)
-		m.both(producer, name, total, per(total, seconds))
-		m.both(ofTopic, name, total, per(total, seconds), topic)
+	both := func(name string, n uint64, rate float64) {
+		m.both(producer, name, float64(n), rate)
+		m.both(ofTopic, name, float64(n), rate, topic)
 	}
-	both("record-send", t.Sent)
-	both("record-error", t.Failed+unknownRecords(t, o))
-	both("record-retry", t.Retries)
+	errors := t.Failed + unknownRecords(t, o)
+	both("record-send", t.Sent, per(sent, sending))
+	both("record-error", errors, per(float64(errors), seconds))
+	both("record-retry", t.Retries, per(float64(t.Retries), seconds))
 	wire, requests := float64(t.WireBytes), float64(t.Batches)
-	m.both(ofTopic, "byte", wire, per(wire, seconds), topic)
-	m.both(producer, "outgoing-byte", wire, per(wire, seconds))
+	m.both(ofTopic, "byte", wire, per(sentWire, sending), topic)
+	m.both(producer, "outgoing-byte", wire, per(sentWire, sending))
 	m.add(producer, "incoming-byte-total", float64(d.Generator.ReadBytes))
-	m.both(producer, "request", requests, per(requests, seconds))
+	m.both(producer, "request", requests, per(requests*per(sent, float64(t.Sent)), sending))
 	m.add(producer, "batch-size-avg", per(wire, requests))
 	m.add(producer, "records-per-request-avg", per(float64(t.Sent), requests))
 	m.add(producer, "record-size-avg", per(float64(t.Bytes), float64(t.Sent)))

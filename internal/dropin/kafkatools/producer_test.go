@@ -297,19 +297,22 @@ func TestProducerFailedAndUntrusted(t *testing.T) {
 }
 
 // The times of --print-metrics cover all phases, as its totals do, and all names
-// are those of the Java client.
+// are those of the Java client. Rates do not divide by the wait for the last answers: ten seconds here.
 func TestProducerMetrics(t *testing.T) {
-	phase := func(n, ms uint64) report.Phase {
-		ph := report.Phase{Name: measure.Measurement, EndS: 1}
-		ph.Totals.Counts = measure.Counts{Sent: n, Batches: n}
+	phase := func(name string, start, end float64, n, ms uint64, perS float64) report.Phase {
+		ph := report.Phase{Name: name, StartS: start, EndS: end}
+		ph.Totals = report.Totals{Counts: measure.Counts{Sent: n, Batches: n, WireBytes: 100 * n}, SentPerS: &perS, WireBytesPerS: 100 * perS}
 		ph.Service = &measure.Summary{Count: n, Mean: float64(ms) * 1e3, Max: float64(ms) * 2e3}
 		return ph
 	}
 	g, _ := producerReading{lines: of43, clientGeneration: of43}.options(map[string][]string{"--num-records": {"4"}, "--record-size": {"1"}, "--throughput": {"-1"}, "--topic": {"t"}, "--bootstrap-server": {"a:1"}}, false)
 	assert.OK(t, g.read())
-	m := producerMetrics(&report.Document{Phases: []report.Phase{phase(1, 40), phase(3, 20)}}, g)
+	m := producerMetrics(&report.Document{Phases: []report.Phase{
+		phase(measure.WarmUp, 0, 1, 100, 40, 100), phase(measure.Measurement, 1, 2, 300, 20, 200), phase(measure.Drain, 2, 12, 0, 0, 10),
+	}}, g)
 	for name, want := range map[string]string{
-		"record-send-total": "4.000", "request-latency-avg": "25.000", "request-latency-max": "80.000", "record-queue-time-avg": "NaN",
+		"record-send-total": "400.000", "record-send-rate": "150.000", "outgoing-byte-rate": "15000.000", "request-total": "400.000", "request-rate": "150.000",
+		"request-latency-avg": "25.000", "request-latency-max": "80.000", "record-queue-time-avg": "NaN",
 	} {
 		assert.Equal(t, m.values["producer-metrics:"+name+":{client-id=perf-producer-client}"], want, "%s", name)
 	}

@@ -103,12 +103,12 @@ function limitsOf(c, { limits = [], search }) {
   return out;
 }
 
-// marksOf are the warm-up, the frames in which the generator froze, the faults until they were healed,
+// marksOf are the warm-up, the drain, the frames in which the generator froze, the faults until they were healed,
 // and the remarks. A freeze is shaded, and needs no remark.
 function marksOf(frames) {
   const shades = [], remarks = [], faults = new Map();
   for (const f of frames) {
-    if (f.phase === 'warm-up' && f.to > f.from) shades.push([f.from, f.to, '', 0]);
+    if ((f.phase === 'warm-up' || f.phase === 'drain') && f.to > f.from) shades.push([f.from, f.to, '', 0]);
     if (f.freezes) shades.push([f.from, f.to, '', 2]);
     for (const m of f.marks ?? []) {
       if (m.kind !== 'freeze') remarks.push([m.at, m.at, m.text, 0]);

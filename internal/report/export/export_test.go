@@ -70,6 +70,7 @@ func result() *load.Result {
 		measurement.Set.Merge(&iv.Set)
 	}
 	measurement.Arrived, measurement.ArrivedBytes, measurement.InFlight = 3000, 300_000, 2.5
+	measurement.Sends = measurement.Sent
 	r.Measurement = measurement
 	r.Drain = measure.Tally{Name: "drain", Start: 5 * time.Second, End: 6 * time.Second}
 	return r

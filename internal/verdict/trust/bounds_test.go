@@ -141,7 +141,7 @@ func TestWhichPercentiles(t *testing.T) {
 	}
 }
 
-// A lower value that exceeds the upper one because values were left out does not count.
+// A lower value that exceeds the upper one does not count.
 func TestLowerIsNoMore(t *testing.T) {
 	r := calm(load.OpenLoop)
 	r.Measurement.Lower.Response = times(20*time.Millisecond, 10)
