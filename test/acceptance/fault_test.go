@@ -3,7 +3,6 @@
 package acceptance
 
 import (
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -69,30 +68,6 @@ func TestLeaderKilled(t *testing.T) {
 	}
 }
 
-// TestLeaderMoved moves leaders in an orderly way while all events are verified.
-func TestLeaderMoved(t *testing.T) {
-	t.Parallel()
-	threeNodes.Lock()
-	defer threeNodes.Unlock()
-	c := kafkatest.SharedThree(t)
-	topics, sessions := startBoth(t, c, 2, 3, "--acks", "all", "--idempotent", "--verify", "--rate", "1000/s", "--for", "8s")
-	for range 3 {
-		for _, topic := range topics {
-			from := c.LeaderOf(t, topic, 0)
-			c.MoveLeader(t, topic, 0, c.Node(from.ID()%3+1))
-		}
-		pause(t, time.Second)
-	}
-	for _, engine := range engines {
-		t.Run(engine, func(t *testing.T) {
-			d := sessions[engine].wait(runTimeout).succeeded(t).document(t)
-			d.checkLedger(t, 8000)
-			assert.Equal(t, d.Totals.Failed+d.Totals.Unknown, 0, "events that a moved leader cost: %+v, %+v", d.Totals.counts, d.Failures)
-			assert.Equal(t, c.EndSum(t, topics[engine]), 8000, "growth of the end offsets")
-		})
-	}
-}
-
 // TestWiped kills a single node in the middle of a run with acks=1 and deletes its
 // records: the events acknowledged before are lost, and the report says how many.
 func TestWiped(t *testing.T) {
@@ -121,42 +96,6 @@ func TestWiped(t *testing.T) {
 	t.Logf("acked %d, on the disk %d, gone %d; the ledger: %+v", all.Acked, left, gone, *l)
 	assert.True(t, l.Lost <= gone && l.Lost+l.Unread+l.Inexact >= gone,
 		"%d acked events are gone; the ledger says lost %d, unread %d, not checked %d", gone, l.Lost, l.Unread, l.Inexact)
-}
-
-// TestRestarted kills a single node and starts it again: the run continues, and the
-// report names the failures.
-func TestRestarted(t *testing.T) {
-	testkit.OnlyConformance(t, "takes half a minute: TestLeaderKilled kills a broker and starts it again, too")
-	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
-	topics, sessions := startBoth(t, c, 2, 1, "--rate", "500/s", "--for", "2m", "--request-timeout", "5s")
-	pause(t, 2*time.Second)
-	n := c.Node(1)
-	n.Kill()
-	n.Start(t) // takes long: the controller waits for the end of the dead node's session
-	pause(t, 5*time.Second)
-	for _, engine := range engines {
-		sessions[engine].signal(os.Interrupt)
-	}
-	for _, engine := range engines {
-		t.Run(engine, func(t *testing.T) {
-			d := sessions[engine].wait(runTimeout).want(t, 130).document(t)
-			last := d.Intervals[max(0, len(d.Intervals)-3):]
-			acked := uint64(0)
-			for _, i := range last {
-				acked += i.Acked
-			}
-			assert.True(t, acked != 0, "nothing was acked in the last intervals: %+v", last)
-			all := d.wholeRun()
-			got := uint64(c.EndSum(t, topics[engine]))
-			// franz-go, as applications use it, sends a batch again if the connection
-			// was lost, and without idempotence that may duplicate it.
-			assert.True(t, got >= all.Acked && (engine != "wire" || got <= all.Acked+all.Unknown),
-				"the end offsets grew by %d; acked %d, unknown %d", got, all.Acked, all.Unknown)
-			assert.True(t, all.Failed+all.Unknown == 0 || len(d.Failures) != 0, "no failure is named")
-			assert.True(t, d.Stall.LongestS >= 0.5 || all.Unknown != 0 || all.Failed != 0 || d.Response != nil &&
-				d.Response.MaxUS >= 1e6, "the report does not show the dead broker: %+v", d.Stall)
-		})
-	}
 }
 
 // TestFrozen freezes a broker in an open loop. The in-flight bound changes where the time is spent, but not
@@ -210,27 +149,5 @@ func TestFrozen(t *testing.T) {
 		}
 		assert.True(t, d.Service != nil && d.Service.MaxUS >= least.Seconds()*0.95*1e6,
 			"service does not show the freeze: %+v", d.Service)
-	})
-}
-
-// TestTooLarge sends records that the broker refuses.
-func TestTooLarge(t *testing.T) {
-	t.Parallel()
-	broker := kafkatest.Shared(t)
-	for _, engine := range engines {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			topic := broker.CreateTopic(t, 1, 1, "max.message.bytes=10000")
-			d := run(t, "run", topicURL(broker, topic), "--engine", engine, "--rate", "20/s", "--for", "1s", "--size", "20000", "--json", "--quiet").
-				want(t, 1).document(t)
-			assert.True(t, d.Totals.Acked == 0 && d.Totals.Failed == 20 && d.failed("too-large") == 20,
-				"totals %+v, failures %+v: want 20 events too-large", d.Totals.counts, d.Failures)
-			assert.Equal(t, broker.EndSum(t, topic), 0, "records that arrived nevertheless")
-		})
-	}
-	t.Run("a limit is exceeded", func(t *testing.T) {
-		t.Parallel()
-		topic := broker.CreateTopic(t, 1, 1, "max.message.bytes=10000")
-		run(t, "run", topicURL(broker, topic), "--rate", "20/s", "--for", "1s", "--size", "20000", "--failure-rate", "1%", "--json", "--quiet").wantOneOf(t, 1, 3)
 	})
 }

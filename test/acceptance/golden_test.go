@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v4"
+
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 	"carronade/test/testkit/kafkatest"
@@ -27,34 +29,27 @@ import (
 
 // A golden is one set of arguments for a tool of Kafka and for carronade in its place.
 type golden struct {
-	name  string
-	tool  string // carronade as TOOL
-	class string // Kafka's own, such as ProducerPerformance
-	// args are the arguments of both sides. BROKER is the broker's address, TOPIC a
+	Name, Tool string
+	// Args are the arguments of both sides. BROKER is the broker's address, TOPIC a
 	// topic of one partition, different for each side, DIR a folder of the set.
-	args string
-	// ourFlags are flags of carronade that precede args, such as --generation.
-	ourFlags []string
-	// linked runs carronade by a link with the tool's name.
-	linked bool
-	// before prepares a side's topic and the set's folder; nil: nothing to do.
-	before func(t *testing.T, broker *kafkatest.Cluster, topic, dir string)
-	// after checks what a side left; nil: nothing to check.
-	after func(t *testing.T, broker *kafkatest.Cluster, topic string, s side)
-
-	forms []form // of lines of stdout
-	// same are fields, as LINE.FIELD, whose values must be equal. factors are fields that may differ by a
-	// factor (values below 1 count as 1 in the fields of millis). For fields in subsetOf, our values must be
+	Args   string
+	Strict bool // carronade runs with --strict
+	Linked bool // carronade runs by a link with the tool's name
+	// Fill is how many records a side's topic has before; a share group begins at the first. Files are those
+	// of the folder. Records is how many records a side leaves.
+	Fill    int
+	Files   map[string]string
+	Records *int64
+	Form    string // of lines of stdout
+	// Same are fields, as LINE.FIELD, whose values must be equal. Factors are fields that may differ by a
+	// factor (values below 1 count as 1 in the fields of millis). For fields in Subset, our values must be
 	// a subset of Kafka's, except those that begin with carronade.
-	same     []string
-	factors  map[string]float64
-	subsetOf []string
-	// says are texts that both must print on the same stream, ignoring blanks: the
-	// tool's messages about wrong usage.
-	says []string
-	code int // exit code of both
-	// exact requires the same stderr, byte for byte.
-	exact bool
+	Same    []string
+	Factors map[string]float64
+	Subset  []string
+	Says    string // what both must print on the same stream, ignoring blanks: a message about wrong usage
+	Code    int    // exit code of both
+	Exact   bool   // the same stderr, byte for byte
 }
 
 // A form is a line that a tool prints, from its beginning to its end. A named group is a field.
@@ -89,11 +84,13 @@ type side struct {
 	fields    map[string][]string // by LINE.FIELD, in the order of the lines
 }
 
-// runGoldens runs sets, each against the broker that all tests share.
-func runGoldens(t *testing.T, sets []golden) {
-	t.Helper()
+// TestGoldens runs the sets, each against the broker that all tests share.
+func TestGoldens(t *testing.T) {
+	t.Parallel()
+	var sets []golden
+	assert.OK(t, yaml.Unmarshal(assert.Value(os.ReadFile("testdata/goldens.yaml"))(t), &sets))
 	for _, g := range sets {
-		t.Run(strings.ReplaceAll(g.name, " ", "-"), func(t *testing.T) {
+		t.Run(g.Tool+"/"+strings.ReplaceAll(g.Name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			g.compare(t, kafkatest.Shared(t))
 		})
@@ -107,10 +104,14 @@ func (g *golden) compare(t *testing.T, broker *kafkatest.Cluster) {
 	t.Helper()
 	dir := t.TempDir()
 	theirs := g.runSide(t, broker, dir, "Kafka's", func(ctx context.Context, args []string) *exec.Cmd {
-		return kafkatest.ToolCommand(t, ctx, "", g.class, args...)
+		return kafkatest.ToolCommand(t, ctx, "", goldenClasses[g.Tool], args...)
 	})
 	our := g.runSide(t, broker, dir, carronadeSide, func(ctx context.Context, args []string) *exec.Cmd {
-		return g.ourCommand(t, ctx, slices.Concat(g.ourFlags, args))
+		flags := []string{"--generation", "4.3"}
+		if g.Strict {
+			flags = append(flags, "--strict")
+		}
+		return g.ourCommand(t, ctx, append(flags, args...))
 	})
 	if !t.Failed() {
 		for _, text := range g.differences(t, &theirs, &our) {
@@ -130,27 +131,25 @@ func (g *golden) differences(t *testing.T, theirs, our *side) (found []string) {
 		add("Kafka's tool prints %q:\n%s\nours %q:\n%s%s", theirs.lines, theirs.out, our.lines, our.out, our.errs)
 		return found
 	}
-	if g.exact && theirs.errs != our.errs {
+	if g.Exact && theirs.errs != our.errs {
 		add("Kafka's tool says\n%s\nours\n%s", theirs.errs, our.errs)
 	}
-	for _, name := range g.same {
+	for _, name := range g.Same {
 		if !slices.Equal(theirs.fields[name], our.fields[name]) || len(our.fields[name]) == 0 {
 			add("%s: Kafka's tool says %q, ours %q", name, theirs.fields[name], our.fields[name])
 		}
 	}
-	for _, words := range g.says {
-		if a, b := theirs.where(words), our.where(words); a != b {
-			add("Kafka's tool says %q on %s, ours on %s", words, a, b)
-		}
+	if a, b := theirs.where(g.Says), our.where(g.Says); a != b {
+		add("Kafka's tool says %q on %s, ours on %s", g.Says, a, b)
 	}
-	for _, name := range g.subsetOf {
+	for _, name := range g.Subset {
 		for _, value := range our.fields[name] {
 			if !slices.Contains(theirs.fields[name], value) && !strings.HasPrefix(value, "carronade:") {
 				add("%s: Kafka's tool has no %s", name, value)
 			}
 		}
 	}
-	for name, factor := range g.factors {
+	for name, factor := range g.Factors {
 		a, b := theirs.number(t, name), our.number(t, name)
 		if slices.Contains(millis, name[strings.LastIndexByte(name, '.')+1:]) {
 			a, b = math.Max(a, 1), math.Max(b, 1)
@@ -180,9 +179,9 @@ func (s *side) where(message string) string {
 // ourCommand runs carronade in the tool's place.
 func (g *golden) ourCommand(t *testing.T, ctx context.Context, args []string) *exec.Cmd { //nolint:revive // the test comes first
 	t.Helper()
-	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"as", g.tool}, args)...)
-	if g.linked {
-		link := filepath.Join(t.TempDir(), g.tool+".sh")
+	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"as", g.Tool}, args)...)
+	if g.Linked {
+		link := filepath.Join(t.TempDir(), g.Tool+".sh")
 		assert.OK(t, os.Symlink(program, link))
 		cmd = exec.CommandContext(ctx, link, args...)
 	}
@@ -198,13 +197,19 @@ const carronadeSide = "ours"
 func (g *golden) runSide(t *testing.T, broker *kafkatest.Cluster, dir, who string, command func(context.Context, []string) *exec.Cmd) side {
 	t.Helper()
 	topic := broker.CreateTopic(t, 1, 1)
-	if g.before != nil {
-		g.before(t, broker, topic, dir)
+	for name, text := range g.Files {
+		writeFile(t, filepath.Join(dir, name), strings.ReplaceAll(text, "BROKER", broker.Bootstrap()))
+	}
+	if g.Fill > 0 {
+		fillTopic(t, broker, topic, g.Fill)
+	}
+	if strings.Contains(g.Tool, "share") && g.Fill > 0 {
+		broker.Tool(t, "kafka.admin.ConfigCommand", "--alter", "--entity-type", "groups", "--entity-name", topic+"-share", "--add-config", "share.auto.offset.reset=earliest")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
 	defer cancel()
 	var args []string
-	for arg := range strings.FieldsSeq(g.args) {
+	for arg := range strings.FieldsSeq(g.Args) {
 		args = append(args, strings.NewReplacer("BROKER", broker.Bootstrap(), "TOPIC", topic, "DIR", dir).Replace(arg))
 	}
 	cmd := command(ctx, args)
@@ -225,14 +230,12 @@ func (g *golden) runSide(t *testing.T, broker *kafkatest.Cluster, dir, who strin
 		t.Fatalf("%s: %v", who, err)
 	}
 	// A generator that is too slow on a busy machine has exit code 3.
-	late := who == carronadeSide && s.code == 3 && g.code == 0
-	assert.True(t, s.code == g.code || late, "%s: exit %d, want %d", who, s.code, g.code)
-	for _, words := range g.says {
-		assert.True(t, s.where(words) != "", "%s does not print %q", who, words)
-	}
-	assert.OK(t, s.parse(g.forms), "%s", who)
-	if g.after != nil && !t.Failed() {
-		g.after(t, broker, topic, s)
+	late := who == carronadeSide && s.code == 3 && g.Code == 0
+	assert.True(t, s.code == g.Code || late, "%s: exit %d, want %d", who, s.code, g.Code)
+	assert.True(t, s.where(g.Says) != "", "%s does not print %q", who, g.Says)
+	assert.OK(t, s.parse(goldenForms[g.Form]), "%s", who)
+	if g.Records != nil && !t.Failed() {
+		assert.Equal(t, broker.EndSum(t, topic), *g.Records, "%s: records in the topic", who)
 	}
 	return s
 }

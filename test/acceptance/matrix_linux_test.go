@@ -254,15 +254,3 @@ func TestImpaired(t *testing.T) {
 		fs.close(t)
 	}
 }
-
-// sampleCells chooses up to n cells with different impairments.
-func sampleCells(all []cell, n int) (out []cell) {
-	seen := map[string]bool{}
-	for _, c := range all {
-		if len(out) < n && c.fitsShortRun && !seen[c.impairment.name] && (c.possible == nil || c.possible() == nil) {
-			seen[c.impairment.name] = true
-			out = append(out, c)
-		}
-	}
-	return out
-}

@@ -357,12 +357,6 @@ func hog() {
 	}
 }
 
-// closedAddress is an address where nothing listens.
-func closedAddress(t *testing.T) string {
-	t.Helper()
-	return "127.0.0.1:" + freePort(t)
-}
-
 // freePort is a port on which nothing listens.
 func freePort(t testing.TB) string {
 	t.Helper()
