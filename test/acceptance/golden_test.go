@@ -17,8 +17,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v4"
-
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 	"carronade/test/testkit/kafkatest"
@@ -87,9 +85,7 @@ type side struct {
 // TestGoldens runs the sets, each against the broker that all tests share.
 func TestGoldens(t *testing.T) {
 	t.Parallel()
-	var sets []golden
-	assert.OK(t, yaml.Unmarshal(assert.Value(os.ReadFile("testdata/goldens.yaml"))(t), &sets))
-	for _, g := range sets {
+	for _, g := range testkit.Table[golden](t, "testdata/goldens.yaml") {
 		t.Run(g.Tool+"/"+strings.ReplaceAll(g.Name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			g.compare(t, kafkatest.Shared(t))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"carronade/internal/riemann/wire"
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
@@ -26,91 +27,14 @@ func matches(t *testing.T, text string, e *wire.Event) bool {
 func TestQuery(t *testing.T) {
 	t.Parallel()
 	bare := wire.Event{Metric: wire.Metric{Kind: wire.Sint64, Int: 2}}
-	for _, test := range []struct {
-		name        string
-		query       string
-		every, bare bool
-	}{
-		{"true", `true`, true, true},
-		{"false", `false`, false, false},
-		{"nil", `nil`, false, false},
-		{"null", `null`, false, false},
-		{"a number is true", `0`, true, true},
-		{"a string is true", `""`, true, true},
-		{"an existing field", `host`, true, false},
-		{"an existing attribute", `zone`, true, false},
-		{"existing tags", `tags`, true, false},
-
-		{"host", `host = "web-1.eu"`, true, false},
-		{"service", `service = "api latency"`, true, false},
-		{"state", `state = "ok"`, true, false},
-		{"description with escapes", `description = "all \"well\"\n"`, true, false},
-		{"escapes by number", `description = "\141ll \u0022well\"\n"`, true, false},
-		{"metric", `metric = 1.5`, true, false},
-		{"metric, whole", `metric = 2`, false, true},
-		{"numbers of two kinds are not equal", `metric = 2.0`, false, false},
-		{"metric_f", `metric_f = 1.5`, false, false},
-		{"metric_f, greater", `metric_f > 1`, false, false},
-		{"metric_d", `metric_d = 1.5`, false, false},
-		{"metric_sint64", `metric_sint64 = 2 or metric_sint64 > 1`, false, false},
-		{"no metric_f", `metric_f = nil and metric_sint64 = nil`, true, true},
-		{"ttl", `ttl = 60.0`, true, false},
-		{"time", `time = 1700000000`, true, false},
-		{"an attribute, of two the last", `zone = "us"`, true, false},
-		{"an attribute with signs", `k-8.x = "1"`, true, false},
-		{"an attribute with a colon", `a:b = "c"`, true, false},
-		{"literals", `1 = 1 and "a" = "a" and nil = nil and true = true`, true, true},
-		{"big numbers", `5N = 5 and 7l = 7`, true, true},
-		{"the value first", `"ok" = state`, true, false},
-		{"field and field", `host = service`, false, true}, // nil is nil
-		{"is nil", `host = nil`, false, true},
-		{"is not nil", `host != nil`, true, false},
-		{"not equal", `state != "ok"`, false, true},
-		{"another type", `state = 1`, false, false},
-		{"a list equals nothing", `tags = tags and host`, false, false},
-
-		{"less", `metric < 2`, true, false},
-		{"at most", `metric <= 1.5`, true, false},
-		{"greater", `metric > 1.5`, false, true},
-		{"at least", `metric >= 1.5`, true, true},
-		{"at least, whole", `metric >= 2`, false, true},
-		{"a negative number", `metric > -1e3`, true, true},
-		{"infinity", `metric < Infinity and metric > -Infinity`, true, true},
-		{"no number compares with NaN", `metric < NaN or metric >= NaN`, false, false},
-		{"text is not ordered", `state < 1 or state >= 1`, false, false},
-
-		{"like: prefix", `service =~ "api%"`, true, false},
-		{"like: suffix", `service =~ "%latency"`, true, false},
-		{"like: middle", `service =~ "%i lat%"`, true, false},
-		{"like: parts in order", `service =~ "%a%lat%y"`, true, false},
-		{"like: parts out of order", `service =~ "%lat%api%"`, false, false},
-		{"like: parts do not overlap", `state =~ "ok%k"`, false, false},
-		{"like: all of it", `service =~ "api"`, false, false},
-		{"like: no sign", `service =~ "api latency"`, true, false},
-		{"like: other signs mean themselves", `host =~ "web.1%"`, false, false},
-		{"like: nothing", `description =~ "%"`, true, false},
-		{"like: a number is not text", `metric =~ "%"`, false, false},
-
-		{"regex", `host ~= "^web-\\d+"`, true, false},
-		{"regex: anywhere", `host ~= "1.e"`, true, false},
-		{"regex: not there", `host ~= "^eu"`, false, false},
-		{"regex: a number is not text", `metric ~= "."`, false, false},
-
-		{"tagged", `tagged "b c"`, true, false},
-		{"not tagged", `tagged "b"`, false, false},
-		{"not", `not tagged "a"`, false, true},
-		{"not binds tighter than and", `not host = "x" and host = "y"`, false, false},
-		{"and binds tighter than or", `true or false and false`, true, true},
-		{"parentheses", `(true or false) and false`, false, false},
-		{"not of parentheses", `not (host = "x" or host = nil)`, true, false},
-		{"not not", `not not host`, true, false},
-		{"commas and lines are space", "host\n=\t\"web-1.eu\",and\rtrue", true, false},
-		{"a sign without space is part of a name", `metric>1`, false, false},
-		{"a word begins a name", `nothing = nil and order = nil and truely = nil`, true, true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			assert.Equal(t, matches(t, test.query, &everyField), test.every, "%s on the event with every field", test.query)
-			assert.Equal(t, matches(t, test.query, &bare), test.bare, "%s on the event with only a metric", test.query)
+	for _, test := range testkit.Table[struct {
+		Name        string
+		Query       string
+		Every, Bare bool
+	}](t, "testdata/queries.yaml") {
+		t.Run(test.Name, func(t *testing.T) {
+			assert.Equal(t, matches(t, test.Query, &everyField), test.Every, "%s on the event with every field", test.Query)
+			assert.Equal(t, matches(t, test.Query, &bare), test.Bare, "%s on the event with only a metric", test.Query)
 		})
 	}
 }
