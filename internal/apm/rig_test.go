@@ -123,7 +123,6 @@ func (s *intake) reply(f func(w http.ResponseWriter, events int) bool) {
 // url is the server's address as a target.
 func (s *intake) url() string { return "apm+" + s.URL }
 
-// spec makes a Spec with the kind's defaults and the given options.
 func spec(t testing.TB, text string, options map[string]string) protocol.Spec {
 	t.Helper()
 	scheme, rest, _ := strings.Cut(text, "://")

@@ -21,7 +21,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// examine runs carronade doctor with --json, and checks that its exit code follows from what it found.
 func examine(t *testing.T, args ...string) (*trust.Examination, int) {
 	t.Helper()
 	out, words, code := run(t, append([]string{"doctor", "--json"}, args...)...)
@@ -58,7 +57,6 @@ func run(t *testing.T, args ...string) (out, words string, code int) {
 	return o.String(), e.String(), code
 }
 
-// spawn starts a stand-in that ends with the test, and returns its address.
 func spawn(t testing.TB, args ...string) string { return child(t, args...).Addr() }
 
 func TestDoctor(t *testing.T) {

@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
@@ -60,7 +62,6 @@ func TestPortTaken(t *testing.T) {
 
 var residentLine = regexp.MustCompile(`VmRSS:\s+(\d+) kB`)
 
-// resident is the memory of a process that is in RAM, in bytes.
 func resident(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -135,4 +136,82 @@ func TestOwnPorts(t *testing.T) {
 	}
 	jobs := ask("GET", "jobs", "")
 	assert.True(t, !strings.Contains(jobs, `"operator"`), "a job of another user: %s", jobs)
+}
+
+// TestServeColor: with --color, a session over TCP has colors, as in the shell of hey-apm.
+func TestServeColor(t *testing.T) {
+	t.Setenv("NO_COLOR", "")
+	_, address := startServe(t, "--color")
+	nc := assert.Value(net.Dial("tcp", address))(t)
+	defer nc.Close()
+	assert.OK(t, nc.SetDeadline(time.Now().Add(2*time.Minute)))
+	var read strings.Builder
+	for buf := make([]byte, 512); !strings.Contains(read.String(), ">>> "); {
+		n, err := nc.Read(buf)
+		read.Write(buf[:n])
+		assert.Must(t, err == nil, "%v after %q", err, read.String())
+	}
+	assert.True(t, strings.Contains(read.String(), "\x1b[36m>>> "), "%q", read.String())
+}
+
+// TestServerKeepsNothing: 20,000 command lines, over HTTP, as commands and on the text port, leave a
+// server with the memory that it had.
+func TestServerKeepsNothing(t *testing.T) {
+	testkit.OnlyConformance(t, "minutes: 20,000 command lines; TestCheckingKeepsNothing has 100")
+	server := exec.Command(carronade(t), "serve", "--text-port", "0", "--http-port", "0")
+	server.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir())
+	out, err := server.StdoutPipe()
+	if err == nil {
+		err = server.Start()
+	}
+	assert.OK(t, err)
+	t.Cleanup(func() {
+		_ = server.Process.Signal(syscall.SIGTERM)
+		_ = server.Wait()
+	})
+	var text, page string
+	lines := bufio.NewScanner(out)
+	for page == "" && lines.Scan() {
+		if after, ok := strings.CutPrefix(lines.Text(), "listening on "); ok && text == "" {
+			text, _, _ = strings.Cut(after, " ")
+		}
+		if after, ok := strings.CutPrefix(lines.Text(), "page: "); ok {
+			page = after
+		}
+	}
+	go io.Copy(io.Discard, out)
+	site, token, _ := strings.Cut(page, "/#token=")
+	ask := func(path, body string) {
+		r := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, site+path, strings.NewReader(body)))(t)
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Content-Type", "application/json")
+		a := assert.Value(http.DefaultClient.Do(r))(t)
+		io.Copy(io.Discard, a.Body)
+		a.Body.Close()
+	}
+	conn := assert.Value(net.Dial("tcp", text))(t)
+	defer conn.Close()
+	answers := bufio.NewReader(conn)
+	send := func(n int) {
+		for k := range n {
+			switch {
+			case k%40 == 0: // each starts a process
+				ask("/api/v1/commands", `{"args": ["version"]}`)
+			case k%4 == 0:
+				fmt.Fprintf(conn, "nosuch%d --flag\n", k)
+				assert.Value(answers.ReadString('\n'))(t)
+			default:
+				ask("/api/v1/jobs", `{"args": ["nosuch"]}`)
+			}
+		}
+	}
+	send(400) // what a server keeps from the start
+	before := resident(t, server.Process.Pid)
+	send(20_000)
+	const most = 20 << 20
+	if after := resident(t, server.Process.Pid); after > before+most {
+		t.Errorf("%d MiB before, %d MiB after", before>>20, after>>20)
+	} else {
+		t.Logf("%d KiB before, %d KiB after", before>>10, after>>10)
+	}
 }

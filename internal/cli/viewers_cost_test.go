@@ -43,7 +43,6 @@ func BenchmarkViewers(b *testing.B) {
 	b.Logf("%v\n%s", err, out)
 }
 
-// runWithViewers runs for ten seconds and returns the processor time per second in percent.
 func runWithViewers(b *testing.B, store string, viewers int) float64 {
 	b.Helper()
 	args := []string{"run", "null://?delay=1ms", "--rate", "5k/s", "--for", "10s", "--quiet", "--no-calibrate", "--store", store, "--label", fmt.Sprint("viewers=", viewers)}
@@ -72,7 +71,6 @@ func runWithViewers(b *testing.B, store string, viewers int) float64 {
 
 var runID = regexp.MustCompile(`"id": *"(\w+)"`)
 
-// watch reads the frames of the first run of a page to their end.
 func watch(url, token string) {
 	get := func(path string) (io.ReadCloser, error) {
 		q, err := http.NewRequest(http.MethodGet, url+"api"+path, http.NoBody)

@@ -27,7 +27,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// fitted runs the command on a file.
 func fitted(t *testing.T, path string, args ...string) (out, words string, err error) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -43,7 +42,6 @@ func fitted(t *testing.T, path string, args ...string) (out, words string, err e
 	return stdout.String(), stderr.String(), err
 }
 
-// agents are requests of agents, a hundred a second.
 func agents(t *testing.T, requests int) []byte {
 	t.Helper()
 	mk, err := wire.NewMaker(wire.Makeup{Events: wire.Range{Min: 1, Max: 9}, Spans: wire.Range{Max: 4}, Frames: wire.Range{Min: 2, Max: 2}, Mix: [wire.Kinds]int{6, 0, 2, 1, 1}}, 1)

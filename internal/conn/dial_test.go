@@ -22,7 +22,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// secured starts a server with TLS and returns its address and the file of its authority.
 func secured(t *testing.T) (addr, ca string) {
 	t.Helper()
 	srv := httptest.NewTLSServer(http.NotFoundHandler())

@@ -20,7 +20,6 @@ type attempt struct {
 	next    Next
 }
 
-// attempts draws what happens to the attempts of a keeper.
 func attempts(r *rapid.T, label string) []attempt {
 	return rapid.SliceOfN(rapid.Custom(func(r *rapid.T) attempt {
 		// At least 1 ms, so that virtual time passes.

@@ -24,7 +24,6 @@ func frame(body []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
 }
 
-// frames removes complete frames from b.
 func frames(b []byte, each func(body []byte)) (used int) {
 	for all := len(b); ; {
 		if len(b) < 4 || len(b)-4 < int(binary.BigEndian.Uint32(b)) {
@@ -123,7 +122,6 @@ func TestReader(t *testing.T) {
 	})
 }
 
-// check compares what was read.
 func check(t *testing.T, got *run, want [][]byte, cause error, stopAt int) {
 	t.Helper()
 	assert.True(t, len(got.ended) == 1 && errors.Is(got.ended[0], cause), "ended with %v, want once %v", got.ended, cause)

@@ -47,7 +47,6 @@ type badConn struct {
 	budget int
 }
 
-// reset closes with a TCP reset.
 func (c *badConn) reset() {
 	c.Conn.(*net.TCPConn).SetLinger(0)
 	c.Conn.Close()
@@ -89,7 +88,6 @@ func (n *badNet) resetAll() {
 	}
 }
 
-// setRefusing resets all connections and refuses new ones, or accepts them again.
 func (n *badNet) setRefusing(on bool) {
 	n.mu.Lock()
 	n.refusing = on
@@ -99,7 +97,6 @@ func (n *badNet) setRefusing(on bool) {
 	}
 }
 
-// listen returns the option that makes a cluster listen on n.
 func (n *badNet) listen() kfake.Opt {
 	n.conns = map[*badConn]bool{}
 	n.release = make(chan struct{})
@@ -258,21 +255,6 @@ func TestBrokerReplaced(t *testing.T) {
 			assert.True(t, given == nil || h.Acked == 10_000, "%+v", h)
 		})
 	}
-}
-
-// If a broker never comes back, its batches are taken after some time, and fail.
-func TestBrokerGone(t *testing.T) {
-	t.Parallel()
-	n := &badNet{}
-	c := eventsCluster(t, 1, n.listen())
-	p := openProducer(t, c.ListenAddrs(), nil, "request-timeout=2s")
-	r := newRig(t, p)
-	n.setRefusing(true)
-	out := r.send(100_000)
-	got := tally(out)
-	assert.Must(t, got.failed != 0 && got.failed+got.unknown == 100_000, "got %+v", got)
-	last := out[len(out)-1]
-	assert.True(t, last.Class == load.Refused && last.Text != "" && last.Sent == -1, "the last: %+v", last)
 }
 
 func TestSlowReader(t *testing.T) {

@@ -38,7 +38,6 @@ func sendEach(t *testing.T, l *lane, partitions int32) {
 	l.Flush()
 }
 
-// awaitCompleted waits for n outcomes.
 func (r *rig) awaitCompleted(n int) []load.Outcome {
 	r.t.Helper()
 	deadline := time.After(time.Minute)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -167,21 +166,5 @@ func TestStandInsHaveNoRack(t *testing.T) {
 		_, rack := brokers[0]["rack"]
 		_, version := brokers[0]["version"]
 		assert.True(t, rack == want && version == want, "%s: got %v, want a rack and a version: %v", id, brokers[0], want)
-	}
-}
-
-// TestRealBrokersDescribeTheirSettings checks that the settings of a real broker contain
-// those of its properties file, without those that identify the broker.
-func TestRealBrokersDescribeTheirSettings(t *testing.T) {
-	t.Parallel()
-	needsKafka(t)
-	c := kafkatest.Shared(t)
-	s := assert.Value(open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+kafkatest.TopicName(t), nil)))(t)
-	got, _ := s.Facts()["broker_settings"].(map[string]string)
-	t.Log(got)
-	assert.True(t, got["process.roles"] != "", "got %v, want the settings of a broker", got)
-	for name, value := range got {
-		assert.True(t, !slices.Contains(identifying, name) && !strings.Contains(value, c.Bootstrap()),
-			"%s=%s identifies this broker", name, value)
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// topics runs a cluster.TopicLoad against a cluster.
 func topics(t *testing.T, c *kfake.Cluster, w cluster.TopicLoad) *cluster.TopicResult {
 	t.Helper()
 	s := spec(t, urlOf(c, "t"), nil)

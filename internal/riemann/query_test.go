@@ -17,7 +17,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// standinWith starts a stand-in and puts events into its index.
 func standinWith(t testing.TB, o standinriemann.Options, events ...wire.Event) *standinriemann.Server {
 	t.Helper()
 	srv := startStandin(t, o)
@@ -42,7 +41,6 @@ func TestStandinFacts(t *testing.T) {
 	}
 }
 
-// put sends events to a server and waits for its ack.
 func put(t testing.TB, addr string, events ...wire.Event) {
 	t.Helper()
 	nc := assert.Value(net.Dial("tcp", addr))(t)

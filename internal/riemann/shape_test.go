@@ -2,6 +2,7 @@ package riemann
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	standinriemann "carronade/internal/riemann/standin"
 	"carronade/internal/riemann/wire"
+	"carronade/load"
 	"carronade/protocol"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
@@ -38,7 +41,6 @@ func shapeOf(t testing.TB, set map[string]string) *shape {
 	return s
 }
 
-// tally counts the values of a field over n events.
 func tally(s *shape, n uint64, field func(wire.Event) string) map[string]int {
 	out := map[string]int{}
 	for i := range n {
@@ -404,5 +406,24 @@ func TestWholeNumbers(t *testing.T) {
 			assert.True(t, want == nil || slices.Contains(want, v.Int), "%s: got %d", typed, v.Int)
 		}
 		assert.True(t, len(want) < 2 || len(seen) == len(want), "%s: %v", typed, seen)
+	}
+}
+
+// A field by an expression arrives at the server, over each transport that encodes events.
+func TestExpressionsArrive(t *testing.T) {
+	t.Parallel()
+	srv := startStandin(t, standinriemann.Options{})
+	for i, target := range []string{"riemann://" + srv.AddrOf("tcp"), "riemann+ws://" + srv.AddrOf("ws")} {
+		s := openSession(t, specOf(t, target, fmt.Sprintf("service=arrives %d {seq}", i), "attribute=order=o-${string:format('%06d', rnd.nextInt(1000000))}", "pool=4KiB", "ttl=10m"))
+		r, err := load.Fire(t.Context(), load.Plan{Measurement: load.Limits{Events: 200}, BatchEvents: 1, MaxInFlight: 100}, s.Target())
+		assert.Must(t, err == nil && r.Measurement.Acked == 200, "%s: %v, acked %d", target, err, r.Measurement.Acked)
+		found := assert.Value(ask(t, "riemann://"+srv.Addr(), nil, fmt.Sprintf(`service =~ "arrives %d %%"`, i)))(t)
+		seen := map[string]bool{}
+		for _, e := range found {
+			if order := e.Attributes["order"]; strings.HasPrefix(order, "o-") && len(order) == len("o-000000") {
+				seen[order] = true
+			}
+		}
+		assert.True(t, len(found) == 200 && len(seen) >= 20, "%s: %d events, %d different orders", target, len(found), len(seen))
 	}
 }

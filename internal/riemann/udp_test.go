@@ -15,7 +15,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// startStandin starts a stand-in with all its transports.
 func startStandin(t testing.TB, o standinriemann.Options) *standinriemann.Server {
 	t.Helper()
 	o.Listen, o.UDP, o.Web = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
@@ -72,7 +71,6 @@ func processed(t testing.TB, srv *standinriemann.Server) {
 	}
 }
 
-// runChecked runs a plan and checks that the counts add up.
 func runChecked(t testing.TB, s *session, p load.Plan) *load.Result {
 	t.Helper()
 	p.Unanswered = s.Unanswered()

@@ -45,7 +45,6 @@ func webServe(t testing.TB) *webFake {
 	return f
 }
 
-// wait delays an answer.
 func (f *webFake) wait() {
 	if d := time.Duration(f.delay.Load()); d > 0 {
 		<-time.After(d)

@@ -87,7 +87,6 @@ type reported struct {
 	} `json:"facts"`
 }
 
-// runAs runs carronade in place of a tool, and reads its output and its report.
 func runAs(t *testing.T, forms []form, code int, args ...string) (side, reported) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
@@ -124,7 +123,6 @@ func (d *reported) endToEnd(t *testing.T) (us []float64) {
 	return us
 }
 
-// wantClose checks that two numbers agree within the precision of the output.
 func wantClose(t *testing.T, what string, printed, reported, within float64) {
 	t.Helper()
 	assert.True(t, math.Abs(printed-reported) <= within, "%s: printed %g, the report has %g", what, printed, reported)

@@ -21,7 +21,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// runProducer runs a command line of kafka-producer-perf-test, and reads its output and its report.
 func runProducer(t *testing.T, code int, args ...string) (side, *document) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")

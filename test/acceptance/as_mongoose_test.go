@@ -20,7 +20,6 @@ import (
 	"carronade/test/testkit/kafkatest"
 )
 
-// startMongoose starts a command line of mongoose by a link with the jar's name, in the given home.
 func startMongoose(t *testing.T, home string, args ...string) *session {
 	t.Helper()
 	jar := filepath.Join(home, "mongoose-base-4.2.11.jar")

@@ -18,7 +18,6 @@ import (
 	"carronade/test/testkit/kafkatest"
 )
 
-// decode parses a document that the program printed.
 func decode(t *testing.T, text string, to any) {
 	t.Helper()
 	assert.OK(t, json.Unmarshal([]byte(text), to), "read\n%.2000s", text)
@@ -48,7 +47,6 @@ func (g *collatedGroup) equal(name string) string {
 	return ""
 }
 
-// collate runs the command and parses its output.
 func collate(t *testing.T, place string, args ...string) []collatedGroup {
 	t.Helper()
 	var out struct{ Groups []collatedGroup }

@@ -11,7 +11,6 @@ import (
 	"carronade/test/testkit/kafkatest"
 )
 
-// topicURL is the URL of a topic of a cluster.
 func topicURL(c *kafkatest.Cluster, topic string) string {
 	return "kafka://" + c.Bootstrap() + "/" + topic
 }
@@ -89,7 +88,6 @@ func (d *delivery) send(t *testing.T, broker *kafkatest.Cluster) {
 	assert.Equal(t, broker.EndSum(t, d.topic), int64(d.all.Acked), "growth of the end offsets, and events acked")
 }
 
-// checkRecords checks the records of a delivery that Kafka's consumer found, among all.
 func (d *delivery) checkRecords(t *testing.T, records []kafkatest.Record) {
 	t.Helper()
 	headers := "team:red,delivery:" + d.name
@@ -111,7 +109,6 @@ func (d *delivery) checkRecords(t *testing.T, records []kafkatest.Record) {
 	assert.Equal(t, d.all.Bytes, eventBytes, "bytes of events in the report, and read by Kafka's consumer")
 }
 
-// checkBatches compares what DumpLogSegments found with what was sent.
 func checkBatches(t *testing.T, batches []kafkatest.Batch, events int, codec string, idempotent bool) {
 	t.Helper()
 	type writer struct {

@@ -253,7 +253,6 @@ func (c *counts) add(o counts) {
 	c.Batches += o.Batches
 }
 
-// wholeRun are the counts of the whole run, warm-up and drain included.
 func (d *document) wholeRun() counts {
 	all := d.Totals.counts
 	for _, p := range d.Phases {
@@ -264,7 +263,6 @@ func (d *document) wholeRun() counts {
 	return all
 }
 
-// failed sums the events of a class of failure.
 func (d *document) failed(class string) (n uint64) {
 	for _, f := range d.Failures {
 		if f.Class == class {
@@ -274,7 +272,6 @@ func (d *document) failed(class string) (n uint64) {
 	return n
 }
 
-// checkLedger checks that the ledger has this number of acked events and found nothing wrong with them.
 func (d *document) checkLedger(t testing.TB, acked uint64) {
 	t.Helper()
 	l := d.Ledger

@@ -16,7 +16,6 @@ import (
 	"carronade/test/testkit/kafkatest"
 )
 
-// times are the times of a score, for the log of a test.
 func (n *faultNumbers) times() string {
 	text := n.Name
 	for _, x := range []struct {
@@ -41,7 +40,6 @@ func (n *faultNumbers) times() string {
 	return text
 }
 
-// within checks a time of a score.
 func within(t *testing.T, what string, got *faultTime, low, high float64) {
 	t.Helper()
 	assert.True(t, got != nil && !got.More && got.S >= low && got.S <= high,
@@ -176,7 +174,6 @@ func TestFaultScores(t *testing.T) {
 	}
 }
 
-// revive starts the nodes again that a run killed.
 func revive(t *testing.T, c *kafkatest.Cluster) {
 	t.Helper()
 	for id := 1; id <= 3; id++ {

@@ -119,7 +119,6 @@ func (g *golden) compare(t *testing.T, broker *kafkatest.Cluster) {
 	}
 }
 
-// differences are the differences between the two sides.
 func (g *golden) differences(t *testing.T, theirs, our *side) (found []string) {
 	t.Helper()
 	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
@@ -172,7 +171,6 @@ func (s *side) where(message string) string {
 	return strings.Join(found, " and ")
 }
 
-// ourCommand runs carronade in the tool's place.
 func (g *golden) ourCommand(t *testing.T, ctx context.Context, args []string) *exec.Cmd { //nolint:revive // the test comes first
 	t.Helper()
 	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"as", g.Tool}, args)...)
@@ -275,7 +273,6 @@ func (s *side) parse(forms []form) error {
 	return nil
 }
 
-// number is the last value of a field.
 func (s *side) number(t *testing.T, name string) float64 {
 	t.Helper()
 	texts := s.fields[name]

@@ -48,7 +48,6 @@ type distribution []struct{ ns, n int64 }
 
 func (s *distribution) add(ns, n int64) { *s = append(*s, struct{ ns, n int64 }{ns, n}) }
 
-// percentile is the nearest rank, in microseconds.
 func (s distribution) percentile(p float64) float64 {
 	slices.SortFunc(s, func(a, b struct{ ns, n int64 }) int { return int(a.ns - b.ns) })
 	total := int64(0)

@@ -87,7 +87,6 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// endToEnd exports the sampled events of the round trip s and checks them.
 func endToEnd(t *testing.T, s *session, d *document, of traceReport) {
 	t.Helper()
 	export := prepare(t, "report", "export", "last", "--as", "e2e-csv")

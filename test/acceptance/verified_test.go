@@ -18,7 +18,6 @@ import (
 	"carronade/test/testkit/kafkatest"
 )
 
-// verify returns the result of the report's check verify.
 func (d *document) verify(t testing.TB) (ok, cannotTell bool, text string) {
 	t.Helper()
 	for _, c := range d.Checks {

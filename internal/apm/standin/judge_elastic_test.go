@@ -29,7 +29,6 @@ func (freeSemaphore) Release(int64)                        {}
 
 var elastic = elasticapm.NewProcessor(elasticapm.Config{MaxEventSize: 1 << 20, Semaphore: freeSemaphore{}})
 
-// decode passes lines of metadata and events to Elastic's decoder.
 func decode(lines ...[]byte) (accepted int, err error) {
 	var result elasticapm.Result
 	none := modelpb.ProcessBatchFunc(func(context.Context, *modelpb.Batch) error { return nil })
@@ -60,7 +59,6 @@ func samples(t testing.TB) map[string][2][]byte {
 	return all
 }
 
-// pathsOf returns the paths to all members and to the first items of v.
 func pathsOf(v any, path []any) (all [][]any) {
 	each := func(key, child any) {
 		p := append(slices.Clone(path), key)
@@ -83,7 +81,6 @@ func pathsOf(v any, path []any) (all [][]any) {
 // removed as a replacement removes a member.
 type removed struct{}
 
-// replaceAt returns a copy of v in which the value at path is replaced.
 func replaceAt(v any, path []any, by any) any {
 	if len(path) == 0 {
 		return by
@@ -106,7 +103,6 @@ func replaceAt(v any, path []any, by any) any {
 	return v
 }
 
-// valueOf makes a value with all members that a rule has.
 func valueOf(n *node, within []*node) any {
 	depth := 0
 	for _, w := range within {

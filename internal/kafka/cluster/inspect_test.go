@@ -16,7 +16,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// findingOf is the finding of a check.
 func findingOf(fs []protocol.Finding, check string) protocol.Finding {
 	i := slices.IndexFunc(fs, func(f protocol.Finding) bool { return f.Check == check })
 	if i < 0 {

@@ -1,9 +1,11 @@
 package cluster
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"carronade/payload"
 	"carronade/test/testkit/assert"
 )
 
@@ -63,4 +65,49 @@ func TestLateness(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The lag of a log is what a broker reported less what was delivered, and unknown before a report.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	p := NewProgress(nil, []int64{5, 7, 9})
+	p.Begin(1, 70) // such as a committed offset
+	p.Deliver(0, 8)
+	p.Reported(0, 20, 15)
+	p.Reported(2, 3, 3) // an old answer: the log is not behind
+	for _, tt := range []struct {
+		name      string
+		got, want []int64
+	}{
+		{"starts", p.Starts(), []int64{5, 70, 9}},
+		{"positions", p.Positions(), []int64{8, 70, 9}},
+		{"lag", p.Lag(), []int64{12, -1, 0}},
+		{"what may be read", []int64{p.Behind(0), p.Behind(1), p.Behind(2)}, []int64{7, -1, 0}},
+	} {
+		assert.True(t, slices.Equal(tt.got, tt.want), "%s: got %v, want %v", tt.name, tt.got, tt.want)
+	}
+}
+
+// TestKeysHaveOneOwner: all events of a key belong to one client and one partition, and
+// each client has some of each partition.
+func TestKeysHaveOneOwner(t *testing.T) {
+	t.Parallel()
+	gen := assert.Value(payload.New(payload.Spec{Seed: 1, Size: "10", Payload: "random", Key: "uniform(500)"}))(t)
+	const clients, partitions = 3, 6
+	s := NewStreams(Partitioner{Kind: "murmur2"}, clients, partitions, gen, 1)
+	type place struct {
+		client    int
+		partition int32
+	}
+	owners, used := map[string]place{}, map[place]bool{}
+	for stream := range int32(s.Partitioner.Streams()) {
+		for k := range uint64(400) {
+			key := string(gen.AppendKey(nil, s.KeyNumber(stream, k)))
+			p := place{s.Client(stream), s.Partition(stream)}
+			was, ok := owners[key]
+			assert.Must(t, !ok || was == p, "key %q belongs to %v and %v", key, was, p)
+			owners[key], used[p] = p, true
+		}
+	}
+	assert.True(t, len(owners) >= 450 && len(used) == clients*partitions, "%d keys in %d streams", len(owners), len(used))
 }

@@ -21,7 +21,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// securityFor reads security options and properties.
 func securityFor(t *testing.T, given map[string][]string, props map[string]string) (*Security, error) {
 	t.Helper()
 	v := protocol.Values{}

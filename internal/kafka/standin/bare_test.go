@@ -33,7 +33,6 @@ func produceFrame(topic string, partition int32, records, size int) []byte {
 	return frameOf(req)
 }
 
-// frameOf encodes a request, length and header included.
 func frameOf(req kmsg.Request) []byte {
 	frame := make([]byte, 4, 64)
 	frame = binary.BigEndian.AppendUint16(frame, uint16(req.Key()))

@@ -190,7 +190,6 @@ func join(parts ...[]byte) []byte {
 	return out
 }
 
-// patched returns a copy of b with other bytes at i.
 func patched(b []byte, i int, with ...byte) []byte {
 	c := append([]byte(nil), b...)
 	copy(c[i:], with)

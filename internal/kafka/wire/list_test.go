@@ -17,7 +17,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// writeItems writes a list and returns its path.
 func writeItems(t testing.TB, topic string, runs []ListRun) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "list")
@@ -29,7 +28,6 @@ func writeItems(t testing.TB, topic string, runs []ListRun) string {
 	return path
 }
 
-// readItems reads a list, joining nothing.
 func readItems(t testing.TB, path string) (topic string, runs []ListRun) {
 	t.Helper()
 	topic = assert.Value(ReadList(path, func(r ListRun) error { runs = append(runs, r); return nil }))(t)
@@ -187,7 +185,6 @@ func FuzzParseItems(f *testing.F) {
 	})
 }
 
-// randomBytes returns n random bytes below set.
 func randomBytes(n, set int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := make([]byte, n)

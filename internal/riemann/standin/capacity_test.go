@@ -2,9 +2,11 @@ package standin
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,15 +14,10 @@ import (
 	"github.com/coder/websocket"
 
 	"carronade/internal/riemann/wire"
-	"carronade/internal/standin"
+	"carronade/internal/standin/standintest"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
-
-// limited is a server of this many events a second, for which this many may wait.
-func limited(rate float64, queue int64) standin.CapacityOptions {
-	return standin.CapacityOptions{Server: standin.CapacitySettings{Rate: rate, Service: standin.Service{Kind: standin.Constant}, Servers: 1, Queue: queue}}
-}
 
 func events(n int) wire.Msg { return message(strings.Split(strings.Repeat("x,", n-1)+"x", ",")...) }
 
@@ -30,7 +27,7 @@ func TestServerAnswersWhenServed(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Parallel()
 	t.Run("TCP", func(t *testing.T) {
-		s := start(t, Options{Capacity: limited(10, 10_000)})
+		s := start(t, Options{Capacity: standintest.Limited(10, 10_000)})
 		p := dial(t, s.Addr())
 		begin := time.Now()
 		p.send(events(1), events(5), events(1000))
@@ -43,7 +40,7 @@ func TestServerAnswersWhenServed(t *testing.T) {
 		// The third would come after 100 s; the connection's deadline is earlier.
 	})
 	t.Run("WebSocket", func(t *testing.T) {
-		s := start(t, Options{Capacity: limited(1, 100), Web: "127.0.0.1:0"})
+		s := start(t, Options{Capacity: standintest.Limited(1, 100), Web: "127.0.0.1:0"})
 		ctx := testkit.Minute(t)
 		c, _, err := websocket.Dial(ctx, "ws://"+s.AddrOf("ws")+"/events", nil) //nolint:bodyclose // there is none
 		assert.OK(t, err)
@@ -58,7 +55,7 @@ func TestServerAnswersWhenServed(t *testing.T) {
 		assert.True(t, got >= time.Second, "answered after %v, want 1 s at least", got)
 	})
 	t.Run("HTTP", func(t *testing.T) {
-		s := start(t, Options{Capacity: limited(10, 10), Web: "127.0.0.1:0"})
+		s := start(t, Options{Capacity: standintest.Limited(10, 10), Web: "127.0.0.1:0"})
 		for _, last := range []bool{false, false, true} {
 			begin := time.Now()
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.AddrOf("ws")+"/events", strings.NewReader(strings.Repeat("{\"service\":\"c\"}\n", 8)))
@@ -79,7 +76,7 @@ func TestServerAnswersWhenServed(t *testing.T) {
 // kept; a datagram is lost. A query waits for nothing.
 func TestServerRefuses(t *testing.T) {
 	t.Parallel()
-	s := start(t, Options{Capacity: limited(0.001, 2), UDP: "127.0.0.1:0", Interval: time.Hour})
+	s := start(t, Options{Capacity: standintest.Limited(0.001, 2), UDP: "127.0.0.1:0", Interval: time.Hour})
 	p := dial(t, s.Addr())
 	p.send(events(10))
 	if m := p.answer(); m.OK || m.Error != "queue is full" {
@@ -100,7 +97,7 @@ func TestServerRefuses(t *testing.T) {
 // end of the stand-in.
 func TestServerEnds(t *testing.T) {
 	t.Parallel()
-	s := start(t, Options{Capacity: limited(0.001, 2), Web: "127.0.0.1:0"})
+	s := start(t, Options{Capacity: standintest.Limited(0.001, 2), Web: "127.0.0.1:0"})
 	nc := dial(t, s.AddrOf("ws"))
 	_, err := io.WriteString(nc, "PUT /events HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 16\r\n\r\n{\"service\":\"c\"}\n")
 	assert.OK(t, err)
@@ -108,4 +105,45 @@ func TestServerEnds(t *testing.T) {
 	assert.OK(t, s.Close())
 	line, err := bufio.NewReader(nc).ReadString('\n')
 	assert.True(t, err != nil, "got %q, want no answer", line)
+}
+
+// TestRecord: the record contains messages over TCP and WebSocket, with the times
+// of their answers.
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	forBoth(t, func(t *testing.T, opts Options) {
+		path := filepath.Join(t.TempDir(), "record.csv")
+		opts.Record, opts.Web = path, "127.0.0.1:0"
+		s := start(t, opts)
+		p := dial(t, s.Addr())
+		var frames []byte
+		for range 3 {
+			frames = wire.AppendFramed(frames, &wire.Msg{Events: []wire.Event{{Service: "a"}, {Service: "b"}}})
+		}
+		if _, err := p.Write(frames); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(p, make([]byte, 3*wire.AckSize)); err != nil {
+			t.Fatal(err)
+		}
+		c, _, err := websocket.Dial(context.Background(), "ws://"+s.AddrOf("ws")+"/events", nil) //nolint:bodyclose // there is none
+		assert.OK(t, err)
+		defer c.CloseNow()
+		assert.OK(t, c.Write(t.Context(), websocket.MessageText, []byte(`{"service":"c"}`)))
+		_, _, err = c.Read(t.Context())
+		assert.OK(t, err)
+		assert.OK(t, s.Close())
+		rows := testkit.CSV(t, path)
+		each := "2"
+		if opts.Discard {
+			each = "" // it does not decode them
+		}
+		got := map[string]int{}
+		for _, r := range rows[1:] {
+			got[r[2]+" of "+r[6]]++
+			assert.True(t, r[7] != "" && r[8] != "" && r[9] != "", "%q is not answered", r)
+		}
+		assert.True(t, len(rows) == 5 && got["message of "+each] == 3 && got["message of 1"] == 1,
+			"got %q, want 3 messages of %q events and one of 1", rows, each)
+	})
 }

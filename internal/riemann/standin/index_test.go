@@ -19,7 +19,6 @@ import (
 
 var epoch = time.Unix(1_700_000_000, 0)
 
-// foundServices returns the hosts and services in the index, sorted.
 func foundServices(t testing.TB, x *index, now time.Time) []string {
 	t.Helper()
 	q := assert.Value(parseQuery("true"))(t)
@@ -197,21 +196,6 @@ var services = sync.OnceValue(func() (names []string) {
 	}
 	return names
 })
-
-func BenchmarkPut(b *testing.B) {
-	names := services()
-	x := newIndex(1 << 30)
-	e := everyField
-	e.Time = epoch.Unix()
-	var scratch []byte
-	var err error
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		e.Service = names[i%len(names)]
-		scratch, err = x.put(&e, scratch)
-		assert.OK(b, err)
-	}
-}
 
 // BenchmarkSearch finds some of a million events.
 func BenchmarkSearch(b *testing.B) {

@@ -115,21 +115,3 @@ func FuzzQuery(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkQuery(b *testing.B) {
-	for _, c := range []struct{ name, text string }{
-		{"service", `service =~ "api%"`},
-		{"fields", `service =~ "api%" and state = "ok" and metric > 0 and tagged "b c"`},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			q := assert.Value(parseQuery(c.text))(b)
-			raw := string(wire.AppendEvent(nil, &everyField))
-			b.ReportAllocs()
-			for b.Loop() {
-				if !q.matches(&subject{host: everyField.Host, service: everyField.Service, raw: raw}) {
-					b.Fatal("false, want true")
-				}
-			}
-		})
-	}
-}

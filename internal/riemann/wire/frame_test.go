@@ -23,7 +23,6 @@ func TestAckIsTheMessage(t *testing.T) {
 	}
 }
 
-// countSlowly is a simple implementation of CountAcks.
 func countSlowly(b []byte) int {
 	n := 0
 	for ; len(b) >= AckSize && string(b[:AckSize]) == Ack; b = b[AckSize:] {
@@ -61,7 +60,6 @@ func FuzzCountAcks(f *testing.F) {
 	})
 }
 
-// stream has consecutive answers of all kinds.
 func stream() (b []byte, want []string) {
 	b = AppendAcks(b, 7)
 	b = AppendFramed(b, &Msg{HasOK: true, Error: "boom"})
@@ -214,22 +212,6 @@ func BenchmarkCountAcks(b *testing.B) {
 	}
 }
 
-func BenchmarkCountFrames(b *testing.B) {
-	const frames = 2000
-	var buf []byte
-	for i := range frames {
-		e := benchEvent()
-		e.Service = e.Service[:len(e.Service)-i%7]
-		buf = AppendFramed(buf, &Msg{Events: []Event{e}})
-	}
-	b.SetBytes(int64(len(buf)))
-	for b.Loop() {
-		got, _ := CountFrames(buf, MaxFrame)
-		assert.Must(b, got == frames, "%v", got)
-	}
-	b.ReportMetric(frames*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mframes/s")
-}
-
 func TestAppendJSON(t *testing.T) {
 	seconds := full
 	seconds.HasTimeMicros, seconds.TimeMicros = false, 0
@@ -324,16 +306,6 @@ func FuzzDecodeJSON(f *testing.F) {
 		}
 		assert.Same(t, again, e, "%s", written)
 	})
-}
-
-func BenchmarkAppendJSON(b *testing.B) {
-	e := benchEvent()
-	dst := make([]byte, 0, 1024)
-	b.ReportAllocs()
-	for b.Loop() {
-		dst = AppendJSON(dst[:0], &e)
-	}
-	b.SetBytes(int64(len(dst)))
 }
 
 func TestJSONTimeIsUTC(t *testing.T) {
