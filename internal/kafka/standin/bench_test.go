@@ -1,14 +1,9 @@
 package standin_test
 
 import (
-	"encoding/binary"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"testing"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/host"
 	kafkastandin "carronade/internal/kafka/standin"
@@ -61,44 +56,4 @@ func BenchmarkSink(b *testing.B) {
 			b.ReportMetric(float64(host.CPUOf(os.Getpid())-own)/n, "own-cpu-ns/event")
 		})
 	}
-}
-
-// BenchmarkServe fetches from a discard broker in another process, one MiB per
-// request, and ignores the records, to measure how fast the sink is and what it
-// costs.
-func BenchmarkServe(b *testing.B) {
-	child, err := standin.Spawn(b.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "t:1")
-	assert.OK(b, err)
-	defer func() {
-		if err := child.Stop(); err != nil {
-			b.Fatal(err, child.Output())
-		}
-	}()
-	nc := assert.Value(net.Dial("tcp", child.Addr()))(b)
-	defer nc.Close()
-	req := kmsg.NewPtrFetchRequest()
-	req.SetVersion(12)
-	req.MaxBytes = 1 << 20
-	rt := kmsg.NewFetchRequestTopic()
-	rt.Topic = "t"
-	rp := kmsg.NewFetchRequestTopicPartition()
-	rp.PartitionMaxBytes = 1 << 20
-	rt.Partitions = append(rt.Partitions, rp)
-	req.Topics = append(req.Topics, rt)
-	frame := kafkastandin.FrameOf(req)
-	const events = 9000 // in the complete batches of 1000 in one MiB
-	before, own := host.CPUOf(child.Pid()), host.CPUOf(os.Getpid())
-	buf := make([]byte, 256<<10)
-	for b.Loop() {
-		assert.Value(nc.Write(frame))(b)
-		assert.Value(io.ReadFull(nc, buf[:4]))(b)
-		for left := int(binary.BigEndian.Uint32(buf)); left > 0; {
-			n := assert.Value(nc.Read(buf[:min(left, len(buf))]))(b)
-			left -= n
-		}
-	}
-	n := float64(b.N) * events
-	b.ReportMetric(n/b.Elapsed().Seconds()/1e6, "Mevents/s")
-	b.ReportMetric(float64(host.CPUOf(child.Pid())-before)/n, "sink-cpu-ns/event")
-	b.ReportMetric(float64(host.CPUOf(os.Getpid())-own)/n, "own-cpu-ns/event")
 }

@@ -413,20 +413,6 @@ func BenchmarkSeal(b *testing.B) {
 	})
 }
 
-func BenchmarkAppendRecord(b *testing.B) {
-	value, headers := make([]byte, 100), AppendHeaders(nil, nil)
-	buf := make([]byte, 0, 256<<10)
-	b.ReportAllocs()
-	n := int32(0)
-	for b.Loop() {
-		if len(buf) > 250<<10 {
-			buf, n = buf[:0], 0
-		}
-		buf = AppendRecord(buf, n, nil, value, headers)
-		n++
-	}
-}
-
 // SentCRC is the same after a broker has set the timestamp of a batch.
 func TestSentCRC(t *testing.T) {
 	records := bytes.Repeat([]byte("records "), 1000)

@@ -191,27 +191,6 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-func BenchmarkCountAcks(b *testing.B) {
-	const acks = 10000
-	plain := AppendAcks(nil, acks)
-	failed := bytes.Clone(plain)
-	failed[len(failed)-AckSize+5] = 0 // only the last one
-	for _, bench := range []struct {
-		name string
-		buf  []byte
-		want int
-	}{{"all acks", plain, acks}, {"one other at the end", failed, acks - 1}} {
-		b.Run(bench.name, func(b *testing.B) {
-			b.SetBytes(int64(len(bench.buf)))
-			for b.Loop() {
-				got := CountAcks(bench.buf)
-				assert.Must(b, got == bench.want, "%v", got)
-			}
-			b.ReportMetric(acks*float64(b.N)/b.Elapsed().Seconds()/1e6, "Macks/s")
-		})
-	}
-}
-
 func TestAppendJSON(t *testing.T) {
 	seconds := full
 	seconds.HasTimeMicros, seconds.TimeMicros = false, 0
