@@ -177,38 +177,6 @@ func TestVerifiedTransactions(t *testing.T) {
 	}
 }
 
-// TestVerifiedTwice verifies two simultaneous runs on one topic: each recognizes the
-// other's events as foreign.
-func TestVerifiedTwice(t *testing.T) {
-	t.Parallel()
-	broker := kafkatest.Shared(t)
-	for _, tt := range []struct {
-		name        string
-		first, next []string
-	}{
-		{"wire", nil, nil},
-		{"compressed", []string{"--compression", "lz4"}, []string{"--compression", "zstd"}},
-		{"both engines", []string{"--engine", "client"}, nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			topic := broker.CreateTopic(t, 2, 1)
-			args := []string{"run", topicURL(broker, topic), "--verify", "--rate", "2000/s", "--json", "--for"}
-			first := start(t, append(append(args, "8s"), tt.first...)...) // long enough for the next one to start
-			first.awaitStderr(progressText)
-			next := start(t, append(append(args, "4s"), tt.next...)...)
-			for i, s := range []*session{first, next} {
-				d := s.wait(runTimeout).succeeded(t).document(t)
-				own := []uint64{16_000, 8000}
-				d.checkLedger(t, own[i])
-				if l := d.Ledger; l.Foreign == 0 || l.Foreign > own[1-i] || l.Read != l.Acked+l.Foreign {
-					t.Errorf("run %d: %+v", i+1, *l)
-				}
-			}
-		})
-	}
-}
-
 // neverRead checks the report of a round trip of which some events were never read: they have an age in the
 // end-to-end times, lag behind, and are in the first line.
 func neverRead(t *testing.T, e ended) *document {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
@@ -19,41 +20,26 @@ func stepOf(t *testing.T, args ...string) *step {
 // Those at random from the seed 1, those from 0 and those down from 10 are the expectations of
 // mongoose's own tests.
 func TestNames(t *testing.T) {
-	for _, tt := range []struct {
-		args string
-		want string
-	}{
-		{"length=13 radix=36 seed=1 type=random", "l84y9 b4nnpm0nlt 1xxfsxb3qow5p 13f6twrd4lr3 j6b66dggi1 3ilqcpam2j6w 16mm0z6qsh3s8 28w3hpfrwuz 1e7tjj0vhz3rp 7j7u4icn21am"},
-		{"radix=10 seed=0 step=1 type=serial", "1 2 3 4 5 6 7 8 9 10"},
-		{"prefix=prefix- radix=10 seed=10 step=-2 type=serial", "prefix-8 prefix-6 prefix-4 prefix-2 prefix-0 prefix-2 prefix-0 prefix-2 prefix-0 prefix-2"},
-		{"type=serial seed=-1", "0 1 2 3"},
-		{"type=SERIAL seed=34 prefix=t-", "t-z t-10 t-11"},
-		{"type=asc seed=7", "8 9 a"},
-		{"type=desc seed=3", "2 1 0 1"},
-		{"type=serial seed=98 radix=10 length=2", "99 0 1"},
-		{"type=serial seed=5 radix=2 length=3", "110 111 0"},
-		{"type=serial seed=9 step=7 radix=16", "10 17 1e"},
-		{"type=random seed=1 radix=10 length=1", "1 1 1"}, // 35651601 % 10 = 1, from which it begins again
-		{"type=serial seed=-1 prefix=${this.last()+1}%{4}_", "5_0 6_1 7_2"},
-		{"type=serial seed=-1 prefix=%{'a'}$${b}", "a${b}0 a${b}1"},
-		{"type=serial seed=9223372036854775807 length=64", "1 2"}, // overflows, as in Java
-	} {
+	for _, tt := range testkit.Table[struct {
+		Args string
+		Want string
+	}](t, "testdata/names.yaml") {
 		var args []string
-		for o := range strings.FieldsSeq(tt.args) {
+		for o := range strings.FieldsSeq(tt.Args) {
 			args = append(args, "--item-naming-"+o)
 		}
 		s := stepOf(t, args...)
 		n, again := s.namer(), s.namer()
 		var got []string
-		want := strings.Fields(tt.want)
+		want := strings.Fields(tt.Want)
 		for i := range want {
 			name, id := n.next()
 			if at, of := again.appendOf(nil, 0, uint64(i)); string(at) != name || of != id {
-				t.Errorf("%s: record %d is %s (%d), and name %d %s (%d)", tt.args, i, at, of, i, name, id)
+				t.Errorf("%s: record %d is %s (%d), and name %d %s (%d)", tt.Args, i, at, of, i, name, id)
 			}
 			got = append(got, name)
 		}
-		assert.Equal(t, strings.Join(got, " "), tt.want, "%s", tt.args)
+		assert.Equal(t, strings.Join(got, " "), tt.Want, "%s", tt.Args)
 	}
 	// Without a seed, two steps have different names.
 	a, _ := stepOf(t).namer().next()
