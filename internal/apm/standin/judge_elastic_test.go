@@ -310,29 +310,3 @@ func FuzzJudge(f *testing.F) {
 		_ = j.document(allRules().transactions, in)
 	})
 }
-
-func BenchmarkJudge(b *testing.B) {
-	mk, err := wire.NewMaker(wire.Makeup{Events: wire.Range{Min: 10, Max: 10}, Spans: wire.Range{Min: 10, Max: 10}, Frames: wire.Range{Min: 10, Max: 10}}, 1)
-	assert.OK(b, err)
-	body := mk.Make(0)
-	lines := bytes.Split(bytes.TrimSpace(body.Bytes), []byte("\n"))
-	b.Run("ours", func(b *testing.B) {
-		b.SetBytes(int64(len(body.Bytes)))
-		b.ReportAllocs()
-		var j validator
-		for range b.N {
-			for _, l := range lines {
-				assert.Value(j.line(l))(b)
-			}
-		}
-	})
-	b.Run("Elastic's", func(b *testing.B) {
-		b.SetBytes(int64(len(body.Bytes)))
-		b.ReportAllocs()
-		for range b.N {
-			if n, err := decode(body.Bytes); err != nil || n != body.Events() {
-				b.Fatal(n, err)
-			}
-		}
-	})
-}

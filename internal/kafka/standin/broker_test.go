@@ -282,14 +282,6 @@ func TestJavaTools(t *testing.T) {
 	})
 }
 
-// For benchmarks, which spawn the stand-in and therefore cannot be part of the
-// package.
-var (
-	Bare         = bare
-	FrameOf      = frameOf
-	ProduceFrame = produceFrame
-)
-
 // produceFrame is a produce request, version 12, with one batch of the given
 // records and size each.
 func produceFrame(topic string, partition int32, records, size int) []byte {

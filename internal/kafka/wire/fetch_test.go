@@ -383,36 +383,6 @@ func FuzzForEachRecord(f *testing.F) {
 	})
 }
 
-func BenchmarkSeal(b *testing.B) {
-	recs := make([]byte, 107<<10)
-	head := make([]byte, HeaderSize)
-	h := Header{Length: int32(len(recs) + HeaderSize - lengthExcludes), NumRecords: 1000}
-	b.Run("known sum", func(b *testing.B) {
-		s := SumOf(recs)
-		b.SetBytes(int64(len(recs)))
-		for i := range b.N {
-			h.BaseTimestamp, h.MaxTimestamp = int64(i), int64(i)
-			h.Put(head)
-			Seal(head, s)
-		}
-	})
-	b.Run("all bytes", func(b *testing.B) {
-		b.SetBytes(int64(len(recs)))
-		for i := range b.N {
-			h.BaseTimestamp, h.MaxTimestamp = int64(i), int64(i)
-			h.Put(head)
-			UpdateCRC(UpdateCRC(0, head[atAttributes:]), recs)
-		}
-	})
-	b.Run("prefix", func(b *testing.B) {
-		for i := range b.N {
-			h.BaseTimestamp = int64(i)
-			h.Put(head)
-			Seal(head, SumAt(12345, 100_000-i&0xfff))
-		}
-	})
-}
-
 // SentCRC is the same after a broker has set the timestamp of a batch.
 func TestSentCRC(t *testing.T) {
 	records := bytes.Repeat([]byte("records "), 1000)

@@ -227,22 +227,3 @@ func TestRatios(t *testing.T) {
 		})
 	}
 }
-
-func BenchmarkCompress(b *testing.B) {
-	for _, codec := range []Codec{Gzip, Snappy, LZ4, Zstd} {
-		for name, set := range map[string]int{"random": 256, "letters": 26} {
-			b.Run(codec.String()+"/"+name, func(b *testing.B) {
-				z, err := NewCompressor(codec)
-				assert.OK(b, err)
-				src := randomBytes(16_000, set)
-				var out []byte
-				b.SetBytes(int64(len(src)))
-				b.ReportAllocs()
-				for b.Loop() {
-					out, err = z.Append(out[:0], src)
-					assert.OK(b, err)
-				}
-			})
-		}
-	}
-}

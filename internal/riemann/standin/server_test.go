@@ -26,6 +26,11 @@ import (
 	"carronade/test/testkit/assert"
 )
 
+func TestMain(m *testing.M) {
+	testkit.MostlyWaiting()
+	os.Exit(m.Run())
+}
+
 func start(t testing.TB, opts Options) *Server {
 	t.Helper()
 	if opts.Listen == "" {
