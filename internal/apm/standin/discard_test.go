@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"carronade/internal/apm/wire"
 	"carronade/internal/standin"
@@ -101,71 +100,6 @@ func TestDiscardRefuses(t *testing.T) {
 		_, _ = io.WriteString(c, "BREW / HTTP/1.1\r\n\r\n")
 		got, _ := io.ReadAll(c)
 		assert.True(t, strings.HasPrefix(string(got), "HTTP/1.1 400 "), "got %q, want 400 and a closed connection", got)
-	})
-}
-
-// The server does not read from a client that does not read its answers. The
-// client gets all of them once it reads.
-func TestDiscardBackpressure(t *testing.T) {
-	testBothWays(t, func(t *testing.T, s *Server) {
-		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
-		assert.OK(t, err)
-		defer c.Close()
-		const n = 400_000
-		requests := bytes.Repeat([]byte("POST / HTTP/1.1\r\n\r\n"), 1000)
-		wrote := make(chan error, 1)
-		go func() {
-			var err error
-			for i := 0; i < n && err == nil; i += 1000 {
-				_, err = c.Write(requests)
-			}
-			wrote <- err
-		}()
-		// The server stops reading when its answers are not read.
-		for last, tick := uint64(0), time.NewTicker(50*time.Millisecond); ; {
-			<-tick.C
-			got := s.Counts().Requests
-			if got > 0 && got == last {
-				tick.Stop()
-				break
-			}
-			last = got
-		}
-		got := s.Counts().Requests
-		assert.True(t, got < n, "%d requests were read, want fewer", got)
-		answers, err := io.Copy(io.Discard, io.LimitReader(c, int64(n*len(answer202))))
-		assert.True(t, err == nil && answers == int64(n*len(answer202)), "got %d bytes, %v; want %d", answers, err, n*len(answer202))
-		if err := <-wrote; err != nil || s.Counts().Requests != n {
-			t.Errorf("wrote: %v; %d requests, want %d", err, s.Counts().Requests, n)
-		}
-	})
-}
-
-// Closing the server ends the open connections, whatever state they are in. More
-// connections are opened in all than are open at a time.
-func TestDiscardCloses(t *testing.T) {
-	testBothWays(t, func(t *testing.T, s *Server) {
-		var conns []net.Conn
-		for i := range 100 {
-			c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
-			assert.OK(t, err)
-			defer c.Close()
-			_, _ = io.WriteString(c, "POST / HTTP/1.1\r\n\r\nPOST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n...")
-			assert.Value(io.ReadFull(c, make([]byte, len(answer202))))(t)
-			if i%2 == 0 {
-				c.Close()
-			} else {
-				conns = append(conns, c)
-			}
-		}
-		err := s.Close()
-		assert.True(t, err == nil, "%v", err)
-		for _, c := range conns {
-			n, err := c.Read(make([]byte, 1))
-			assert.True(t, n <= 0 && err != nil, "a connection is still open")
-		}
-		c := s.Counts()
-		assert.True(t, c.Connections == 100 && c.Requests == 100, "%+v, want 100 connections and requests", c)
 	})
 }
 

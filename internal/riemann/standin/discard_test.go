@@ -138,69 +138,6 @@ func TestDiscardErrors(t *testing.T) {
 	})
 }
 
-// TestDiscardSlowReader: the server does not read from a client that does not read its
-// answers, be they acks or the answers to queries; the client gets all once it reads.
-func TestDiscardSlowReader(t *testing.T) {
-	discardBothWays(t, Options{}, func(t *testing.T, s *Server) {
-		p := dial(t, s.Addr())
-		_ = p.Conn.(*net.TCPConn).SetReadBuffer(64 << 10)
-		_ = p.SetDeadline(time.Now().Add(2 * time.Minute))
-		const rounds, queries, acks = 100, 50, 400
-		run := bytes.Repeat(append(framesOf(wire.Msg{Query: `service = "` + StandinService + `"`}), make([]byte, acks*wire.FrameHead)...), queries)
-		wrote := make(chan error, 1)
-		go func() {
-			var err error
-			for i := 0; i < rounds && err == nil; i++ {
-				_, err = p.Write(run)
-			}
-			wrote <- err
-		}()
-		// It stops reading.
-		tick := time.NewTicker(50 * time.Millisecond)
-		defer tick.Stop()
-		last := uint64(0)
-		for got := s.Counts().Messages; got == 0 || got != last; got = s.Counts().Messages {
-			last = got
-			<-tick.C
-		}
-		const messages = rounds * queries * (1 + acks)
-		assert.True(t, last < messages, "%d messages were read, want fewer", last)
-		found := wire.Msg{HasOK: true, OK: true, Events: []wire.Event{{Service: StandinService, State: "ok"}}}
-		want := int64(rounds * queries * (len(framesOf(found)) + acks*wire.AckSize))
-		n, err := io.Copy(io.Discard, io.LimitReader(p, want))
-		assert.True(t, n == want && err == nil, "got %d bytes of answers, %v; want %d", n, err, want)
-		if err := <-wrote; err != nil || s.Counts().Messages != messages || s.Counts().Queries != rounds*queries {
-			t.Errorf("wrote: %v; counted %+v", err, s.Counts())
-		}
-	})
-}
-
-// TestDiscardCloses: Close ends connections in any state.
-func TestDiscardCloses(t *testing.T) {
-	discardBothWays(t, Options{}, func(t *testing.T, s *Server) {
-		var peers []*peer
-		for i := range 60 {
-			p := dial(t, s.Addr())
-			begun := framesOf(message("a"), message("not all of it"))
-			assert.Value(p.Write(begun[:len(begun)-i%20]))(t)
-			p.answer()
-			if i%3 == 0 {
-				p.Close()
-			} else {
-				peers = append(peers, p)
-			}
-		}
-		err := s.Close()
-		assert.True(t, err == nil, "%v", err)
-		for _, p := range peers {
-			_, err := io.Copy(io.Discard, p)
-			assert.True(t, err == nil || standin.Disconnected(err), "a connection is still open: %v", err)
-		}
-		c := s.Counts()
-		assert.True(t, c.Connections == 60, "counted %+v, want 60 connections", c)
-	})
-}
-
 // A scriptedConn is a connection that delivers bytes in pieces and collects answers.
 type scriptedConn struct {
 	net.Conn
