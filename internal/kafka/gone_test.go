@@ -278,3 +278,67 @@ func serveOnce(nc net.Conn, open time.Duration, answers bool) {
 	}
 	_, _ = io.Copy(io.Discard, nc)
 }
+
+// The same for a reader of single records: only an answer to a request of it, or a long time, shows that
+// a connection was of use.
+func TestReadLinkPauses(t *testing.T) {
+	t.Parallel()
+	const (
+		lasts = 30 * time.Second
+		open  = time.Millisecond
+	)
+	for _, tt := range []struct {
+		name        string
+		open        time.Duration
+		answers     bool
+		least, most int // connections
+	}{
+		{"closed at once", open, false, 26, 44},
+		{"closed after an answer", open, true, 450, 750},
+		{"closed after long", conn.ReconnectMost + open, false, 26, 30},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), lasts)
+				defer cancel()
+				lost := 0
+				cfg := configFor(t, []string{"127.0.0.1:9092"}, func(c *cluster.Config) {
+					c.Logf = func(string, ...any) {}
+					c.Happened = func(string, time.Time, time.Duration) { lost++ }
+				})
+				r := &itemReader{cfg: cfg, metadata: newMetadataCache(cfg), ctx: ctx, hurry: make(chan struct{}, 1), sink: &countSink{start: time.Now()}}
+				c := &readClient{r: r, links: map[int32]*readLink{}}
+				k := newReadLink(c, 1)
+				c.links[1], r.clients = k, []*readClient{c}
+				dials := 0
+				conn.Keeper[readLink]{
+					First: conn.ReconnectFirst,
+					Dial: func(context.Context) (*readLink, error) {
+						dials++
+						here, there := net.Pipe()
+						go serveOnce(there, tt.open, false)
+						k.answered = 0
+						if tt.answers {
+							k.answered = 1
+						}
+						c.mu.Lock()
+						k.conn = here
+						c.mu.Unlock()
+						n, known := r.Connected()
+						assert.True(t, n == 1 && known, "%d connections, %t; want 1", n, known)
+						return k, nil
+					},
+					Failed: k.giveUp,
+					Serve:  k.use,
+				}.Run(ctx, nil)
+				assert.True(t, dials >= tt.least && dials <= tt.most,
+					"%d connections in %v, want %d to %d", dials, lasts, tt.least, tt.most)
+				assert.True(t, lost >= dials-1 && int(r.lost.Load()) == lost,
+					"%d of %d connections were lost, and %d are counted", lost, dials, r.lost.Load())
+				n, _ := r.Connected()
+				assert.True(t, n == 0, "%d connections at the end, want 0", n)
+			})
+		})
+	}
+}
