@@ -110,37 +110,48 @@ func TestConsumerDeprecated(t *testing.T) {
 	assert.True(t, strings.HasPrefix(got.Out, want), "stdout %q", got.Out)
 }
 
-// Runs that fail or are interrupted.
+// Runs of both consumers that fail or are interrupted.
 func TestConsumerExit(t *testing.T) {
-	args := strings.Fields("--bootstrap-server h:1 --topic t --num-records 5")
+	args := strings.Fields("--bootstrap-server h:1 --topic t --num-records 5 --hide-header")
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, tt := range []struct {
 		name   string
 		strict bool
+		tools  []*dropin.Tool
 		ctx    context.Context
 		doc    *report.Document
 		err    error
 		code   int
 		rows   int
+		errs   string
 	}{
-		{"refused", false, t.Context(), nil, errors.New("connection refused"), 0, 0},
-		{"refused, strict", true, t.Context(), nil, errors.New("connection refused"), 0, 0},
-		{"interrupted before the run", false, stopped, nil, context.Canceled, 130, 0},
-		{"interrupted", false, t.Context(), &report.Document{Stopped: load.Interrupted}, nil, 130, 1},
-		{"interrupted, strict", true, t.Context(), &report.Document{Stopped: load.Interrupted}, nil, 130, 0},
-		{"the generator was at its limit", false, t.Context(), &report.Document{Stopped: load.ByEvents}, nil, 3, 1},
-		{"the generator was at its limit, strict", true, t.Context(), &report.Document{Stopped: load.ByEvents}, nil, 0, 1},
-		{"the brokers went away", true, t.Context(), &report.Document{Stopped: load.ByTarget}, nil, 1, 1},
+		{name: "refused", err: errors.New("connection refused")},
+		{name: "refused, strict", strict: true, err: errors.New("connection refused")},
+		{name: "interrupted before the run", ctx: stopped, err: context.Canceled, code: 130},
+		{name: "interrupted", doc: &report.Document{Stopped: load.Interrupted}, code: 130, rows: 1},
+		{name: "interrupted, strict", strict: true, doc: &report.Document{Stopped: load.Interrupted}, code: 130},
+		{name: "the generator was at its limit", doc: &report.Document{Stopped: load.ByEvents}, code: 3, rows: 1},
+		{name: "the generator was at its limit, strict", strict: true, doc: &report.Document{Stopped: load.ByEvents}, rows: 1},
+		{name: "the brokers went away", tools: []*dropin.Tool{&Consumer}, strict: true, doc: &report.Document{Stopped: load.ByTarget}, code: 1, rows: 1},
+		{name: "nothing came", tools: []*dropin.Tool{&Share}, strict: true, doc: &report.Document{Stopped: load.ByIdle}, rows: 1, errs: "hint: a share group begins at the end of its topics"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got := dropintest.Run(tt.ctx, t, &Consumer, dropin.Program{Args: append(args, "--hide-header"), Strict: tt.strict}, func(*workload.Document, dropin.Observer) (*report.Document, error) {
-				return tt.doc, tt.err
+		if tt.tools == nil {
+			tt.tools = []*dropin.Tool{&Consumer, &Share}
+		}
+		if tt.ctx == nil {
+			tt.ctx = t.Context()
+		}
+		for _, tool := range tt.tools {
+			t.Run(tool.Name+"/"+tt.name, func(t *testing.T) {
+				got := dropintest.Run(tt.ctx, t, tool, dropin.Program{Args: args, Strict: tt.strict}, func(*workload.Document, dropin.Observer) (*report.Document, error) {
+					return tt.doc, tt.err
+				})
+				if got.Code != tt.code || strings.Count(got.Out, "\n") != tt.rows || (got.Err != nil) != (tt.err != nil && got.Code == 0) || !strings.HasPrefix(got.Errs, tt.errs) {
+					t.Errorf("exit %d, error %v, stdout %q, stderr %q", got.Code, got.Err, got.Out, got.Errs)
+				}
 			})
-			if got.Code != tt.code || strings.Count(got.Out, "\n") != tt.rows || (got.Err != nil) != (tt.err != nil && got.Code == 0) {
-				t.Errorf("exit %d, error %v, stdout %q", got.Code, got.Err, got.Out)
-			}
-		})
+		}
 	}
 }
 
@@ -221,35 +232,6 @@ func TestShareCases(t *testing.T) {
 	want := "Warning: --messages is deprecated. Use --num-records instead.\nWarning: --consumer.config is deprecated. Use --command-config instead.\n2018"
 	assert.True(t, strings.HasPrefix(got.Out, want), "stdout %q", got.Out)
 	allTested(t, "testdata/cases/share.txt", shareOptions(), func(o joptOption) string { return o.name })
-}
-
-func TestShareExit(t *testing.T) {
-	stopped, cancel := context.WithCancel(t.Context())
-	cancel()
-	for _, tt := range []struct {
-		name   string
-		strict bool
-		ctx    context.Context
-		doc    *report.Document
-		err    error
-		code   int
-		rows   int
-		errs   string
-	}{
-		{"refused", false, t.Context(), nil, errors.New("connection refused"), 0, 0, ""},
-		{"interrupted before the run", false, stopped, nil, context.Canceled, 130, 0, ""},
-		{"interrupted", false, t.Context(), &report.Document{Stopped: load.Interrupted}, nil, 130, 1, ""},
-		{"interrupted, strict", true, t.Context(), &report.Document{Stopped: load.Interrupted}, nil, 130, 0, ""},
-		{"nothing came", true, t.Context(), &report.Document{Stopped: load.ByIdle}, nil, 0, 1, "hint: a share group begins at the end of its topics"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			p := dropin.Program{Args: strings.Fields("--bootstrap-server h:1 --topic t --num-records 5 --hide-header"), Strict: tt.strict}
-			got := dropintest.Run(tt.ctx, t, &Share, p, func(*workload.Document, dropin.Observer) (*report.Document, error) { return tt.doc, tt.err })
-			if got.Code != tt.code || strings.Count(got.Out, "\n") != tt.rows || (got.Err != nil) != (tt.err != nil && got.Code == 0) || !strings.HasPrefix(got.Errs, tt.errs) {
-				t.Errorf("exit %d, error %v, stdout %q, stderr %q", got.Code, got.Err, got.Out, got.Errs)
-			}
-		})
-	}
 }
 
 // Each consumer of a share group has a separate table.
