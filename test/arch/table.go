@@ -66,7 +66,7 @@ var Packages = []Package{
 	{Name: "internal/standin", May: []string{"internal/conn/socket", "internal/host", "units"}},
 	{Name: "internal/apm/standin", May: []string{"internal/secret", "internal/standin", "internal/apm/wire", "units"}},
 	{Name: "internal/kafka/standin", May: []string{"internal/secret", "internal/standin", "internal/host", "units"}},
-	{Name: "internal/riemann/standin", May: []string{"internal/standin", "internal/riemann/wire", "units"}, Tests: []string{"internal/host"}},
+	{Name: "internal/riemann/standin", May: []string{"internal/standin", "internal/riemann/wire", "units"}},
 	{Name: "internal/run/ledger", May: []string{"load", "measure"}},
 	{Name: "internal/verdict/trust", May: []string{"load", "measure", "units"}, Files: map[string][]string{
 		"examination.go": {"internal/layout", "protocol"},
