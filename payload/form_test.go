@@ -42,37 +42,16 @@ func TestRefused(t *testing.T) {
 
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
-	for _, test := range []struct {
-		name, data, form string // PATH stands for the file
-		want             []string
-	}{
-		{"lines", "a\nbb\nccc\n", "file:PATH", []string{"a", "bb", "ccc", "a"}},
-		{"last line open", "a\nbb", "file(PATH)", []string{"a", "bb", "a"}},
-		{"empty lines are values", "a\n\nb\n\n", "file:PATH", []string{"a", "", "b", "", "a"}},
-		{"one empty line", "\n", "file:PATH", []string{"", ""}},
-		{"carriage returns are bytes", "a\r\nb\r\n", "file:PATH", []string{"a\r", "b\r"}},
-		{"zero bytes", "a\x00b\nc\x00", `file(PATH,delim=\0)`, []string{"a", "b\nc", "a"}},
-		{"longer delimiter", "a--b-c--", `file(PATH,delim=--)`, []string{"a", "b-c", "a"}},
-		{"overlapping delimiter", "aaa", `file(PATH,delim=aa)`, []string{"", "a", ""}},
-		{"a comma by its number", "a,b", `file(PATH,delim=\x2c)`, []string{"a", "b", "a"}},
-		{"escapes", "a\t\r\n\\b", `file(PATH,delim=\t\r\n\\)`, []string{"a", "b"}},
-		{"matches", "a--b-c---", `file(PATH,match=-+)`, []string{"a", "b", "c", "a"}},
-		{"matches with a number of signs", "a12b3c4567d", `file(PATH,match=[0-9]{1,3})`, []string{"a", "b", "c", "", "d", "a"}},
-		{"matches of commas and blanks", "a, b,c", `file(PATH,match=, )`, []string{"a", "b,c", "a"}},
-		{"matches behind other options", "a, a,", `file(PATH,random,delim=x,match=,\s?)`, []string{"a", "a", "a"}},
-		{"matches of one blank", "a b", `file(PATH, match= )`, []string{"a", "b", "a"}},
-		{"matches of what looks like an option", "a,random)b", `file(PATH,match=,random\))`, []string{"a", "b", "a"}},
-		{"a match at the beginning", "|a||b|", `file(PATH,match=\|)`, []string{"a", "", "b", "a"}},
-		{"only a match", "|", `file(PATH,match=\|)`, []string{"", ""}},
-		{"no match in it", "abc", "file(PATH,match=[0-9])", []string{"abc", "abc"}},
-		{"no delimiter in it", "abc", "file:PATH", []string{"abc", "abc"}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
+	for _, test := range testkit.Table[struct {
+		Name, Data, Form string // PATH stands for the file
+		Want             []string
+	}](t, "testdata/files.yaml") {
+		t.Run(test.Name, func(t *testing.T) {
 			path := filepath.Join(dir, "with, comma (and parentheses)")
-			assert.OK(t, os.WriteFile(path, []byte(test.data), 0o600))
-			g := generator(t, Spec{Payload: strings.ReplaceAll(test.form, "PATH", path)})
+			assert.OK(t, os.WriteFile(path, []byte(test.Data), 0o600))
+			g := generator(t, Spec{Payload: strings.ReplaceAll(test.Form, "PATH", path)})
 			longest := 0
-			for n, want := range test.want {
+			for n, want := range test.Want {
 				if got := string(g.AppendValue(nil, uint64(n))); got != want || g.Size(uint64(n)) != len(want) {
 					t.Errorf("event %d: got %q of size %d, want %q", n, got, g.Size(uint64(n)), want)
 				}

@@ -17,7 +17,6 @@ import (
 // mongooseSeed is the default seed of mongoose's data.
 const mongooseSeed = "7a42d9c483244167"
 
-// mongooseRing is a second implementation of mongoose's ring, by the generator of its expressions.
 func mongooseRing(t testing.TB, seed string, size int) []byte {
 	t.Helper()
 	words := assert.Value(ParseTemplate("${int64:xorShift(this.last())}%{"+seedOf(t, seed)+"}", TemplateOptions{}))(t)
@@ -230,17 +229,6 @@ func FuzzCheckList(f *testing.F) {
 			c.Value(uint64(i), nil, ring.data)
 		}
 	})
-}
-
-func BenchmarkRing(b *testing.B) {
-	g, err := New(Spec{Size: "1KiB", Payload: "ring(4MiB,${math:absInt64(int64:xorShift(this.last()) % 4738381338321616896)}%{1},7a42d9c483244167)"})
-	assert.OK(b, err)
-	var buf []byte
-	b.SetBytes(1 << 10)
-	b.ReportAllocs()
-	for n := uint64(0); b.Loop(); n++ {
-		buf = g.AppendValue(buf[:0], n)
-	}
 }
 
 func TestHeadersOfEvents(t *testing.T) {

@@ -13,72 +13,30 @@ import (
 	"carronade/internal/apm/standin"
 	"carronade/load"
 	"carronade/protocol"
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
 // Every wrong option is refused with an error that names it, and a hint.
 func TestBadOptions(t *testing.T) {
-	const plain, secure = "apm+http://127.0.0.1:1", "apm+https://127.0.0.1:1"
 	t.Setenv("APM_TEST_TOKEN", "kestrel-9271")
 	t.Setenv("APM_TEST_BROKEN", "kestrel-9271\r\nX-More: 1")
-	missing := filepath.Join(t.TempDir(), "missing")
-	for _, tt := range []struct {
-		name    string
-		url     string
-		options map[string]string
-		want    string // in the error
-		hint    string // in its hint
-	}{
-		{"no host", "apm+http://", nil, "no server address", "apm+http://host:8200"},
-		{"half an address", "apm+http://[::1]:x", nil, "invalid port x", "apm+http://host:8200"},
-		{"an index with a query", plain, map[string]string{"index": "http://h:9200/?q=kestrel-9271"}, "must not have a query", "--index http"},
-		{"a path of an intake", plain + "/intake/v2/events", nil, "has no intake path", "--intake"},
-		{"no events", plain, map[string]string{"events": "0"}, "at least one event", "--help"},
-		{"a range the wrong way", plain, map[string]string{"events": "9-2"}, "smaller number", "--help"},
-		{"no number", plain, map[string]string{"spans": "many"}, "neither a number", "--help"},
-		{"an unknown kind", plain, map[string]string{"mix": "logs=1"}, "transaction", "--help"},
-		{"a negative weight", plain, map[string]string{"outcomes": "success=-1"}, "weight", "--help"},
-		{"an unknown shape", plain, map[string]string{"durations": "normal(1s)"}, "lognormal", "--help"},
-		{"half a shape", plain, map[string]string{"durations": "uniform(1s)"}, "uniform", "--help"},
-		{"a kind that v1 does not have", plain, map[string]string{"intake": "v1", "mix": "metricset"}, "v1", "--help"},
-		{"logs of v1", plain, map[string]string{"intake": "v1", "mix": "log"}, "v1", "--help"},
-		{"logs of RUM v3", plain, map[string]string{"intake": "rum-v3", "mix": "transaction,log"}, "RUM v3", "--help"},
-		{"an unknown agent", plain, map[string]string{"agents": "cobol"}, "cobol", "--help"},
-		{"another size of batches", plain, map[string]string{"batch-events": "7"}, "--batch-events is 7", "--events"},
-		{"a secret typed", plain, map[string]string{"secret-token": "kestrel-9271"}, "command line", "env:NAME"},
-		{"a missing secret", plain, map[string]string{"api-key": "env:APM_TEST_MISSING"}, "APM_TEST_MISSING", "export"},
-		{"a missing secret file", plain, map[string]string{"api-key": "file:" + missing}, "missing", "secret and nothing else"},
-		{"a secret of two lines", plain, map[string]string{"api-key": "env:APM_TEST_BROKEN"}, "line break", "one line"},
-		{"two logins", plain, map[string]string{"api-key": "env:APM_TEST_TOKEN", "secret-token": "env:APM_TEST_TOKEN"}, "more than one way", "one of"},
-		{"a header without a name", plain, map[string]string{"header": "value"}, "no name", "K: V"},
-		{"a header with an invalid name", plain, map[string]string{"header": "X\x7fÄ: value"}, "no name", "K: V"},
-		{"a reserved header", plain, map[string]string{"header": "content-length: 7"}, "is set by carronade", "leave it out"},
-		{"a secret header typed", plain, map[string]string{"header": "Authorization: Bearer kestrel-9271"}, "secret", "env:NAME"},
-		{"a header of two lines", plain, map[string]string{"header": "X-A: b\r\nX-C: d"}, "line break", "one line"},
-		{"TLS of a plain target", plain, map[string]string{"tls-ca": missing}, "apm+http", "apm+https"},
-		{"HTTP/2 of a plain target", plain, map[string]string{"http-version": "2"}, "HTTP/2", "apm+https"},
-		{"a missing authority file", secure, map[string]string{"tls-ca": missing}, "missing", "PEM"},
-		{"pipelining and closing", plain, map[string]string{"keep-alive": "false", "max-in-flight": "2"}, "pipelining", "keep-alive"},
-		{"an invalid proxy", plain, map[string]string{"proxy": "squid"}, "proxy", "http://host:3128"},
-		{"a proxy with a password", plain, map[string]string{"proxy": "http://me:kestrel-9271@h:1"}, "password", "proxy"},
-		{"a missing corpus", plain, map[string]string{"corpus": missing}, "missing", "metadata"},
-		{"an index that is not a URL", plain, map[string]string{"index": "localhost:9200"}, "not an http or https URL", "--index http"},
-		{"an index with a password", plain, map[string]string{"index": "http://me:kestrel-9271@h:9200"}, "password", "--index-user"},
-		{"half a login", plain, map[string]string{"index": "http://h:9200", "index-user": "me"}, "is incomplete", "--index-password"},
-		{"an index's login without it", plain, map[string]string{"index-user": "me"}, "without --index", "--index URL"},
-		{"a pattern with a slash", plain, map[string]string{"index": "http://h:9200", "index-pattern": "a/_delete"}, "characters", "names and patterns"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := parseConfig(spec(t, tt.url, tt.options), true)
-			if tt.options["batch-events"] != "" {
-				s := spec(t, tt.url, nil)
+	for _, tt := range testkit.Table[struct {
+		Name, URL  string
+		Options    map[string]string
+		Want, Hint string // in the error, and in its hint
+	}](t, "testdata/bad_options.yaml") {
+		t.Run(tt.Name, func(t *testing.T) {
+			_, err := parseConfig(spec(t, tt.URL, tt.Options), true)
+			if tt.Options["batch-events"] != "" {
+				s := spec(t, tt.URL, nil)
 				s.Given["batch-events"], s.BatchEvents = true, 7
 				_, err = parseConfig(s, true)
 			}
 			var said *protocol.Error
 			assert.Must(t, errors.As(err, &said), "got %v, want an error with a hint", err)
-			assert.True(t, strings.Contains(err.Error(), tt.want), "got %q, want %q in it", err, tt.want)
-			assert.True(t, strings.Contains(said.Hint, tt.hint), "hint %q, want %q in it", said.Hint, tt.hint)
+			assert.True(t, strings.Contains(err.Error(), tt.Want), "got %q, want %q in it", err, tt.Want)
+			assert.True(t, strings.Contains(said.Hint, tt.Hint), "hint %q, want %q in it", said.Hint, tt.Hint)
 			text := err.Error() + said.Hint
 			assert.True(t, !strings.Contains(text, "kestrel-9271"), "the secret is in %q", text)
 		})

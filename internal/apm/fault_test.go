@@ -48,7 +48,6 @@ func (s *scriptedServer) stop() {
 	s.wg.Wait()
 }
 
-// cut ends all connections.
 func (s *scriptedServer) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,25 +279,6 @@ func (r *trickle) Read(p []byte) (int, error) {
 		}
 	}
 	return 0, io.EOF
-}
-
-// A server closes its connections once: what was in flight is unknown, and the run
-// continues.
-func TestRestart(t *testing.T) {
-	t.Parallel()
-	s := newScriptedServer(t, func(_ int, c net.Conn, r *bufio.Reader, length int) bool { return respond(c, r, length, accepted) })
-	sess := open(t, s.url(), map[string]string{"clients": "2", "events": "5", "spans": "0"})
-	cut := time.AfterFunc(100*time.Millisecond, s.cut)
-	defer cut.Stop()
-	r := fire(t, sess, load.Plan{Schedule: load.Constant(2000), Measurement: load.Limits{Time: 600 * time.Millisecond}})
-	c := r.Measurement.Counts
-	assert.True(t, c.Sent == 1200 && c.Acked+c.Failed+c.Unknown == 1200 && c.Acked >= 1000,
-		"sent %d, acked %d, failed %d, unknown %d; want 1200 sent and most of them acked", c.Sent, c.Acked, c.Failed, c.Unknown)
-	reconnects := uint64(0)
-	for _, b := range sess.Brokers() {
-		reconnects += b.Reconnects
-	}
-	assert.True(t, reconnects != 0, "no connection was made again")
 }
 
 // Without a schedule, the server closes connections while the sending thread waits

@@ -255,7 +255,6 @@ func carronade(t testing.TB) string {
 	return exe
 }
 
-// child starts a stand-in that ends with the test.
 func child(t testing.TB, args ...string) *standin.Child {
 	t.Helper()
 	c, err := standin.Spawn(t.Context(), carronade(t), append(args[:len(args):len(args)], "--listen", "127.0.0.1:0")...)
@@ -271,7 +270,6 @@ type example struct {
 	want    []string
 }
 
-// examples finds the commands in fenced blocks.
 func examples(text string) []example {
 	var out []example
 	fenced, common := false, false
@@ -294,7 +292,6 @@ func examples(text string) []example {
 	return out
 }
 
-// server returns the arguments of a stand-in that an example starts in the background.
 func (e *example) server() (args []string, ok bool) {
 	command, beside := strings.CutSuffix(e.command, " &")
 	rest, ok := strings.CutPrefix(command, "carronade standin ")
@@ -431,26 +428,6 @@ func TestEveryCommandOfReportsRuns(t *testing.T) {
 		case fence != "" && !inFile && strings.HasPrefix(line, "carronade "):
 			t.Errorf("line %d: nothing runs %q: begin it with \"$ \"", i+1, line)
 		}
-	}
-}
-
-func TestMatchesCanFail(t *testing.T) {
-	for _, tt := range []struct {
-		name      string
-		want, got []string
-		ok        bool
-	}{
-		{"the same", []string{"a", "b"}, []string{"a", "b"}, true},
-		{"another", []string{"a"}, []string{"b"}, false},
-		{"more lines", []string{"a"}, []string{"a", "b"}, false},
-		{"fewer lines", []string{"a", "b"}, []string{"a"}, false},
-		{"dots", []string{"a", "...", "z"}, []string{"a", "b", "c", "z"}, true},
-		{"dots for nothing", []string{"a", "...", "z"}, []string{"a", "z"}, true},
-		{"dots and another", []string{"a", "...", "z"}, []string{"a", "b"}, false},
-		{"rows", mask([]string{"hhddkorr  kafka"}), mask([]string{"k3v9x2ab  kafka"}), true},
-		{"numbers", mask([]string{"acked  12,345  1.2 ms ▁▂▃"}), mask([]string{"acked 9 80 us ▇ ▇"}), true},
-	} {
-		assert.Equal(t, matches(tt.want, tt.got), tt.ok, "%s", tt.name)
 	}
 }
 
@@ -614,7 +591,6 @@ func form(s workload.Setting) (text string) {
 
 func cell(s string) string { return strings.ReplaceAll(s, "|", ", ") }
 
-// wordsTable returns words of the language of expressions in Markdown.
 func wordsTable(words []payload.ExpressionWord) string {
 	var b strings.Builder
 	b.WriteString("\n| word, type | |\n|---|---|\n")

@@ -21,7 +21,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// examine runs carronade doctor with --json, and checks that its exit code follows from what it found.
 func examine(t *testing.T, args ...string) (*trust.Examination, int) {
 	t.Helper()
 	out, words, code := run(t, append([]string{"doctor", "--json"}, args...)...)
@@ -58,7 +57,6 @@ func run(t *testing.T, args ...string) (out, words string, code int) {
 	return o.String(), e.String(), code
 }
 
-// spawn starts a stand-in that ends with the test, and returns its address.
 func spawn(t testing.TB, args ...string) string { return child(t, args...).Addr() }
 
 func TestDoctor(t *testing.T) {
@@ -135,27 +133,14 @@ func TestDoctorText(t *testing.T) {
 
 func TestDoctorErrors(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name       string
-		args       []string
-		want, hint string
-	}{
-		{"no such scheme", []string{"kafak://a/t"}, "kafak", "kafka"},
-		{"no address", []string{"kafka:///t"}, "no broker address", "kafka://host:9092/topic"},
-		{"a password in the URL", []string{"kafka://a:b@c/t"}, "", "hint"},
-		{"two targets", []string{"kafka://a/t", "kafka://b/t"}, "unexpected argument", "usage"},
-		{"flags without a target", []string{"--tls"}, "", "hint"},
-		{"no clients", []string{"--clients", "0"}, "not a number of clients", "1000000"},
-		{"no time", []string{"--timeout", "0s"}, "--timeout", "5s"},
-		{"what is not a time", []string{"--timeout", "soon"}, "--timeout", "5s"},
-		{"a missing file", []string{"-f", "none.yaml"}, "none.yaml", ""},
-		{"a missing authority", []string{"riemann+tls://127.0.0.1:1", "--tls-ca", "none.pem"}, "none.pem", "PEM"},
-		{"an option of another kind", []string{"riemann://127.0.0.1:1", "--acks", "all"}, "acks", ""},
-		{"a flag of run", []string{"null://", "--rate", "5"}, "unknown flag --rate", ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			out, words, code := run(t, append([]string{"doctor"}, tt.args...)...)
-			if code != 2 || out != "" || !strings.HasPrefix(words, "error: ") || !strings.Contains(words, tt.want) || !strings.Contains(words, tt.hint) {
+	for _, tt := range testkit.Table[struct {
+		Name       string
+		Args       []string
+		Want, Hint string
+	}](t, "testdata/doctor_errors.yaml") {
+		t.Run(tt.Name, func(t *testing.T) {
+			out, words, code := run(t, append([]string{"doctor"}, tt.Args...)...)
+			if code != 2 || out != "" || !strings.HasPrefix(words, "error: ") || !strings.Contains(words, tt.Want) || !strings.Contains(words, tt.Hint) {
 				t.Errorf("exit code %d: %s%s", code, out, words)
 			}
 		})

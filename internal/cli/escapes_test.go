@@ -258,7 +258,6 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// pathIn is the command of a command line.
 func pathIn(args []string) string {
 	cmd, _, err := cli.Tree(cli.Kinds()).Find(args)
 	if err != nil {
@@ -267,7 +266,6 @@ func pathIn(args []string) string {
 	return strings.TrimPrefix(cmd.CommandPath(), "carronade ")
 }
 
-// files are the contents of all files in and below a folder, and the names of folders.
 func files(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -181,47 +180,6 @@ func searchID(t *testing.T, store string) string {
 	return found[1]
 }
 
-// Searches of the other kinds go on where they were killed, too.
-func TestOtherSearchesResumed(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name  string
-		flags []string
-		until string // when it is killed: two trials are stored
-		says  string // of the trials that are stored
-	}{
-		{"repeated", []string{"--slo", "p99<20ms", "--from", "200/s", "--budget", "1m", "--repeat", "3"}, "trial 3", `resumed after .*[2-9] trials`},
-		{"over concurrency", []string{"--over", "concurrency", "--budget", "1m"}, "trial 3", `resumed after .*[2-9] trials`},
-		{"varied", []string{"--slo", "p99<20ms", "--budget", "1m", "--vary", "seed=1,2", "--repeat", "2"}, "trial 3", `: 0 of 4 searches are there`},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			server := child(t, "apm")
-			store := filepath.Join(t.TempDir(), "reports.db")
-			args := append([]string{"find", "apm+http://" + server.Addr(), "--store", store}, tt.flags...)
-			p := startTrusted(t, args...)
-			p.until(t, tt.until)
-			assert.OK(t, p.Process.Kill())
-			_ = p.Wait()
-			series := regexp.MustCompile(`--resume (s[a-z0-9]{7}) `).FindStringSubmatch(p.said.String())
-			var id string
-			if series != nil {
-				id = series[1]
-			} else {
-				id = searchID(t, store)
-			}
-			p = startTrusted(t, append(args, "--resume", id)...)
-			p.until(t, "trial ")
-			p.interrupt(t)
-			if got := p.end(t); got != 130 || !regexp.MustCompile(tt.says).MatchString(p.said.String()) || !strings.Contains(p.said.String(), "the same command with --resume "+id) {
-				t.Errorf("exit code %d; it printed:\n%s\nand said:\n%s", got, p.out.String(), p.said.String())
-			}
-			first := regexp.MustCompile(`trial (\d+)`).FindStringSubmatch(p.said.String())
-			assert.True(t, first != nil && first[1] != "1", "it began anew:\n%s", p.said.String())
-		})
-	}
-}
-
 // What a search cannot answer, it says before its trials or after the first one.
 func TestFindOfOtherTargets(t *testing.T) {
 	t.Parallel()
@@ -294,39 +252,5 @@ func TestUnacknowledged(t *testing.T) {
 		}
 		w := assert.Value(workload.Resolve(cli.Kinds(), &d, nil))(t)
 		assert.Equal(t, w.Unacknowledged(), tt.want, "%v", tt.settings)
-	}
-}
-
-// A series that was killed or interrupted in a run goes on with that run. The runs before it
-// are not repeated.
-func TestResumeAfterTheEnd(t *testing.T) {
-	t.Parallel()
-	for _, how := range []string{"killed", "interrupted"} {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			args := []string{
-				"run", "null://", "--rate", "1k/s", "--for", "1s", "--interval", "50ms", "--repeat", "2", "--vary", "seed=1,2",
-				"--store", filepath.Join(t.TempDir(), "reports.db"),
-			}
-			p := startTrusted(t, args...)
-			p.until(t, "--resume")
-			p.until(t, "run 2 of 4")
-			p.until(t, "measurement")
-			if how == "killed" {
-				assert.OK(t, p.Process.Kill())
-				_ = p.Wait()
-			} else {
-				p.interrupt(t)
-				p.exits(t, 130, " of 4: the same command with --resume ")
-			}
-			series := regexp.MustCompile(`--resume (s[a-z0-9]{7}) `).FindStringSubmatch(p.said.String())[1]
-			p = startTrusted(t, append(args, "--resume", series)...)
-			code := p.end(t)
-			there := regexp.MustCompile(`: ([123]) of 4 runs are there`).FindStringSubmatch(p.said.String()) // more than 1 if the signal was late
-			assert.True(t, code == 0 && there != nil && strconv.Itoa(4-strings.Count(p.said.String(), "kept as")) == there[1],
-				"exit code %d, it said:\n%s", code, p.said.String())
-			assert.True(t, strings.Contains(p.out.String(), "2 cells, 2 runs each") &&
-				strings.Contains(p.out.String(), "decides"), "it printed:\n%s", p.out.String())
-		})
 	}
 }

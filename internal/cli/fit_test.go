@@ -14,6 +14,7 @@ import (
 	"carronade/internal/serve"
 	"carronade/internal/workload"
 	"carronade/protocol"
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
@@ -27,46 +28,13 @@ func TestFit(t *testing.T) {
 	f := assert.Value(os.Create(big))(t)
 	assert.OK(t, f.Truncate(900<<20))
 	f.Close()
-	for _, tt := range []struct {
-		line, want string // what is refused; "": nothing
-	}{
-		{"null:// rate=1/s clients=1000000", "--clients 1,000,000 takes"},
-		{"null:// rate=1/s clients=2000000000", "--clients 2,000,000,000 takes"},
-		{"null:// rate=1/s clients=10000000000000000000", "--clients 9,223,372,036,854,775,807 takes"},
-		{"null:// pool=100GiB", "--pool 100GiB takes"},
-		{"null:// batch-size=100TiB", "--batch-size 100TiB takes"},
-		{"null:// size=1GiB clients=10", "--clients 10 takes"},
-		{"kafka://h/t clients=2000000", "--clients 2,000,000 takes"},
-		{"kafka://h/t engine=client clients=200000", "--clients 200,000 takes"},
-		{"kafka://h/t engine=client op=consume group=g clients=200000", "--clients 200,000 takes"},
-		{"riemann://h clients=1000000", "--clients 1,000,000 takes"},
-		{"riemann://h clients=100 pool=1GiB", "--clients 100 takes"},
-		{"apm+http://h events=100000 spans=4 frames=1000", "--events 100,000 takes"},
-		{"apm+http://h clients=10000 events=1000", "--clients 10,000 takes"},
-		{"apm+http://h concurrency=60000 events=100", "--concurrency 60,000 takes"},
-		{"apm+http://h clients=1000 max-in-flight=1000", "--max-in-flight 1,000 takes"},
-
-		{"null:// clients=4000", ""},
-		{"null:// clients=10000 pool=64KiB batch-size=16KiB", ""},
-		{"null:// concurrency=1000000", ""},
-		{"null:// payload=ring(1GiB,1)", ""},
-		{"null:// payload=file:" + big, ""},
-		{"kafka://h/t clients=10000", ""},
-		{"kafka://h/t clients=10000 fresh=true max-in-flight=1000", ""},
-		{"kafka://h/t pool=100GiB batch-size=1MiB", ""}, // as many batches as there may be are 4 GiB
-		{"kafka://h/t op=consume clients=2000000", ""},  // as many readers as partitions
-		{"kafka://h/t for=300d interval=10ms rate=1/s", ""},
-		{"riemann://h clients=10000", ""},
-		{"riemann://h clients=10000 max-in-flight=1000000 rate=1M/s", ""},
-		{"riemann://h concurrency=1000000", ""},
-		{"apm+http://h clients=10000 rate=100/s", ""},
-		{"apm+http://h concurrency=10000", ""},
-		{"apm+http://h clients=10000 mix=metricset=1 events=1000", ""},
-		{"apm+http://h clients=10000 repeat-body=true events=1000", ""},
-	} {
-		t.Run(tt.line, func(t *testing.T) {
+	for _, tt := range testkit.Table[struct {
+		Line, Want string // what is refused; "": nothing
+	}](t, "testdata/fit.yaml") {
+		t.Run(tt.Line, func(t *testing.T) {
+			tt.Line = strings.Replace(tt.Line, "BIG", big, 1)
 			var d workload.Document
-			for i, word := range strings.Fields(tt.line) {
+			for i, word := range strings.Fields(tt.Line) {
 				if name, value, ok := strings.Cut(word, "="); ok && i > 0 {
 					d.Add(name, "--"+name, value)
 				} else {
@@ -75,8 +43,8 @@ func TestFit(t *testing.T) {
 			}
 			w := assert.Value(workload.Resolve(s.Kinds, &d, nil))(t)
 			err := s.fit(w)
-			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.want)) {
-				t.Errorf("got %v, want %q", err, tt.want)
+			if tt.Want == "" && err != nil || tt.Want != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.Want)) {
+				t.Errorf("got %v, want %q", err, tt.Want)
 			}
 		})
 	}

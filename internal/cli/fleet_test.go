@@ -14,11 +14,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/nats-io/nkeys"
-
 	"carronade/internal/sandbox"
 	"carronade/measure"
-	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
@@ -62,7 +59,6 @@ func (f *testFleet) ask(t *testing.T, text string, args ...string) {
 	t.Fatalf("carronade %s never said %q, but:\n%s", strings.Join(args, " "), text, out)
 }
 
-// run starts a run on the fleet.
 func (f *testFleet) run(t *testing.T, args ...string) *process {
 	t.Helper()
 	return start(t, f.args(args)...)
@@ -174,37 +170,7 @@ func TestFleetLost(t *testing.T) {
 	}
 }
 
-// TestFleetStopped: an agent that is stopped for three seconds is back, one that is stopped
-// for eight is lost and sends nothing again in that run.
-func TestFleetStopped(t *testing.T) {
-	testkit.OnlyConformance(t, "must go on two seconds after a message: TestSilent of internal/fleet has virtual time")
-	t.Parallel()
-	f := startFleet(t, []string{"a", "--allow"}, []string{"b", "--allow"})
-	b := f.agents["b"]
-	p := f.run(t, "null://", "--rate", "2k/s", "--for", "9s")
-	p.until(t, "measurement  1 s")
-	signal(t, b, syscall.SIGSTOP)
-	p.until(t, "agent b: nothing was heard")
-	signal(t, b, syscall.SIGCONT)
-	p.until(t, "agent b is back")
-	p.end(t)
-	r := reportOf(t, p)
-	assert.True(t, r.Totals.Offered == 18_000 && r.Totals.Acked == 18_000, "after a stop of 3 s: %+v", r.Totals)
-
-	p = f.run(t, "null://", "--rate", "2k/s", "--for", "30s")
-	p.until(t, "measurement  1 s")
-	signal(t, b, syscall.SIGSTOP)
-	p.until(t, "agent b is lost")
-	signal(t, b, syscall.SIGCONT)
-	b.until(t, "heard nothing of the operator")
-	p.end(t)
-	if r := reportOf(t, p); !r.doubts("agent b: no message came from it") || r.Fleet.Agents[1].Sent > 5000 {
-		t.Errorf("after a stop of 8 s: %+v %+v", r.Trust, r.Fleet.Agents)
-	}
-}
-
-// TestFleetVerified: one agent reads what two others send, and the ledger joins both. The broker's record has
-// as many events as the reports.
+// TestFleetVerified: one agent reads what two others send, and the ledger joins both.
 func TestFleetVerified(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, []string{"a", "--allow"}, []string{"b", "--allow"}, []string{"c", "--allow"})
@@ -274,45 +240,6 @@ func TestFleetStop(t *testing.T) {
 	r := reportOf(t, p)
 	assert.True(t, r.Totals.Acked >= 1000 && r.Totals.Acked == r.Totals.Sent &&
 		r.doubts("not every agent fired all of its share"), "%+v %+v", r.Totals, r.Trust)
-}
-
-// The machines meet at a NATS server that is there already, with the permissions of docs/fleet.md.
-func TestFleetNATS(t *testing.T) {
-	testkit.OnlyConformance(t, "builds a NATS server: TestFleet has all but that server")
-	t.Parallel()
-	dir := t.TempDir()
-	var users strings.Builder
-	user := func(name, publish, subscribe string) (path string) {
-		pair := assert.Value(nkeys.CreateUser())(t)
-		key, _ := pair.PublicKey()
-		seed, _ := pair.Seed()
-		path = filepath.Join(dir, name)
-		assert.OK(t, os.WriteFile(path, seed, 0o600))
-		fmt.Fprintf(&users, "{ nkey: %s, permissions: { publish: %q, subscribe: %q } }\n", key, publish, subscribe)
-		return path
-	}
-	operator, a, b := user("operator", "f.*.down", "f.*.up"), user("a", "f.a.up", "f.a.down"), user("b", "f.b.up", "f.b.down")
-	url := "nats://" + testkit.NATSServer(t, "authorization: { users: [\n"+users.String()+"] }\n")
-	f := &testFleet{data: filepath.Join(dir, "fleet"), agents: map[string]*process{}}
-	for _, c := range []struct{ args, want string }{
-		{"--agent a --nats-nkey " + a, "permissions do not allow"},
-		{"--agent a", "refused the credentials"},
-	} {
-		p := start(t, append([]string{"fleet", "start", "--nats", url, "--data", filepath.Join(dir, "other")}, strings.Fields(c.args)...)...)
-		p.exits(t, 2, c.want)
-	}
-	f.ask(t, "the fleet meets at "+url, "fleet", "start", "--nats", url, "--nats-nkey", operator, "--data", f.data, "--agent", "a", "--agent", "b", "--agent", "absent")
-	for name, key := range map[string]string{"a": a, "b": b} {
-		f.agents[name] = start(t, "agent", "--nats", url, "--nats-nkey", key, "--name", name, "--allow", "--data", t.TempDir())
-	}
-	f.ask(t, "a ready ", "fleet", "status", "--data", f.data)
-	f.ask(t, "b ready ", "fleet", "status", "--data", f.data)
-	f.ask(t, "managed by its administrator", "fleet", "token", "--data", f.data, "-o", filepath.Join(dir, "join"))
-	p := f.run(t, "null://", "--rate", "1k/s", "--for", "2s")
-	code := p.end(t)
-	assert.Must(t, code == 0 || code == 3, "exit code %d:\n%s", code, p.said.String())
-	r := reportOf(t, p)
-	assert.True(t, r.Totals.Acked == 2000 && len(r.Fleet.Agents) == 2, "%+v, %+v", r.Totals, r.Fleet)
 }
 
 func signal(t *testing.T, p *process, s syscall.Signal) {

@@ -101,7 +101,6 @@ func startPrometheus(t *testing.T, program string, flags ...string) *prometheus 
 	return nil
 }
 
-// scrape makes the server scrape these addresses. It watches its folder.
 func (p *prometheus) scrape(t *testing.T, job string, addrs ...string) {
 	t.Helper()
 	text := assert.Value(json.Marshal([]map[string]any{{"targets": addrs}}))(t)

@@ -55,7 +55,6 @@ func publishedRuns(t *testing.T, pushes *pushes, length string) (runs []publishe
 	return runs
 }
 
-// scrapePage reads a page of metrics in the format that has native histograms.
 func scrapePage(t *testing.T, addr string) (out []*dto.MetricFamily) {
 	t.Helper()
 	r := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+"/metrics", nil))(t)

@@ -130,11 +130,6 @@ func selectors(t *testing.T, expr string) (metrics []promSelector, joined, kept 
 	return metrics, joined, kept
 }
 
-func TestSelectors(t *testing.T) {
-	metrics, joined, kept := selectors(t, `sum by (le) (rate(a_bucket{x=~"$x", y="1"}[$__rate_interval]) * on (job, x) group_left (id) b{id=~"$run"} and c)`)
-	assert.Equal(t, fmt.Sprint(metrics, joined, kept), "[{a_bucket [x y]} {b [id]} {c []}] [job x] [le id]")
-}
-
 // exports are metrics and the labels that they have in any of several runs.
 type exports map[string]map[string]bool
 

@@ -39,7 +39,6 @@ func TestAlternating(t *testing.T) {
 	assert.Equal(t, strings.Join(got, " "), want)
 }
 
-// inProcess returns a session that runs in this process, with files for it.
 func inProcess(t *testing.T, files map[string]string) (s *session, out *bytes.Buffer, path func(string) string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -112,7 +112,6 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// broker starts an embedded broker for a script, with the flags given, and sets BROKER to its address.
 func broker(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: broker [FLAGS]")

@@ -5,13 +5,17 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"carronade/internal/fleet"
+	"carronade/internal/fleet/bus"
 	"carronade/internal/serve"
 	"carronade/internal/workload"
 	"carronade/protocol"
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
@@ -117,4 +121,43 @@ func TestCheckingKeepsNothing(t *testing.T) {
 	const most = 8 << 20 // ten trees have as much
 	after := look(25)
 	assert.True(t, after <= before+most, "100 command lines keep %d MiB", (after-before)>>20)
+}
+
+// TestManifestTarget checks that agents which may load the default target may also connect to
+// what the brokers there announce.
+func TestManifestTarget(t *testing.T) {
+	rules := &serve.Rules{Agent: true, Targets: []string{fleet.DefaultTarget}}
+	for address, want := range map[string]bool{
+		"kafka://my-cluster-kafka-bootstrap.kafka.svc:9092/orders":     true,
+		"my-cluster-kafka-0.my-cluster-kafka-brokers.kafka.svc:9092":   true,
+		"kafka://my-cluster-kafka-bootstrap.elsewhere.svc:9092/orders": false,
+		"my-cluster-kafka-0.my-cluster-kafka-brokers.kafka.svc:9093":   false,
+	} {
+		err := rules.Address(address)
+		assert.True(t, (err == nil) == want, "%s: got %v, want allowed: %v", address, err, want)
+	}
+}
+
+// TestManifestAgents checks that a manifest may have as many agents as can be connected to a coordinator.
+func TestManifestAgents(t *testing.T) {
+	for agents, want := range map[int]bool{bus.MaxAgents: true, bus.MaxAgents + 1: false} {
+		_, err := fleet.Manifest(fleet.ManifestOptions{Agents: agents})
+		assert.True(t, (err == nil) == want, "%d agents: got %v, want allowed: %v", agents, err, want)
+	}
+}
+
+// TestCompletionsOfALine: what a session of the shell offers for carronade's own commands.
+func TestCompletionsOfALine(t *testing.T) {
+	s := &session{Program: &Program{Kinds: Kinds()}}
+	for _, tt := range testkit.Table[struct {
+		Line string
+		Want []string // those that begin with the last word
+	}](t, "testdata/completions.yaml") {
+		t.Run(tt.Line, func(t *testing.T) {
+			words := strings.Split(tt.Line, " ")
+			got := s.completions(words)
+			got = slices.DeleteFunc(got, func(c string) bool { return !strings.HasPrefix(c, words[len(words)-1]) })
+			assert.True(t, slices.Equal(got, tt.Want), "got %q, want %q", got, tt.Want)
+		})
+	}
 }

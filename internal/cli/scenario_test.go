@@ -47,7 +47,6 @@ type scenarioReport struct {
 	} `json:"scenario"`
 }
 
-// steps are the names of the steps that have a report.
 func (r *scenarioReport) steps() (out []string) {
 	for _, s := range r.Scenario.Steps {
 		if s.Report != "" {
@@ -57,7 +56,6 @@ func (r *scenarioReport) steps() (out []string) {
 	return out
 }
 
-// startScenario starts a scenario with a store of its own.
 func startScenario(t *testing.T, source string, args ...string) (p *process, store string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -97,7 +97,6 @@ func TestPortTaken(t *testing.T) {
 
 var residentLine = regexp.MustCompile(`VmRSS:\s+(\d+) kB`)
 
-// resident is the memory of a process that is in RAM, in bytes.
 func resident(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -20,7 +20,6 @@ const (
 	volume = `([0-9]+\.[0-9][kMG]b|[0-9]+ b)`
 )
 
-// testAnswer is what test prints, in the shape of hey-apm's document.
 func testAnswer(branch, cmd string) *regexp.Regexp {
 	return regexp.MustCompile(`started new work, payload size is ` + volume + `\.\.\.
 (warning: .*
@@ -43,7 +42,6 @@ report indexed in elasticsearch
 // collateHead is the second line of a group of collate.
 const collateHead = "report id  revision date   pushed     accepted    throughput  latency  index  max rss  effic  "
 
-// collateRow is a row of collate, which ends with the value of its variable.
 func collateRow(value string) string {
 	return `[a-z0-9]{8}   [0-9]{2}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}  ` + volume + `ps +` + volume + `ps +` + amount + `dps +` + amount + `ms +100\.0% +` + volume + ` +` + amount + ` +` + value + `\n`
 }
@@ -148,7 +146,6 @@ func local(t *testing.T, url string) bool {
 	return true
 }
 
-// expectMatch waits for a text of this form.
 func (d *typist) expectMatch(form *regexp.Regexp) {
 	d.t.Helper()
 	d.await(fmt.Sprintf("text like %s", form), func() (begin, end int) {

@@ -114,7 +114,6 @@ func newTypist(t *testing.T, conn io.ReadWriteCloser) *typist {
 	return d
 }
 
-// quit ends the session.
 func (d *typist) quit() {
 	d.t.Helper()
 	d.enter("quit", "bye!\n")
@@ -122,14 +121,12 @@ func (d *typist) quit() {
 	assert.True(d.t, !open, "the session goes on")
 }
 
-// enter types a line, and waits for texts in this order.
 func (d *typist) enter(line string, texts ...string) {
 	d.t.Helper()
 
 	d.keys(line+"\n", texts...)
 }
 
-// keys types keys, and waits for texts in this order.
 func (d *typist) keys(keys string, texts ...string) {
 	d.t.Helper()
 	assert.Value(io.WriteString(d.conn, keys))(d.t)

@@ -45,7 +45,6 @@ func onTerminal(t *testing.T, args ...string) *screen {
 	return s
 }
 
-// resize changes the width of the terminal. The program gets a signal.
 func (s *screen) resize(t *testing.T, columns uint16) {
 	t.Helper()
 	assert.OK(t, unix.IoctlSetWinsize(int(s.far.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))

@@ -44,7 +44,6 @@ func startTrusted(t *testing.T, args ...string) *process {
 	return begin(t, cmd)
 }
 
-// begin starts a command that is the program, or executes it. Its Env is added to the environment.
 func begin(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{Cmd: cmd}
@@ -79,7 +78,6 @@ func (p *process) interrupt(t *testing.T) {
 // failed is any exit code but 0.
 const failed = -1
 
-// exits waits for the process, which ends with a code and said these texts.
 func (p *process) exits(t *testing.T, code int, says ...string) {
 	t.Helper()
 	got := p.end(t)
@@ -89,7 +87,6 @@ func (p *process) exits(t *testing.T, code int, says ...string) {
 	}
 }
 
-// end waits for the process and returns its exit code.
 func (p *process) end(t *testing.T) int {
 	t.Helper()
 	rest, _ := io.ReadAll(p.words)
@@ -215,23 +212,6 @@ func TestReaderOfStdoutCloses(t *testing.T) {
 		err = nil // this machine is busy with the other tests: the run was not trusted, but continued
 	}
 	assert.True(t, err == nil && words.Len() <= 0, "got %v and %q, want no error and no message", err, words.String())
-}
-
-// A full disk gives an error and exit code 2.
-func TestStdoutThatCannotBeWritten(t *testing.T) {
-	t.Parallel()
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip("this system has no /dev/full")
-	}
-	defer full.Close()
-	cmd := exec.Command(carronade(t), "run", "null://", "--count", "1000", "--quiet", "--json")
-	var words bytes.Buffer
-	cmd.Stdout, cmd.Stderr = full, &words
-	_ = cmd.Run()
-	assert.Equal(t, cmd.ProcessState.ExitCode(), 2, "exit code")
-	assert.True(t, strings.Contains(words.String(), "error: cannot write to stdout: no space left on device"),
-		"got %q", words.String())
 }
 
 // With --metrics-linger the last metrics stay readable after the run. Ctrl-C ends that, and the

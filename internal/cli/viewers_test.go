@@ -40,7 +40,6 @@ type reader struct {
 	last  chan error
 }
 
-// readFrames makes a command write its frames to a pipe, and collects them once the command was started.
 func readFrames(t *testing.T, cmd *exec.Cmd) *reader {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -397,3 +396,5 @@ func TestFramesWithoutReader(t *testing.T) {
 		r.Close()
 	}
 }
+
+var runID = regexp.MustCompile(`"id": *"(\w+)"`)

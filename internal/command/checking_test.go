@@ -30,7 +30,6 @@ func filled(t *testing.T, n, intervals int) string {
 	return path
 }
 
-// wrecked creates a store with n reports and changes its bytes.
 func wrecked(t *testing.T, n int, wreck func(b []byte) []byte) string {
 	t.Helper()
 	path := filled(t, n, 5)
@@ -42,7 +41,6 @@ func wrecked(t *testing.T, n int, wreck func(b []byte) []byte) string {
 	return path
 }
 
-// exists reports whether a file exists.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
@@ -55,7 +53,6 @@ type ran struct {
 	words      string // of the error, with the hint
 }
 
-// runs runs a command line below report.
 func runs(t *testing.T, args ...string) (r ran) {
 	t.Helper()
 	return runsOn(t, false, args...)

@@ -45,7 +45,6 @@ func newTestStore(t *testing.T) *testStore {
 	return s
 }
 
-// keep stores a report of a revision with a throughput, from that long ago.
 func (s *testStore) keep(branch, revision string, ago time.Duration, throughput float64, change ...func(*report.Document)) string {
 	s.t.Helper()
 	s.n++
@@ -80,7 +79,6 @@ func (s *testStore) keep(branch, revision string, ago time.Duration, throughput 
 	return d.ID
 }
 
-// repeat stores reports that differ by a percent.
 func (s *testStore) repeat(n int, branch, revision string, ago time.Duration, throughput float64) (ids []string) {
 	rnd := rand.New(rand.NewPCG(uint64(s.n), 9))
 	for i := range n {
@@ -281,16 +279,6 @@ func TestVerify(t *testing.T) {
 		b, err := os.ReadFile(filepath.Join(pictures, name))
 		assert.True(t, err == nil && bytes.HasPrefix(b, []byte("\x89PNG")), "%s: %v", name, err)
 	}
-}
-
-// An empty store gives an error.
-func TestEmptyStore(t *testing.T) {
-	s := newTestStore(t)
-	if code, words := s.run("verify"); code != host.ExitFailed || !strings.Contains(words, "no report is there") {
-		t.Errorf("verify: %d, %s", code, words)
-	}
-	code, words := s.run("compare", "last~1", "last")
-	assert.True(t, code == host.ExitFailed && words != "", "compare: %d, %s", code, words)
 }
 
 // A report of operations on topics, such as the newest, is not compared with a run.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"carronade/internal/report"
 	"carronade/test/testkit/assert"
 )
 
@@ -148,4 +150,18 @@ func TestSettingsByName(t *testing.T) {
 			ask("metrics-adr")
 		}()
 	}
+}
+
+func (w *watched) Get(ctx context.Context, id string) (*report.Document, error) {
+	w.read(w.n)
+	w.n++
+	return w.Store.Get(ctx, id)
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = e.b
+	}
+	e.read += int64(len(p))
+	return len(p), nil
 }

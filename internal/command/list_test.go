@@ -168,7 +168,6 @@ func TestFailIfNone(t *testing.T) {
 	}
 }
 
-// with sets a flag of a report's system.
 func with(name, value string) func(*report.Document) {
 	return func(d *report.Document) { d.System.Facts["flags"] = map[string]any{name: value} }
 }

@@ -1,16 +1,19 @@
 package command
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"carronade/internal/kafka"
 	"carronade/internal/kafka/cluster"
 	standinkafka "carronade/internal/kafka/standin"
+	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/workload"
@@ -90,7 +93,6 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// sums adds up rows.
 func sums(rows []measure.Interval) (c measure.Counts, service, failing, censored uint64) {
 	for i := range rows {
 		c.Add(rows[i].Counts)
@@ -229,4 +231,22 @@ func TestSecondsNeverBegun(t *testing.T) {
 		"offered %d, unsent %d, %d ages", sum.Offered, sum.Unsent, censored)
 	half := s.total.Censored.Percentile(50)
 	assert.True(t, half >= 29*time.Minute && half <= 31*time.Minute, "half of what was due in an hour is %s old", half)
+}
+
+// Operations with an unknown result are distinguished from those that failed.
+func TestTextHasUnknown(t *testing.T) {
+	answered, waited := measure.NewHistogram(), measure.NewHistogram()
+	answered.RecordN(time.Millisecond, 2)
+	waited.Record(time.Second)
+	d := topicsDocument(&cluster.TopicResult{
+		Op: cluster.OpCreateTopics, Operations: 5, Done: 2, Failed: 1, Unknown: 2, Requests: 5, Elapsed: time.Second, PerRequest: 1,
+		Response: answered, Censored: waited, Service: measure.NewHistogram(), FailedService: measure.NewHistogram(),
+		Failures: []measure.Failure{{Class: "timeout", Text: "late", Events: 2, Batches: 2}, {Class: "rejected", Text: "there", Events: 1, Batches: 1}},
+	})
+	var text strings.Builder
+	d.text(&text, layout.Style{})
+	assert.Has(t, text.String(), "FAIL  made 2 of 5 topics in 1 s", "  response  p50 1 ms, p99 >= ", "\n  failed    1\n", "\n  unknown   2, without a certain answer\n", "     2  timeout: late\n", "     1  rejected: there\n")
+	data, err := json.Marshal(d)
+	assert.True(t, err == nil && strings.Contains(string(data), `"failed":1,"unknown":2,`) &&
+		strings.Contains(string(data), `"failed_service":{`), "%v: %s", err, data)
 }

@@ -130,7 +130,6 @@ func (k *testLink) read() {
 	r.Run()
 }
 
-// complete completes the oldest batch.
 func (l *testLane) complete(outcome string) {
 	b := l.batches[l.head]
 	assert.True(l.t, b.outcome == "", "batch %d was %s, and then %s", l.head, b.outcome, outcome)
@@ -233,7 +232,6 @@ func (p *testPeer) dial(ctx context.Context) (*testLink, error) {
 	return k, nil
 }
 
-// serve is the peer's side of a connection.
 func (p *testPeer) serve(c net.Conn, r *rand.Rand) {
 	defer c.Close()
 	last := r.IntN(40) // the request after which it behaves differently
@@ -277,7 +275,6 @@ func (p *testPeer) serve(c net.Conn, r *rand.Rand) {
 	}
 }
 
-// readFrame reads a frame in random pieces.
 func readFrame(c net.Conn, r *rand.Rand) ([]byte, error) {
 	frame := make([]byte, 4)
 	if _, err := io.ReadFull(c, frame); err != nil {

@@ -47,7 +47,6 @@ type badConn struct {
 	budget int
 }
 
-// reset closes with a TCP reset.
 func (c *badConn) reset() {
 	c.Conn.(*net.TCPConn).SetLinger(0)
 	c.Conn.Close()
@@ -89,7 +88,6 @@ func (n *badNet) resetAll() {
 	}
 }
 
-// setRefusing resets all connections and refuses new ones, or accepts them again.
 func (n *badNet) setRefusing(on bool) {
 	n.mu.Lock()
 	n.refusing = on
@@ -99,7 +97,6 @@ func (n *badNet) setRefusing(on bool) {
 	}
 }
 
-// listen returns the option that makes a cluster listen on n.
 func (n *badNet) listen() kfake.Opt {
 	n.conns = map[*badConn]bool{}
 	n.release = make(chan struct{})
@@ -260,21 +257,6 @@ func TestBrokerReplaced(t *testing.T) {
 	}
 }
 
-// If a broker never comes back, its batches are taken after some time, and fail.
-func TestBrokerGone(t *testing.T) {
-	t.Parallel()
-	n := &badNet{}
-	c := eventsCluster(t, 1, n.listen())
-	p := openProducer(t, c.ListenAddrs(), nil, "request-timeout=2s")
-	r := newRig(t, p)
-	n.setRefusing(true)
-	out := r.send(100_000)
-	got := tally(out)
-	assert.Must(t, got.failed != 0 && got.failed+got.unknown == 100_000, "got %+v", got)
-	last := out[len(out)-1]
-	assert.True(t, last.Class == load.Refused && last.Text != "" && last.Sent == -1, "the last: %+v", last)
-}
-
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	const events = 5000
@@ -323,27 +305,32 @@ func TestBackpressureCountsForTheSystem(t *testing.T) {
 	assert.True(t, raised != 0, "no batch waited behind the full socket")
 }
 
-// An idempotent batch whose attempts are never answered ends as unknown.
-func TestIdempotentSilence(t *testing.T) {
-	testkit.Need(t, "some seconds")
+// A batch that is never answered ends as unknown: after the request timeout, or if it is
+// idempotent, after the delivery timeout and several attempts.
+func TestSilence(t *testing.T) {
 	t.Parallel()
-	const limit = 5 * time.Second // a stall of the machine must leave time for a retry
-	c := eventsCluster(t, 1)
-	c.ControlKey(wire.ProduceKey, func(kmsg.Request) (kmsg.Response, error, bool) {
-		c.KeepControl()
-		return nil, nil, true // handled, and never answered
-	})
-	p := openProducer(t, c.ListenAddrs(), nil, append(slices.Clone(idempotent), "request-timeout=1s", "delivery-timeout="+limit.String())...)
-	r := newRig(t, p)
-	r.events = 10
-	out := r.send(30)
-	got := tally(out)
-	assert.True(t, got.retries != 0, "no retries")
-	got.retries = 0
-	want := (tallies{unknown: 30})
-	assert.Must(t, got == want, "got %+v, want %+v", got, want)
-	o := out[0]
-	assert.True(t, o.Class == load.Timeout && o.Done >= limit, "%+v", o)
+	for _, tt := range []struct {
+		name    string
+		limit   time.Duration // a stall of the machine must leave time for a retry
+		given   []string
+		retries bool
+	}{
+		{"plain", 2 * time.Second, []string{"request-timeout=2s"}, false},
+		{"idempotent", 5 * time.Second, append(slices.Clone(idempotent), "request-timeout=1s", "delivery-timeout=5s"), true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := eventsCluster(t, 1)
+			c.ControlKey(wire.ProduceKey, func(kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				return nil, nil, true // handled, and never answered
+			})
+			out := newRig(t, openProducer(t, c.ListenAddrs(), nil, tt.given...)).send(5)
+			got := tally(out)
+			assert.Must(t, got.unknown == 5 && (got.retries > 0) == tt.retries, "got %+v, want 5 unknown", got)
+			assert.True(t, out[0].Class == load.Timeout && out[0].Done >= tt.limit, "%+v", out[0])
+		})
+	}
 }
 
 // A topic that is deleted and created again has another id.
@@ -367,24 +354,6 @@ func TestTopicCreatedAgain(t *testing.T) {
 			readBack(t, c.ListenAddrs(), 100)
 		})
 	}
-}
-
-func TestRequestTimeout(t *testing.T) {
-	t.Parallel()
-	const limit = 2 * time.Second // the client that opens the producer has it, too
-	c := eventsCluster(t, 1)
-	hang := true
-	c.ControlKey(wire.ProduceKey, func(kmsg.Request) (kmsg.Response, error, bool) {
-		c.KeepControl()
-		return nil, nil, hang // handled, and never answered
-	})
-	p := openProducer(t, c.ListenAddrs(), nil, "request-timeout="+limit.String())
-	r := newRig(t, p)
-	out := r.send(5)
-	got, want := tally(out), (tallies{unknown: 5})
-	assert.Must(t, got == want, "got %+v, want %+v", got, want)
-	o := out[0]
-	assert.True(t, o.Class == load.Timeout && o.Done-o.Sent >= limit, "%+v", o)
 }
 
 func TestThrottleIsHonoured(t *testing.T) {

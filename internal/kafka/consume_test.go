@@ -48,7 +48,6 @@ func eventSize(r *kgo.Record) int64 {
 	return int64(n)
 }
 
-// records makes n records with f, spread over some partitions.
 func records(n, partitions int, f func(i int) *kgo.Record) []*kgo.Record {
 	recs := make([]*kgo.Record, n)
 	for i := range recs {
@@ -123,7 +122,6 @@ func drainFor(t testing.TB, most time.Duration, src load.Source, until func(*rea
 	return got
 }
 
-// source opens a cluster for consuming.
 func source(t testing.TB, c *kfake.Cluster, given map[string][]string) load.Source {
 	t.Helper()
 	s := spec(t, urlOf(c, "t"), given)

@@ -26,7 +26,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// fakeCluster starts a cluster that ends with the test.
 func fakeCluster(t testing.TB, opts ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
 	c := assert.Value(kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, opts...)...))(t)
@@ -239,7 +238,6 @@ func TestConsumingCreatesNoTopic(t *testing.T) {
 	}
 }
 
-// exists asks the cluster for its topics.
 func exists(t *testing.T, c *kfake.Cluster, topic string) bool {
 	t.Helper()
 	cl := assert.Value(kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...)))(t)

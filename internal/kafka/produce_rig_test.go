@@ -225,7 +225,6 @@ func configFor(t testing.TB, addrs []string, change func(*cluster.Config), given
 	return cfg
 }
 
-// readBack reads all records of the topic with a franz-go client.
 func readBack(t testing.TB, addrs []string, want int, opts ...kgo.Opt) []*kgo.Record {
 	t.Helper()
 	cl, err := kgo.NewClient(append(opts, kgo.SeedBrokers(addrs...), kgo.ConsumeTopics("events"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)

@@ -14,7 +14,7 @@ import (
 
 	"carronade/internal/kafka/cluster"
 	"carronade/internal/kafka/wire"
-	"carronade/internal/standin"
+	"carronade/internal/standin/standintest"
 	"carronade/load"
 	"carronade/protocol"
 	"carronade/protocol/protocoltest"
@@ -99,23 +99,13 @@ func TestConnectionMemory(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	cert, key := testkit.NewAuthority("test").Files(t)
 	t.Run("TCP", func(t *testing.T) {
-		s := spawnStandin(t, "--topic", "events:1")
+		s := standintest.Spawn(t, "kafka", "--topic", "events:1")
 		protocoltest.System{Kind: Kind{}, URL: "kafka://" + s.Addr() + "/events"}.Memory(t, 300, 1300, 16<<10)
 	})
 	t.Run("TLS", func(t *testing.T) {
-		s := spawnStandin(t, "--topic", "events:1", "--tls-cert", cert, "--tls-key", key)
+		s := standintest.Spawn(t, "kafka", "--topic", "events:1", "--tls-cert", cert, "--tls-key", key)
 		protocoltest.System{Kind: Kind{}, URL: "kafka://" + s.Addr() + "/events", Options: map[string]string{"tls": "true", "tls-ca": cert}}.Memory(t, 50, 250, 48<<10)
 	})
-}
-
-// spawnStandin starts a discarding stand-in in a process of its own, since the memory or the
-// processor time of this one is measured.
-func spawnStandin(t testing.TB, args ...string) *standin.Child {
-	t.Helper()
-	child, err := standin.Spawn(t.Context(), "", append([]string{"kafka", "--discard", "--listen", "127.0.0.1:0"}, args...)...)
-	assert.OK(t, err)
-	t.Cleanup(func() { assert.OK(t, child.Stop()) })
-	return child
 }
 
 // TestStreamNeeds: what depends on partitions and brokers is checked when the cluster has answered.

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
 	"strings"
@@ -20,7 +19,6 @@ import (
 	"carronade/internal/kafka/wire"
 	"carronade/load"
 	"carronade/protocol"
-	"carronade/protocol/protocoltest"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
@@ -118,7 +116,6 @@ func TestProduceArrives(t *testing.T) {
 	}
 }
 
-// checkMetrics compares the brokers' metrics with the outcomes.
 func checkMetrics(t *testing.T, p *producer, out []load.Outcome) {
 	t.Helper()
 	var got, want cluster.BrokerMetrics
@@ -135,26 +132,6 @@ func checkMetrics(t *testing.T, p *producer, out []load.Outcome) {
 	assert.Same(t, got, want, "metrics (-outcomes +brokers)")
 	w, _ := p.Wire()
 	assert.True(t, w == want.Bytes, "%d bytes written, outcomes say %d", w, want.Bytes)
-}
-
-// Every event of a batch has its own stamp, from the pool and fresh.
-func TestProduceStamps(t *testing.T) {
-	t.Parallel()
-	for _, given := range [][]string{nil, {"fresh=true"}} {
-		c := eventsCluster(t, 1)
-		p := openProducer(t, c.ListenAddrs(), withStamps, given...)
-		q := &countSink{start: time.Now(), completed: make(chan int, 1)}
-		p.Start(q)
-		l := p.Route(0)
-		l.Fire([]load.Batch{{First: 40, Events: 5, DueFirst: 1000, DueLast: 1800}})
-		l.Flush()
-		<-q.completed
-		for i, r := range readBack(t, c.ListenAddrs(), 5) {
-			got, ok := wire.ParseStamp(r.Value)
-			want := wire.Stamp{Run: 5, Index: 40 + uint64(i)}
-			assert.True(t, ok && got == want, "%v: stamp %+v, %v, want %+v", given, got, ok, want)
-		}
-	}
 }
 
 // TLS has no writev: the flusher writes.
@@ -217,19 +194,6 @@ func TestProduceVersions(t *testing.T) {
 			readBack(t, c.ListenAddrs(), 3000)
 		})
 	}
-}
-
-func TestProduceRefusesOldBrokers(t *testing.T) {
-	t.Parallel()
-	versions := kversion.Stable()
-	versions.SetMaxKeyVersion(wire.ProduceKey, 2)
-	c := eventsCluster(t, 1, kfake.MaxVersions(versions))
-	p, err := newProducer(context.Background(), configFor(t, c.ListenAddrs(), nil))
-	if err == nil {
-		p.Close()
-		t.Fatal("an old broker was accepted")
-	}
-	protocoltest.Explained(t, err, "", "--engine client")
 }
 
 func TestProduceClose(t *testing.T) {

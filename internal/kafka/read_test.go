@@ -43,7 +43,6 @@ func putEvents(t testing.TB, c *kfake.Cluster, recs []*kgo.Record, opts ...kgo.O
 	put(t, c, recs, append([]kgo.Opt{kgo.DefaultProduceTopic("events"), kgo.ProducerBatchMaxBytes(4096)}, opts...)...)
 }
 
-// fireReads runs reads of the topic.
 func fireReads(t testing.TB, c *kfake.Cluster, p load.Plan, given map[string][]string) (*load.Result, protocol.Session) {
 	t.Helper()
 	s := spec(t, fakeURL(c.ListenAddrs()), given)
@@ -253,7 +252,6 @@ func TestFindsRecords(t *testing.T) {
 	}
 }
 
-// altered returns a copy with a byte changed.
 func altered(b []byte, at int) []byte {
 	b = bytes.Clone(b)
 	b[at] ^= 1

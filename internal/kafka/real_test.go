@@ -1,13 +1,11 @@
 package kafka
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -29,7 +27,6 @@ func TestMain(m *testing.M) {
 	os.Exit(kafkatest.Main(m))
 }
 
-// needsKafka skips tests that start Kafka under -short.
 func needsKafka(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -37,7 +34,6 @@ func needsKafka(t testing.TB) {
 	}
 }
 
-// fillTopic creates a topic on a real broker and sends n events to it.
 func fillTopic(t testing.TB, c *kafkatest.Cluster, partitions int32, n uint64, given map[string][]string) string {
 	t.Helper()
 	topic := c.CreateTopic(t, partitions, 1)
@@ -45,25 +41,6 @@ func fillTopic(t testing.TB, c *kafkatest.Cluster, partitions int32, n uint64, g
 	res := launch(t, s, load.Plan{Measurement: load.Limits{Events: n}})
 	assert.Must(t, res.Measurement.Acked == n, "got %d acked, want %d", res.Measurement.Acked, n)
 	return topic
-}
-
-func TestRealOpen(t *testing.T) {
-	t.Parallel()
-	needsKafka(t)
-	c := kafkatest.Shared(t)
-	topic := kafkatest.TopicName(t)
-	for _, createdBy := range []any{"the broker", nil} {
-		s := assert.Value(open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, nil)))(t)
-		f := s.Facts()
-		b := f["brokers"].([]map[string]any)
-		assert.True(t, len(b) == 1 && strings.HasPrefix(fmt.Sprint(b[0]["version"]), "v4."), "got brokers %v, want one of version 4", b)
-		assert.Equal(t, f["topic"].(map[string]any)["created_by"], createdBy, "created by")
-	}
-	s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+kafkatest.TopicName(t), map[string][]string{"create-topic": {"partitions=7,replicas=1,retention.ms=60000"}}))
-	assert.OK(t, err)
-	if f := s.Facts()["topic"].(map[string]any); f["partitions"] != 7 || f["settings"].(map[string]string)["retention.ms"] != "60000" {
-		t.Errorf("got topic %v, want 7 partitions and a retention of a minute", f)
-	}
 }
 
 // TestRealRefusals checks the errors with a real broker: it closes connections in
@@ -96,6 +73,7 @@ func TestRealRefusals(t *testing.T) {
 			"does not support a login", "leave out --sasl-mechanism",
 		},
 		{"not authorised", secure.Bootstrap(), login(cluster.MechScram512, kafkatest.Mallory, "KAFKA_MALLORY"), "", kafkatest.Mallory},
+		{"no client certificate", secure.Node(1).MTLSAddr(), map[string][]string{"tls-ca": {secure.CAFile()}}, "certificate", ""},
 	} {
 		for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
 			t.Run(tt.name+" "+engine, func(t *testing.T) {
@@ -141,6 +119,7 @@ func TestRealSecurity(t *testing.T) {
 		{"OAUTHBEARER", c.Bootstrap(), with("sasl-mechanism", cluster.MechOAuth, "password", "env:KAFKA_TOKEN")},
 		{"mTLS", c.Node(1).MTLSAddr(), map[string][]string{"tls-ca": {c.CAFile()}, "tls-cert": {cert}, "tls-key": {key}}},
 		{"a Java client's properties", c.Bootstrap(), map[string][]string{"client-config": {c.ClientProperties(t, kafkatest.Alice, kafkatest.ScramSHA256)}}},
+		{"a Java client's properties, mTLS", c.Node(1).MTLSAddr(), map[string][]string{"client-config": {c.MTLSProperties(t)}}},
 	} {
 		for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
 			t.Run(tt.name+" "+engine, func(t *testing.T) {
@@ -255,49 +234,4 @@ func TestRealTopics(t *testing.T) {
 	// A broker may still know deleted topics for a while.
 	res = do(cluster.TopicLoad{Op: cluster.OpDeleteTopics})
 	assert.True(t, res.Failed == 30, "delete again: got %d failed, want 30", res.Failed)
-}
-
-// TestRealConsumeSurvivesABroker kills the leader of a partition while events are
-// produced and consumed: every acknowledged event is delivered exactly once.
-func TestRealConsumeSurvivesABroker(t *testing.T) {
-	t.Parallel()
-	testkit.OnlyConformance(t, "takes a minute: TestConsumeFollowsLeaders has other brokers, TestLeaderKilled of test/acceptance kills one")
-	c := kafkatest.Start(t, kafkatest.Config{Nodes: 3})
-	topic := c.CreateTopic(t, 3, 3)
-	for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
-		t.Run(engine, func(t *testing.T) {
-			c.AwaitInSync(t, topic)
-			before := uint64(c.EndSum(t, topic))
-			in := spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{"engine": {engine}})
-			in.Op = cluster.OpConsume
-			reader := assert.Value(open(t, in))(t)
-			const events = 20_000
-			out, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{"engine": {engine}, "idempotent": {"true"}, "acks": {"all"}}))
-			assert.OK(t, err)
-			leader := c.LeaderOf(t, topic, 0)
-			run, err := load.New(load.Plan{Schedule: load.Limit(load.Constant(2000), events), Drain: time.Minute}, out.Target())
-			assert.OK(t, err)
-			run.Start()
-			killed := make(chan struct{})
-			go func() {
-				defer close(killed)
-				<-time.After(3 * time.Second)
-				leader.Kill()
-			}()
-			delivered := make(chan *read)
-			go func() {
-				delivered <- drainFor(t, time.Minute, reader.Source(), func(r *read) bool { return uint64(r.events) >= before+events })
-			}()
-			res, err := run.Wait()
-			assert.True(t, err == nil, "%v", err)
-			<-killed
-			got := <-delivered
-			leader.Start(t)
-			assert.True(t, res.Measurement.Acked == events && res.Measurement.Failed+res.Measurement.Unknown == 0,
-				"got %d acked, %d failed, %d unknown, want %d acked", res.Measurement.Acked, res.Measurement.Failed, res.Measurement.Unknown, events)
-			if uint64(got.events) != before+events || int64(got.events) != c.EndSum(t, topic) {
-				t.Errorf("got %d events, want %d, with %d at the brokers", got.events, before+events, c.EndSum(t, topic))
-			}
-		})
-	}
 }

@@ -24,7 +24,6 @@ import (
 
 var idempotent = []string{"idempotent=true", "acks=all"}
 
-// withStamps gives events stamps, by which they are distinguished.
 func withStamps(c *cluster.Config) { c.Verify, c.RunID = true, 5 }
 
 // checkInOrder checks that the log contains every stamped event below total

@@ -14,7 +14,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// checkMessage compares a message with the shape's events.
 func checkMessage(t testing.TB, s *shape, msg []byte, stream int32, first uint64, events int, now time.Time) {
 	t.Helper()
 	got := assert.Value(wire.DecodeMsg(msg))(t)
@@ -295,11 +294,4 @@ func BenchmarkEncoder(b *testing.B) {
 			first++
 		}
 	})
-}
-
-func BenchmarkNewEncoder(b *testing.B) {
-	s := shapeOf(b, nil)
-	for b.Loop() {
-		newEncoder(s, 0, 1)
-	}
 }

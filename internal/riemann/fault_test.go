@@ -139,7 +139,6 @@ func TestResets(t *testing.T) {
 	}
 }
 
-// reconnects is how many connections beyond the first ones a session has made.
 func reconnects(s *session) (n uint64) {
 	for _, b := range s.Brokers() {
 		n += b.Reconnects

@@ -10,7 +10,7 @@ import (
 
 	"carronade/internal/conn"
 	standinriemann "carronade/internal/riemann/standin"
-	"carronade/internal/standin"
+	"carronade/internal/standin/standintest"
 	"carronade/load"
 	"carronade/protocol"
 	"carronade/protocol/protocoltest"
@@ -145,23 +145,13 @@ func TestConnectionMemory(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	cert, key := testkit.NewAuthority("test").Files(t)
 	t.Run("TCP", func(t *testing.T) {
-		s := spawnStandin(t)
+		s := standintest.Spawn(t, "riemann")
 		protocoltest.System{Kind: Kind{}, URL: "riemann://" + s.Addr(), Options: map[string]string{"pool": "1KiB"}}.Memory(t, 300, 1300, 16<<10)
 	})
 	t.Run("TLS", func(t *testing.T) {
-		s := spawnStandin(t, "--tls-listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
+		s := standintest.Spawn(t, "riemann", "--tls-listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
 		protocoltest.System{Kind: Kind{}, URL: "riemann+tls://" + s.AddrOf("tls"), Options: map[string]string{"tls-ca": cert, "tls-cert": cert, "tls-key": key, "pool": "1KiB"}}.Memory(t, 50, 250, 48<<10)
 	})
-}
-
-// spawnStandin starts a discarding stand-in in a process of its own, since the memory or the
-// processor time of this one is measured.
-func spawnStandin(t testing.TB, args ...string) *standin.Child {
-	t.Helper()
-	child, err := standin.Spawn(t.Context(), "", append([]string{"riemann", "--discard", "--listen", "127.0.0.1:0"}, args...)...)
-	assert.OK(t, err)
-	t.Cleanup(func() { assert.OK(t, child.Stop()) })
-	return child
 }
 
 // A firstOutcome is a sink for one outcome.

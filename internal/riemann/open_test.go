@@ -181,39 +181,23 @@ func TestSurveyAsksForTheName(t *testing.T) {
 
 func TestParseTarget(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		url   string
-		hosts string
-		wrong string
-	}{
-		{"riemann://h", "h:5555", ""},
-		{"riemann+tls://h", "h:5554", ""},
-		{"riemann://a:1,b", "a:1 b:5555", ""},
-		{"riemann://[::1]", "[::1]:5555", ""},
-		{"riemann://::1", "[::1]:5555", ""},
-		{"riemann://[::1]:7", "[::1]:7", ""},
-		{"riemann://h/", "h:5555", ""},
-		{"riemann://", "", "no address"},
-		{"riemann://a,,b", "", "no address"},
-		{"riemann://:5555", "", "no host"},
-		{"riemann://h:0", "", "invalid port 0"},
-		{"riemann://h:x", "", "invalid port x"},
-		{"riemann://h:70000", "", "invalid port 70000"},
-		{"riemann://h/index", "", "/index"},
-		{"kafka://h", "", "no scheme kafka"},
-	} {
-		t.Run(tt.url, func(t *testing.T) {
+	for _, tt := range testkit.Table[struct {
+		Url   string
+		Hosts string
+		Wrong string
+	}](t, "testdata/targets.yaml") {
+		t.Run(tt.Url, func(t *testing.T) {
 			u := &url.URL{}
-			u.Scheme, u.Host, _ = strings.Cut(tt.url, "://")
+			u.Scheme, u.Host, _ = strings.Cut(tt.Url, "://")
 			if i := strings.IndexByte(u.Host, '/'); i >= 0 {
 				u.Host, u.Path = u.Host[:i], u.Host[i:]
 			}
 			_, hosts, _, err := parseTarget(u)
-			if tt.wrong == "" && err != nil || tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)) {
-				t.Fatalf("got %v, want %q", err, tt.wrong)
+			if tt.Wrong == "" && err != nil || tt.Wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.Wrong)) {
+				t.Fatalf("got %v, want %q", err, tt.Wrong)
 			}
 			got := strings.Join(hosts, " ")
-			assert.True(t, err != nil || got == tt.hosts, "got %s, want %s", got, tt.hosts)
+			assert.True(t, err != nil || got == tt.Hosts, "got %s, want %s", got, tt.Hosts)
 		})
 	}
 	for _, u := range []*url.URL{

@@ -186,7 +186,6 @@ func (f *fake) connections() int {
 	return f.connected
 }
 
-// waitConnections waits for n connections.
 func (f *fake) waitConnections(n int) {
 	f.t.Helper()
 	testkit.Until(f.t, "the server has the connections", func() bool { return f.connections() >= n })
@@ -198,7 +197,6 @@ func (f *fake) refuse(text string) {
 	f.refusal = text
 }
 
-// answers sets how messages are answered.
 func (f *fake) answers(reply func(n int, nc net.Conn) ([]byte, bool)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -218,7 +216,6 @@ func (f *fake) slow(by time.Duration) {
 	}
 }
 
-// pause stops or resumes reading.
 func (f *fake) pause(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -240,7 +237,6 @@ func (f *fake) setResetting(on bool) {
 	}
 }
 
-// resetAll resets all connections.
 func (f *fake) resetAll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -290,7 +286,6 @@ func specOf(t testing.TB, text string, given ...string) protocol.Spec {
 	return protocol.Spec{URL: u, Op: opProduce, Options: v, Given: set, Seed: 1, RunID: 1, BatchEvents: 1, MaxInFlight: 1000, Clients: max(1, v.Int("clients")), Logf: t.Logf}
 }
 
-// openSession opens a session and closes it at the end of the test.
 func openSession(t testing.TB, s protocol.Spec) *session {
 	t.Helper()
 	got, err := Kind{}.Open(t.Context(), s)

@@ -2,6 +2,7 @@ package riemann
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -11,8 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	standinriemann "carronade/internal/riemann/standin"
 	"carronade/internal/riemann/wire"
+	"carronade/load"
 	"carronade/protocol"
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
@@ -37,7 +41,6 @@ func shapeOf(t testing.TB, set map[string]string) *shape {
 	return s
 }
 
-// tally counts the values of a field over n events.
 func tally(s *shape, n uint64, field func(wire.Event) string) map[string]int {
 	out := map[string]int{}
 	for i := range n {
@@ -238,55 +241,15 @@ func TestWalk(t *testing.T) {
 
 func TestShapeErrors(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		option, typed, want string
-	}{
-		{optService, "web-{unifrm(20)}", "at 5: unknown placeholder {unifrm(20)}"},
-		{optService, "a{", "at 2: it has no closing }"},
-		{optService, "a}", "at 2: a } has no {"},
-		{optHost, "{uniform(20}", "at 1: it has no closing )"},
-		{optHost, "{uniform(0)}", "not a number from 1 to 2^53"},
-		{optHost, "{uniform}", "uniform takes a count"},
-		{optHost, "{zipf(10)}", "zipf takes a count"},
-		{optHost, "{zipf(10,0)}", "not an exponent"},
-		{optHost, "{seq(1)}", "takes nothing in parentheses"},
-		{optState, "{pick()}", "pick needs at least one value"},
-		{optState, "{weighted(ok)}", "has no weight"},
-		{optState, "{weighted(ok:x)}", "not a weight"},
-		{optState, "{weighted(ok:0)}", "needs at least one value"},
-		{optTag, "{x}", "unknown placeholder {x}"},
-		{optHost, "ab${seq}", "at 5: seq is not known"},
-		{optHost, "web-#{uniform(20)}", "a literal #{ is written ##{"},
-		{optHost, "a${1", "at 2: it has no closing }"},
-		{optTag, "${foo}", "at 3: foo is not known"},
-		{optDescription, "${date:formatNowIso8601()}", "events are made before the run here"},
-		{optDescription, "${this.last()}%{1}", "events are made before the run here"},
-		{optAttribute, "a-${1}=b", "a name is not an expression"},
-		{optAttribute, "env", "a name or a value is missing"},
-		{optAttribute, "=x", "a name or a value is missing"},
-		{optAttribute, "host=x", "a field of Riemann's own"},
-		{optTTL, "60", `"60" has a number without a unit`},
-		{optTTL, "0s", "expires at once"},
-		{optTTL, "walk(60s,1s)", "walk cannot be used for a ttl"},
-		{optMetric, "x", "not a number"},
-		{optMetric, "NaN", "not a number"},
-		{optMetric, "(1)", "before the parentheses is missing"},
-		{optTTL, "()", "before the parentheses is missing"},
-		{optMetric, "gauss(1)", "not a kind of number"},
-		{optMetric, "uniform(100)", "minimum and a maximum"},
-		{optMetric, "uniform(2,1)", "minimum and a maximum"},
-		{optMetric, "walk(1)", "maximum step"},
-		{optMetric, "walk(1,0)", "maximum step"},
-		{optMetric, "cycle()", "needs at least one value"},
-		{optMetric, "seq()", "takes nothing in parentheses"},
-		{optPool, "1B", "not from 1KiB"},
-	} {
-		t.Run(test.option+" "+test.typed, func(t *testing.T) {
-			_, err := newShape(eventValues(map[string]string{test.option: test.typed}), 1, 1, false)
+	for _, test := range testkit.Table[struct {
+		Option, Typed, Want string
+	}](t, "testdata/shape_errors.yaml") {
+		t.Run(test.Option+" "+test.Typed, func(t *testing.T) {
+			_, err := newShape(eventValues(map[string]string{test.Option: test.Typed}), 1, 1, false)
 			var e *protocol.Error
-			assert.Must(t, errors.As(err, &e) && strings.Contains(err.Error(), test.want),
-				"got %v, want a *target.Error with %q", err, test.want)
-			assert.True(t, e.Doing == "read --"+test.option && e.Hint != "" && strings.Contains(err.Error(), test.typed),
+			assert.Must(t, errors.As(err, &e) && strings.Contains(err.Error(), test.Want),
+				"got %v, want a *target.Error with %q", err, test.Want)
+			assert.True(t, e.Doing == "read --"+test.Option && e.Hint != "" && strings.Contains(err.Error(), test.Typed),
 				"got %q, hint %q, want the option, the typed text and a hint", err, e.Hint)
 		})
 	}
@@ -443,5 +406,24 @@ func TestWholeNumbers(t *testing.T) {
 			assert.True(t, want == nil || slices.Contains(want, v.Int), "%s: got %d", typed, v.Int)
 		}
 		assert.True(t, len(want) < 2 || len(seen) == len(want), "%s: %v", typed, seen)
+	}
+}
+
+// A field by an expression arrives at the server, over each transport that encodes events.
+func TestExpressionsArrive(t *testing.T) {
+	t.Parallel()
+	srv := startStandin(t, standinriemann.Options{})
+	for i, target := range []string{"riemann://" + srv.AddrOf("tcp"), "riemann+ws://" + srv.AddrOf("ws")} {
+		s := openSession(t, specOf(t, target, fmt.Sprintf("service=arrives %d {seq}", i), "attribute=order=o-${string:format('%06d', rnd.nextInt(1000000))}", "pool=4KiB", "ttl=10m"))
+		r, err := load.Fire(t.Context(), load.Plan{Measurement: load.Limits{Events: 200}, BatchEvents: 1, MaxInFlight: 100}, s.Target())
+		assert.Must(t, err == nil && r.Measurement.Acked == 200, "%s: %v, acked %d", target, err, r.Measurement.Acked)
+		found := assert.Value(ask(t, "riemann://"+srv.Addr(), nil, fmt.Sprintf(`service =~ "arrives %d %%"`, i)))(t)
+		seen := map[string]bool{}
+		for _, e := range found {
+			if order := e.Attributes["order"]; strings.HasPrefix(order, "o-") && len(order) == len("o-000000") {
+				seen[order] = true
+			}
+		}
+		assert.True(t, len(found) == 200 && len(seen) >= 20, "%s: %d events, %d different orders", target, len(found), len(seen))
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// verifiedSpec makes the spec of a verified run.
 func verifiedSpec(t testing.TB, url string, most uint64, given ...string) protocol.Spec {
 	t.Helper()
 	s := specOf(t, url, given...)

@@ -1,7 +1,6 @@
 package riemann
 
 import (
-	"context"
 	"net"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// startStandin starts a stand-in with all its transports.
 func startStandin(t testing.TB, o standinriemann.Options) *standinriemann.Server {
 	t.Helper()
 	o.Listen, o.UDP, o.Web = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
@@ -72,7 +70,6 @@ func processed(t testing.TB, srv *standinriemann.Server) {
 	}
 }
 
-// runChecked runs a plan and checks that the counts add up.
 func runChecked(t testing.TB, s *session, p load.Plan) *load.Result {
 	t.Helper()
 	p.Unanswered = s.Unanswered()
@@ -263,40 +260,3 @@ func TestUDPSendsTheShapesEvents(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkUDP(b *testing.B) {
-	for _, scheduled := range []bool{false, true} {
-		name := map[bool]string{false: "batch groups", true: "single"}[scheduled]
-		b.Run(name, func(b *testing.B) {
-			spec := specOf(b, "riemann+udp://"+silentSocket(b))
-			s := assert.Value(Kind{}.Open(context.Background(), spec))(b)
-			defer s.Close()
-			l := s.(*session).lanes[0].(*udpLane)
-			sink := &discardingSink{}
-			l.start(sink)
-			b.ReportAllocs()
-			b.ResetTimer()
-			batches := make([]load.Batch, 64)
-			for n := 0; n < b.N; {
-				if scheduled {
-					for i := range batches {
-						batches[i] = load.Batch{First: uint64(n + i), Events: 1}
-					}
-					n += l.Fire(batches)
-				} else {
-					batches[0] = load.Batch{First: uint64(n), Events: 128, Batches: 128}
-					n += 128 * l.Fire(batches[:1])
-				}
-				l.Flush()
-			}
-			b.StopTimer()
-			l.Close()
-		})
-	}
-}
-
-type discardingSink struct{ clock time.Duration }
-
-func (s *discardingSink) Now() time.Duration       { s.clock++; return s.clock }
-func (s *discardingSink) Complete([]load.Outcome)  {}
-func (s *discardingSink) Ready(int, time.Duration) {}

@@ -45,7 +45,6 @@ func webServe(t testing.TB) *webFake {
 	return f
 }
 
-// wait delays an answer.
 func (f *webFake) wait() {
 	if d := time.Duration(f.delay.Load()); d > 0 {
 		<-time.After(d)
@@ -348,30 +347,18 @@ func TestHTTPAnswers(t *testing.T) {
 // goes on, in all forms that servers and proxies write.
 func TestHTTPHeads(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name, fields string
-		last         bool
-		err          string
-	}{
-		{"kept", "Content-Length: 2", false, ""},
-		{"closed", "Content-Length: 2\r\nConnection: close", true, ""},
-		{"closed, in a list", "Content-Length: 2\r\nConnection: TE, Close", true, ""},
-		{"closed, in two fields", "Content-Length: 2\r\nConnection: close\r\nConnection: TE", true, ""},
-		{"kept and closed", "Connection: keep-alive, close\r\nContent-Length: 2", true, ""},
-		{"something else", "Content-Length: 2\r\nConnection: closed", false, ""},
-		{"the length twice", "Content-Length: 2\r\nContent-Length: 2", false, ""},
-		{"two lengths", "Content-Length: 2\r\nContent-Length: 3", false, "two lengths"},
-		{"another encoding", "Content-Length: 2\r\nTransfer-Encoding: gzip, chunked", false, "gzip, chunked"},
-		{"a field without a colon", "Content-Length: 2\r\nhello", false, "hello"},
-		{"a line that continues", "X: y\r\n Content-Length: 3\r\nContent-Length: 2", false, "Content-Length: 3"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
+	for _, tt := range testkit.Table[struct {
+		Name, Fields string
+		Last         bool
+		Err          string
+	}](t, "testdata/heads.yaml") {
+		t.Run(tt.Name, func(t *testing.T) {
 			web := &httpFraming{}
-			_, msg, _, err := web.answers([]byte("HTTP/1.1 200 OK\r\n"+tt.fields+"\r\n\r\n{}"), 1, 1)
-			assert.Must(t, (err != nil) == (tt.err != "") && (err == nil || strings.Contains(err.Error(), tt.err)),
-				"error %v, want %q", err, tt.err)
-			if tt.err == "" && (msg == nil || web.closing() != tt.last) {
-				t.Errorf("the last of its connection: %v, want %v (%q)", web.closing(), tt.last, msg)
+			_, msg, _, err := web.answers([]byte("HTTP/1.1 200 OK\r\n"+tt.Fields+"\r\n\r\n{}"), 1, 1)
+			assert.Must(t, (err != nil) == (tt.Err != "") && (err == nil || strings.Contains(err.Error(), tt.Err)),
+				"error %v, want %q", err, tt.Err)
+			if tt.Err == "" && (msg == nil || web.closing() != tt.Last) {
+				t.Errorf("the last of its connection: %v, want %v (%q)", web.closing(), tt.Last, msg)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 
 	"github.com/spf13/pflag"
@@ -149,34 +150,15 @@ func TestTogether(t *testing.T) {
 
 func TestParseSettings(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ name, in, want, err string }{
-		{"only a rate", "rate=1000/s", "rate=1k/s,service=exponential,servers=1,queue=100000", ""},
-		{"everything", "rate=1000/s,service=constant,servers=2,queue=10k,seed=7", "rate=1k/s,service=constant,servers=2,queue=10000,seed=7", ""},
-		{"lognormal", "service=lognormal(0.5), rate=3/min", "rate=0.05/s,service=lognormal(0.5),servers=1,queue=100000", ""},
-		{"no queue", "rate=1/s,queue=0", "rate=1/s,service=exponential,servers=1,queue=0", ""},
-		{"no rate", "servers=2", "", "want its rate too"},
-		{"a bare word", "constant", "", "want NAME=VALUE pairs"},
-		{"nothing", "", "", "want NAME=VALUE pairs"},
-		{"an unknown name", "rate=1/s,speed=2", "", `unknown setting "speed"`},
-		{"twice", "rate=1/s,rate=2/s", "", "rate is given twice"},
-		{"rate 0", "rate=0/s", "", "want 0.001/s to 100M/s"},
-		{"not a rate", "rate=fast", "", `rate "fast"`},
-		{"a distribution", "rate=1/s,service=normal", "", "want exponential, constant or lognormal(SIGMA)"},
-		{"no sigma", "rate=1/s,service=lognormal", "", "want exponential"},
-		{"sigma 0", "rate=1/s,service=lognormal(0)", "", "a sigma above 0"},
-		{"sigma NaN", "rate=1/s,service=lognormal(NaN)", "", "a sigma above 0"},
-		{"servers", "rate=1/s,servers=0", "", "want 1 to 1000"},
-		{"queue", "rate=1/s,queue=1G", "", "at most 100M events"},
-		{"seed", "rate=1/s,seed=x", "", "want a whole number"},
-	}
+	tests := testkit.Table[struct{ Name, In, Want, Err string }](t, "testdata/settings.yaml")
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			got, err := ParseSettings(test.in)
-			if test.err != "" {
-				assert.ErrorHas(t, err, test.err)
+		t.Run(test.Name, func(t *testing.T) {
+			got, err := ParseSettings(test.In)
+			if test.Err != "" {
+				assert.ErrorHas(t, err, test.Err)
 				return
 			}
-			assert.True(t, err == nil && got.String() == test.want, "got %q, %v; want %q", got, err, test.want)
+			assert.True(t, err == nil && got.String() == test.Want, "got %q, %v; want %q", got, err, test.Want)
 			again, err := ParseSettings(got.String())
 			assert.True(t, err == nil && again == got, "got %v, %v from %q, want the same", again, err, got)
 		})

@@ -90,7 +90,6 @@ func (k *letters) Answers() []byte {
 	return p
 }
 
-// dropped is a request d of this many bytes.
 func dropped(n int) string {
 	return "d" + string(binary.BigEndian.AppendUint32(nil, uint32(n))) + strings.Repeat("a", n)
 }

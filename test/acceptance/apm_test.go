@@ -164,3 +164,36 @@ func TestAPMWatched(t *testing.T) {
 	assert.True(t, d.Stopped == "system ended" && d.System.Died, "stopped by %q, system %+v", d.Stopped, d.System)
 	run(t, append(args, "1s")...).want(t, 2).says(t, pid, "hint:") // the process is gone
 }
+
+// TestAPMQueueFull: the server's queue fills in the middle of the run. Accepted
+// events are acked, refused ones are throttled, and the intervals show when.
+func TestAPMQueueFull(t *testing.T) {
+	t.Parallel()
+	s := startStandin(t, "apm", "--listen", "127.0.0.1:0", "--queue", "2000", "--drain", "1/s")
+	d := run(t, "run", "apm+http://"+s.addr, "--rate", "2k/s", "--for", "2s", "--interval", "500ms", "--json").succeeded(t).document(t)
+	all := d.wholeRun()
+	if all.Acked < 1900 || all.Acked > 2100 || all.Failed != all.Sent-all.Acked || d.failed("throttled") != all.Failed {
+		t.Errorf("acked %d, failed %d of %d, throttled %d, want the 2000 that fit into the queue acked", all.Acked, all.Failed, all.Sent, d.failed("throttled"))
+	}
+	var accepted, refused bool
+	for _, iv := range d.Intervals {
+		for _, s := range iv.Statuses {
+			accepted, refused = accepted || s.Code == 202 && iv.StartS < 0.5, refused || s.Code == 503 && iv.StartS >= 1
+		}
+	}
+	assert.True(t, accepted && refused, "the intervals do not show when the answers changed")
+}
+
+// TestAPMStopsReading freezes the server for a second: the response times show
+// the freeze, and nothing is lost.
+func TestAPMStopsReading(t *testing.T) {
+	r := startStandin(t, "apm", "--listen", "127.0.0.1:0")
+	const measurement = 5 * time.Second
+	s := start(t, "run", "apm+http://"+r.addr, "--rate", "4k/s", "--for", measurement.String(), "--json")
+	s.awaitStderr(progressText)
+	pause(t, time.Second)
+	freeze := r.freezeFor(time.Second)
+	d := s.wait(runTimeout).succeeded(t).document(t)
+	d.checkFreeze(t, freeze, measurement, 1.1)
+	assert.Equal(t, d.Totals.Acked, 20_000, "events acked")
+}

@@ -21,7 +21,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// runProducer runs a command line of kafka-producer-perf-test, and reads its output and its report.
 func runProducer(t *testing.T, code int, args ...string) (side, *document) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
@@ -135,27 +134,6 @@ func TestAsKafkaProducerInterrupted(t *testing.T) {
 		t.Errorf("%v, lines %q:\n%s", err, got.lines, e.stdout)
 	}
 	assert.Value(os.Stat(file))(t)
-}
-
-// A warning about a command line is printed once, although the report contains it too.
-func TestAsKafkaWarnsOnce(t *testing.T) {
-	t.Parallel()
-	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory")
-	s, _ := runProducer(t, 0, "--topic", "t", "--num-records", "100", "--record-size", "10", "--throughput", "-1", "--bootstrap-server", server.addr, "--command-property", "made.up=1")
-	const warning = "warning: the client property made.up has no meaning"
-	assert.Equal(t, strings.Count(s.errs, warning), 1, "how often it prints %q:\n%s", warning, s.errs)
-}
-
-// An unreachable broker is not a usage error: exit code 2, with a hint.
-func TestAsKafkaProducerNobody(t *testing.T) {
-	t.Parallel()
-	for _, flags := range []string{"--generation 4.3 --bootstrap-server 127.0.0.1:1", "--strict --bootstrap-server 127.0.0.1:1", "--generation 2018 --producer-props bootstrap.servers=127.0.0.1:1"} {
-		args := strings.Fields("as kafka-producer-perf-test --topic t --num-records 5 --record-size 5 --throughput 5 " + flags)
-		e := run(t, args...).want(t, 2)
-		if !strings.Contains(e.stderr, "error: connect to 127.0.0.1:1") || !strings.Contains(e.stderr, "hint: ") || e.stdout != "" {
-			t.Errorf("%s: stdout %q, stderr %q", flags, e.stdout, e.stderr)
-		}
-	}
 }
 
 // enoughRecords is the number of records in which no two have the same value.

@@ -27,7 +27,6 @@ type mongooseNode struct {
 	addr, api string
 }
 
-// startNode starts a node on a free port, in a home.
 func startNode(t *testing.T, home string, more ...string) *mongooseNode {
 	t.Helper()
 	n := &mongooseNode{session: startMongoose(t, home, append([]string{"--run-node", "--load-step-node-port=0", "--run-port=0"}, more...)...)}
@@ -49,7 +48,6 @@ type apiAnswer struct {
 	id, text string
 }
 
-// ask makes a request of the remote API.
 func (n *mongooseNode) ask(method, path, id string, parts map[string]string) apiAnswer {
 	n.t.Helper()
 	var body bytes.Buffer

@@ -20,7 +20,6 @@ import (
 	"carronade/test/testkit/kafkatest"
 )
 
-// startMongoose starts a command line of mongoose by a link with the jar's name, in the given home.
 func startMongoose(t *testing.T, home string, args ...string) *session {
 	t.Helper()
 	jar := filepath.Join(home, "mongoose-base-4.2.11.jar")
@@ -222,27 +221,6 @@ func TestAsMongoose(t *testing.T) {
 			}
 			if d.Totals.Acked != tt.done || acked != tt.done || d.Totals.Failed != 0 || d.Op != "topics "+strings.ToLower(tt.op) || tt.r.number(t, "Operations Count/Successful") != float64(tt.done) || tt.r.results["Operation Type"] != tt.op {
 				t.Errorf("%s: the report has %+v, the results %v", tt.op, d, tt.r.results)
-			}
-		}
-	})
-
-	t.Run("until Ctrl-C", func(t *testing.T) {
-		s := startMongoose(t, home, "--storage-driver-type=kafka", "--storage-net-node-addrs="+host, "--storage-net-node-port="+port, "--storage-driver-create-key-enabled=false",
-			"--storage-driver-compression-type=none", "--item-data-size=1KB")
-		s.awaitStderr("until Ctrl-C")
-		s.signal(os.Interrupt)
-		if e := s.wait(runTimeout); e.code != 130 || strings.Contains(e.stdout, "# Results") && results(t, e.stdout)["Operation Type"] != "CREATE" {
-			t.Errorf("exit %d:\n%s%s", e.code, e.stdout, e.stderr)
-		}
-	})
-
-	t.Run("unsupported", func(t *testing.T) {
-		for arg, want := range map[string]string{
-			"--load-step-node-addrs=a,b": "a node there needs a key", "--run-scenario=e2e_latency.js": "cannot read e2e_latency.js",
-			"--storage-net-node-addrs=127.0.0.1:1": "127.0.0.1:1",
-		} {
-			if e := startMongoose(t, home, brokers, arg).wait(runTimeout); e.code != 2 || !strings.Contains(e.stderr, want) || e.stdout != "" {
-				t.Errorf("%s: exit %d, %s%s", arg, e.code, e.stderr, e.stdout)
 			}
 		}
 	})

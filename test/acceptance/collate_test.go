@@ -18,7 +18,6 @@ import (
 	"carronade/test/testkit/kafkatest"
 )
 
-// decode parses a document that the program printed.
 func decode(t *testing.T, text string, to any) {
 	t.Helper()
 	assert.OK(t, json.Unmarshal([]byte(text), to), "read\n%.2000s", text)
@@ -48,7 +47,6 @@ func (g *collatedGroup) equal(name string) string {
 	return ""
 }
 
-// collate runs the command and parses its output.
 func collate(t *testing.T, place string, args ...string) []collatedGroup {
 	t.Helper()
 	var out struct{ Groups []collatedGroup }
@@ -104,7 +102,6 @@ func TestSeedCollate(t *testing.T) {
 			if id := ids[concurrency+" "+on]; fmt.Sprint(r.Value) != on || !slices.Equal(r.Reports, []string{id}) {
 				t.Errorf("group %d, row %d is %v of %v, want %s of %s", i+1, k+1, r.Value, r.Reports, on, id)
 			}
-			compareWithReport(t, place, r.Reports[0], func(name string) float64 { return r.Measured[name].Median })
 		}
 	}
 
@@ -150,44 +147,6 @@ func TestSeedCollate(t *testing.T) {
 			assert.Equal(t, run(t, append(args, "--store", remote)...).want(t, 0).stdout, local, "%v, from Elasticsearch and from the file", args)
 		}
 	})
-}
-
-// compareWithReport compares a row that contains one report with the report.
-func compareWithReport(t *testing.T, place, id string, measured func(string) float64) {
-	t.Helper()
-	var d struct {
-		Totals struct {
-			ElapsedS   float64 `json:"elapsed_s"`
-			EventsPerS float64 `json:"events_per_s"`
-			Bytes      float64 `json:"bytes"`
-			AckedBytes float64 `json:"acked_bytes"`
-			Statuses   []struct {
-				Code    int
-				Batches float64
-			}
-		}
-		Service map[string]float64
-		System  struct {
-			RSS    float64 `json:"peak_rss_bytes"`
-			Memory float64 `json:"memory_efficiency"`
-		}
-	}
-	decode(t, run(t, "report", "show", id, "--json", "--store", place).want(t, 0).stdout, &d)
-	accepted := 0.0
-	for _, s := range d.Totals.Statuses {
-		if s.Code == 202 {
-			accepted += s.Batches
-		}
-	}
-	for name, want := range map[string]float64{
-		"throughput": d.Totals.EventsPerS, "pushed": d.Totals.Bytes / d.Totals.ElapsedS, "accepted": d.Totals.AckedBytes / d.Totals.ElapsedS,
-		"per_batch": d.Totals.ElapsedS / accepted, "service_p50": d.Service["p50_us"] / 1e6, "service_p99": d.Service["p99_us"] / 1e6,
-		"max_rss": d.System.RSS, "efficiency": d.System.Memory,
-	} {
-		if got := measured(name); math.Abs(got-want) > 1e-9*math.Abs(want) || want == 0 {
-			t.Errorf("report %s: %s is %v in the table and %v in the report", id, name, got, want)
-		}
-	}
 }
 
 // seriesFile is the series in the note on a new Kafka cluster: growing numbers of

@@ -6,14 +6,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 	"carronade/test/testkit/kafkatest"
 )
 
-// topicURL is the URL of a topic of a cluster.
 func topicURL(c *kafkatest.Cluster, topic string) string {
 	return "kafka://" + c.Bootstrap() + "/" + topic
 }
@@ -91,7 +88,6 @@ func (d *delivery) send(t *testing.T, broker *kafkatest.Cluster) {
 	assert.Equal(t, broker.EndSum(t, d.topic), int64(d.all.Acked), "growth of the end offsets, and events acked")
 }
 
-// checkRecords checks the records of a delivery that Kafka's consumer found, among all.
 func (d *delivery) checkRecords(t *testing.T, records []kafkatest.Record) {
 	t.Helper()
 	headers := "team:red,delivery:" + d.name
@@ -113,7 +109,6 @@ func (d *delivery) checkRecords(t *testing.T, records []kafkatest.Record) {
 	assert.Equal(t, d.all.Bytes, eventBytes, "bytes of events in the report, and read by Kafka's consumer")
 }
 
-// checkBatches compares what DumpLogSegments found with what was sent.
 func checkBatches(t *testing.T, batches []kafkatest.Batch, events int, codec string, idempotent bool) {
 	t.Helper()
 	type writer struct {
@@ -173,59 +168,6 @@ func TestVerify(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestConsume reads a topic of known size with both engines.
-func TestConsume(t *testing.T) {
-	t.Parallel()
-	broker := kafkatest.One(t)
-	topic := broker.CreateTopic(t, 3, 1)
-	const events = 50_000
-	run(t, "run", topicURL(broker, topic), "--count", strconv.Itoa(events), "--size", "100", "--json", "--quiet").succeeded(t)
-	got := broker.EndSum(t, topic)
-	assert.Must(t, got == events, "--count %d left %d records", events, got)
-	const idle = 4 * time.Second // a busy machine or broker may stop longer in the middle: conformance
-	tests := []struct {
-		name  string
-		flags []string
-		want  uint64
-		code  int
-	}{
-		{"to the end", []string{"--until-end"}, events, 0},
-		{"to the end, decoded", []string{"--until-end", "--decode"}, events, 0},
-		{"until idle", []string{"--idle-timeout", idle.String()}, events, 0},
-		{"a count", []string{"--count", "20000"}, 20_000, 0},
-		{"a count not reached", []string{"--count", "60000", "--idle-timeout", idle.String()}, events, 1},
-		{"from the latest", []string{"--from", "latest", "--idle-timeout", "1s"}, 0, 0},
-	}
-	for _, engine := range engines {
-		for _, tt := range tests {
-			t.Run(engine+"/"+tt.name, func(t *testing.T) {
-				t.Parallel()
-				if slices.Contains(tt.flags, idle.String()) {
-					testkit.OnlyConformance(t, "a machine that does not stop for 4 s")
-				}
-				args := append([]string{"run", topicURL(broker, topic), "--op", "consume", "--engine", engine, "--json", "--quiet"}, tt.flags...)
-				e := run(t, args...).wantOneOf(t, tt.code, 3)
-				d := e.document(t)
-				got := d.Totals.Consumed
-				assert.True(t, tt.want == got || tt.name == "a count" && got > tt.want && got < events,
-					"consumed %d events, want %d", got, tt.want) // a fetch may contain more
-				if tt.name == "a count not reached" && !strings.Contains(e.stdout+e.stderr, "10000") && !strings.Contains(e.stdout+e.stderr, "10,000") {
-					t.Errorf("the output does not say that 10,000 events are missing:\n%s", e.stderr)
-				}
-				if strings.Contains(tt.name, "idle") && d.Totals.ElapsedS >= idle.Seconds() && d.Totals.ElapsedS > e.elapsed.Seconds()-idle.Seconds() {
-					t.Errorf("elapsed are %.2f s of %v: they include the idle wait", d.Totals.ElapsedS, e.elapsed)
-				}
-			})
-		}
-	}
-	t.Run("a group", func(t *testing.T) {
-		t.Parallel()
-		d := run(t, "run", topicURL(broker, topic), "--op", "consume", "--engine", "client", "--group", topic, "--clients", "2",
-			"--count", strconv.Itoa(events), "--idle-timeout", "60s", "--json", "--quiet").succeeded(t).document(t)
-		assert.Equal(t, d.Totals.Consumed, events, "events consumed")
-	})
 }
 
 // TestRoundTrip produces and consumes at the same time.

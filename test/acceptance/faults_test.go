@@ -16,7 +16,6 @@ import (
 	"carronade/test/testkit/kafkatest"
 )
 
-// times are the times of a score, for the log of a test.
 func (n *faultNumbers) times() string {
 	text := n.Name
 	for _, x := range []struct {
@@ -41,7 +40,6 @@ func (n *faultNumbers) times() string {
 	return text
 }
 
-// within checks a time of a score.
 func within(t *testing.T, what string, got *faultTime, low, high float64) {
 	t.Helper()
 	assert.True(t, got != nil && !got.More && got.S >= low && got.S <= high,
@@ -122,33 +120,6 @@ func TestKilledNode(t *testing.T) {
 	t.Logf("the whole:%s", d.Faults.Scores[0].Whole.times())
 }
 
-// TestFaultsThatCannotBeMade: each is found before anything is sent.
-func TestFaultsThatCannotBeMade(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name  string
-		flags []string
-		want  string
-	}{
-		{"no such process", []string{"--fault", "1s:kill=pid:4194304"}, "no such process"},
-		{"not a process of a system", []string{"--fault", "1s:stop=pid:1,1s"}, "process 1"},
-		{"no system", []string{"--fault", "1s:stop=system,1s"}, "the run has no system"},
-		{"nothing to restart", []string{"--fault", "1s:restart=system"}, "the run has not started a system"},
-		{"no leaders", []string{"--fault", "1s:kill=leader"}, "a null target has no leaders"},
-		{"after the end", []string{"--fault", "2s:kill=pid:4711"}, "2s is not before the end of the run"},
-		{"a command after the end", []string{"--at", "3s", "--exec", "true", "--allow-exec"}, "3s is not before the end of the run"},
-		{"not allowed", []string{"--at", "1s", "--exec", "true"}, "which was not allowed"},
-		{"no command", []string{"--at", "1s", "--allow-exec"}, "it is given 1 time, and --exec 0 times"},
-		{"not a fault", []string{"--fault", "1s:explode"}, "TIME:ACTION=WHAT"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			e := run(t, append([]string{"run", "null://", "--rate", "100/s", "--for", "2s", "--no-store"}, tt.flags...)...).want(t, 2)
-			assert.Equal(t, e.stdout, "", "stdout")
-			e.says(t, tt.want)
-		})
-	}
-}
-
 // TestExecMarks: the mark of a command is at the middle of its run, and one that fails is a problem.
 func TestExecMarks(t *testing.T) {
 	t.Parallel()
@@ -203,7 +174,6 @@ func TestFaultScores(t *testing.T) {
 	}
 }
 
-// revive starts the nodes again that a run killed.
 func revive(t *testing.T, c *kafkatest.Cluster) {
 	t.Helper()
 	for id := 1; id <= 3; id++ {

@@ -76,7 +76,6 @@ func (l *lan) machine() *machine {
 	return m
 }
 
-// start starts the program on the machine, with its data in a folder.
 func (m *machine) start(home string, args ...string) *session {
 	m.lan.t.Helper()
 	s := prepare(m.lan.t, args...)

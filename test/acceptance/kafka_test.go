@@ -3,15 +3,14 @@
 package acceptance
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,51 +21,6 @@ import (
 	"carronade/test/testkit/assert"
 	"carronade/test/testkit/kafkatest"
 )
-
-// TestPartitioner compares the partitions of keys with those that Kafka's producer chooses.
-func TestPartitioner(t *testing.T) {
-	t.Parallel()
-	broker := kafkatest.Shared(t)
-	const keys, partitions = 100, 7
-	where := make(map[string]int32)
-	java := broker.CreateTopic(t, partitions, 1)
-	for _, engine := range engines {
-		t.Run(engine, func(t *testing.T) {
-			topic := broker.CreateTopic(t, partitions, 1)
-			run(t, "run", topicURL(broker, topic), "--engine", engine, "--rate", strconv.Itoa(keys)+"/s", "--for", "1s", "--partitioner", "murmur2",
-				"--key", "seq", "--payload", "monotonic", "--fresh", "--json", "--quiet").succeeded(t)
-			records := broker.Consume(t, keys, topic)
-			if len(where) == 0 {
-				var lines strings.Builder
-				for _, r := range records {
-					fmt.Fprintf(&lines, "%s\tv\n", r.Key)
-				}
-				produceByJava(t, broker, java, lines.String())
-				for _, r := range broker.Consume(t, keys, java) {
-					where[r.Key] = r.Partition
-				}
-			}
-			for _, r := range records {
-				if want, ok := where[r.Key]; !ok || want != r.Partition {
-					t.Errorf("key %q is in partition %d, Kafka's producer puts it into %d (%v)", r.Key, r.Partition, want, ok)
-				}
-			}
-			assert.Equal(t, len(records), keys, "records arrived")
-		})
-	}
-}
-
-// produceByJava sends lines of key and value, a tab between them, with Kafka's console producer.
-func produceByJava(t *testing.T, c *kafkatest.Cluster, topic, lines string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
-	defer cancel()
-	cmd := kafkatest.ToolCommand(t, ctx, "", "ConsoleProducer", "--bootstrap-server", c.Bootstrap(), "--topic", topic,
-		"--reader-property", "parse.key=true")
-	cmd.Stdin = strings.NewReader(lines)
-	out, err := cmd.CombinedOutput()
-	assert.Must(t, err == nil, "console producer: %v\n%s", err, out)
-}
 
 // TestThrottled sends against a quota: Kafka throttles the client, which slows the run and fails no event.
 func TestThrottled(t *testing.T) {
@@ -96,39 +50,6 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
-// TestTransactions commits and aborts transactions, and compares with a consumer of committed records.
-func TestTransactions(t *testing.T) {
-	t.Parallel()
-	broker := kafkatest.Shared(t)
-	committed := func(t *testing.T, topic string) uint64 {
-		return run(t, "run", topicURL(broker, topic), "--op", "consume", "--engine", "client", "--isolation", "committed", "--until-end",
-			"--json", "--quiet").wantOneOf(t, 0, 3).document(t).Totals.Consumed
-	}
-	for _, tt := range []struct{ name, abort string }{{"committed", "0%"}, {"half aborted", "50%"}} {
-		t.Run(tt.name, func(t *testing.T) {
-			topic := broker.CreateTopic(t, 2, 1)
-			d := run(t, "run", topicURL(broker, topic), "--engine", "client", "--transactions", "--transaction-interval", "100ms", "--transaction-abort", tt.abort,
-				"--acks", "all", "--rate", "1000/s", "--for", "3s", "--json", "--quiet").succeeded(t).document(t)
-			transactional, records := 0, 0
-			for _, b := range broker.Node(1).Dump(t, topic) {
-				if b.Control {
-					continue
-				}
-				records += b.Count
-				if b.Transactional {
-					transactional += b.Count
-				}
-			}
-			assert.True(t, records == transactional && records == 3000 && d.Totals.Sent == 3000,
-				"%d records are on the disk, %d of them transactional; sent were %d, want 3000", records, transactional, d.Totals.Sent)
-			got := committed(t, topic)
-			assert.True(t, tt.abort != "0%" || got == 3000 && d.Totals.Acked == 3000,
-				"%d records are committed, acked are %d, want 3000", got, d.Totals.Acked)
-			assert.True(t, tt.abort == "0%" || got != 0 && got < 3000, "%d records of 3000 are committed, want about half", got)
-		})
-	}
-}
-
 // TestJavaProfile sends as the Java producer does by default.
 func TestJavaProfile(t *testing.T) {
 	t.Parallel()
@@ -142,70 +63,6 @@ func TestJavaProfile(t *testing.T) {
 		next += b.Count
 	}
 	assert.Equal(t, next, 2000, "events on the disk")
-}
-
-// topicsReport is the JSON output of the operations on topics.
-type topicsReport struct {
-	Op      string
-	Done    uint64
-	Failed  uint64
-	Events  uint64
-	Classes map[string]uint64
-	Service *times
-}
-
-func topicsOp(t *testing.T, code int, args ...string) topicsReport {
-	t.Helper()
-	e := run(t, append([]string{"topics"}, append(args, "--json")...)...).want(t, code)
-	var r topicsReport
-	assert.OK(t, json.Unmarshal([]byte(e.stdout), &r), "%.2000s", e.stdout)
-	return r
-}
-
-// TestTopics creates, lists, reads and deletes topics, and compares with the broker.
-func TestTopics(t *testing.T) {
-	t.Parallel()
-	broker := kafkatest.Shared(t)
-	name := kafkatest.TopicName(t)
-	url := topicURL(broker, name)
-	// A broker answers a creation before all of its parts have the topic.
-	exist := func(want int) (n int) {
-		for deadline := time.Now().Add(10 * time.Second); ; pause(t, 200*time.Millisecond) {
-			all := assert.Value(broker.Admin(t).ListTopics(t.Context()))(t)
-			n = 0
-			for topic, d := range all {
-				if strings.HasPrefix(topic, name) && d.Err == nil {
-					n++
-				}
-			}
-			if n == want || time.Now().After(deadline) {
-				return n
-			}
-		}
-	}
-	if r := topicsOp(t, 0, "create", url, "--count", "20", "--per-request", "5", "--concurrency", "2", "--partitions", "2", "--replicas", "1"); r.Done != 20 || r.Failed != 0 || exist(20) != 20 {
-		t.Fatalf("created: %+v; there are %d", r, exist(20))
-	}
-	r := topicsOp(t, 1, "create", url, "--count", "20", "--partitions", "2", "--replicas", "1")
-	assert.True(t, r.Done == 0 && r.Failed == 20 && r.Classes["rejected"] == 20, "created again: %+v", r)
-	e := run(t, "topics", "list", url).want(t, 0)
-	assert.True(t, strings.Contains(e.stdout, name+"-19"), "%s-19 is not in the list:\n%.2000s", name, e.stdout)
-	e = run(t, "topics", "describe", url+"-3").want(t, 0)
-	assert.True(t, strings.Contains(e.stdout, name+"-3"), "the description:\n%.2000s", e.stdout)
-	run(t, "run", url+"-3", "--count", "500", "--quiet").wantOneOf(t, 0, 3)
-	r = topicsOp(t, 0, "read", "kafka://"+broker.Bootstrap(), name+"-3,"+name+"-4")
-	assert.True(t, r.Done == 2 && r.Events == 500, "read: %+v, want 2 operations and 500 events", r)
-	r = topicsOp(t, 1, "read", "kafka://"+broker.Bootstrap(), name+"-3,"+name+"-missing")
-	assert.True(t, r.Done == 1 && r.Failed == 1, "read one that is missing: %+v", r)
-	r = topicsOp(t, 0, "delete-records", url+"-3")
-	assert.True(t, r.Done == 1, "records deleted: %+v", r)
-	r = topicsOp(t, 0, "read", url+"-3")
-	assert.True(t, r.Events == 0, "read after the records were deleted: %+v", r)
-	if r := topicsOp(t, 0, "delete", url, "--count", "20"); r.Done != 20 || exist(0) != 0 {
-		t.Errorf("deleted: %+v; there are %d", r, exist(0))
-	}
-	r = topicsOp(t, 1, "delete", url, "--count", "2")
-	assert.True(t, r.Failed == 2, "deleted again: %+v", r)
 }
 
 // TestOthers reads with other tools what carronade sent, and with carronade what they sent.
@@ -238,22 +95,6 @@ func TestOthers(t *testing.T) {
 		assert.OK(t, err)
 		assert.Equal(t, strings.Count(string(out), "50\n"), 1000, "events of 50 bytes that kcat read")
 	})
-}
-
-// TestPayloadFile sends the lines of a file.
-func TestPayloadFile(t *testing.T) {
-	t.Parallel()
-	broker := kafkatest.Shared(t)
-	file := filepath.Join(t.TempDir(), "lines.txt")
-	writeFile(t, file, "alpha\nbeta\ngamma\n")
-	topic := broker.CreateTopic(t, 1, 1)
-	run(t, "run", topicURL(broker, topic), "--rate", "300/s", "--for", "1s", "--payload", "file:"+file, "--fresh", "--json", "--quiet").succeeded(t)
-	count := make(map[string]int)
-	for _, r := range broker.Consume(t, 300, topic) {
-		count[r.Value]++
-	}
-	assert.True(t, len(count) == 3 && count["alpha"] == 100 && count["beta"] == 100 && count["gamma"] == 100,
-		"the counts of the lines are %v", count)
 }
 
 // Everything that the documents promise of old clusters works on them: operations, both engines, groups,
@@ -332,7 +173,6 @@ type stage struct {
 	Totals counts `json:"totals"`
 }
 
-// stages returns the stages of a pipeline's report.
 func stages(t *testing.T, e ended) (send, read stage) {
 	t.Helper()
 	var d struct {
@@ -374,4 +214,67 @@ func TestPipelineLeaderMoved(t *testing.T) {
 	}
 	_, read := stages(t, s.wait(runTimeout).wantOneOf(t, 0, 3))
 	assert.Equal(t, read.Totals.Acked, 8000, "read %+v", read.Totals)
+}
+
+// A fitted is what `carronade profile --json` prints.
+type fitted struct {
+	Schema string `json:"schema"`
+	Source struct {
+		Read  uint64 `json:"read"`
+		Whole bool   `json:"whole"`
+	} `json:"source"`
+	Parameters struct {
+		Sizes struct {
+			Family string  `json:"family"`
+			Mean   float64 `json:"mean"`
+		} `json:"sizes"`
+		Content struct {
+			Codec string  `json:"codec"`
+			Ratio float64 `json:"ratio"`
+		} `json:"content"`
+		Batches struct {
+			Codec string `json:"codec"`
+		} `json:"batches"`
+		Keys struct {
+			Family string `json:"family"`
+		} `json:"keys"`
+	} `json:"parameters"`
+}
+
+func profile(t *testing.T, args ...string) (f fitted) {
+	t.Helper()
+	e := run(t, append([]string{"profile", "--json"}, args...)...).want(t, 0)
+	err := json.Unmarshal([]byte(e.stdout), &f)
+	assert.Must(t, err == nil && f.Schema == "carronade.profile/1", "the profile: %v\n%.500s", err, e.stdout)
+	return f
+}
+
+// TestProfile fits a workload to a topic that Kafka's perf tool filled from a file of payloads,
+// runs it against Kafka, and fits another one to that.
+func TestProfile(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	topic := broker.CreateTopic(t, 3, 1)
+	dir := t.TempDir()
+	// Lines of three sizes, of text that compresses.
+	var lines []string
+	for i := range 300 {
+		lines = append(lines, fmt.Sprintf(`{"order":%d,"customer":%d,"note":"%s"}`, 10_000+i, 5000+7*i, strings.Repeat("as soon as possible ", 1+i%3*4)))
+	}
+	payloads := filepath.Join(dir, "payloads.txt")
+	assert.OK(t, os.WriteFile(payloads, []byte(strings.Join(lines, "\n")), 0o644))
+	broker.Tool(t, "ProducerPerformance", "--topic", topic, "--num-records", "20000", "--payload-file", payloads, "--throughput", "8000", "--command-property", "compression.type=lz4")
+
+	file := filepath.Join(dir, "fitted.yaml")
+	before := profile(t, topicURL(broker, topic), "-o", file, "--to", topicURL(broker, topic+"-again"))
+	p := before.Parameters
+	assert.Must(t, before.Source.Read == 20_000 && before.Source.Whole && p.Keys.Family == "none" &&
+		p.Batches.Codec == "lz4" && p.Sizes.Family == "weighted", "the profile of the perf tool's topic: %+v", before)
+	text, err := os.ReadFile(file)
+	assert.Must(t, err == nil && !strings.Contains(string(text), "customer"), "the workload: %v\n%s", err, text)
+	run(t, "run", "-f", file, "--quiet").wantOneOf(t, 0, 3)
+	after := profile(t, topicURL(broker, topic+"-again"), "-o", filepath.Join(dir, "again.yaml")).Parameters
+	if math.Abs(after.Sizes.Mean/p.Sizes.Mean-1) > 0.05 || math.Abs(after.Content.Ratio/p.Content.Ratio-1) > 0.05 || after.Batches.Codec != "lz4" {
+		t.Errorf("after the run: %+v, want it within 5%% of %+v", after, p)
+	}
 }

@@ -3,19 +3,23 @@
 package acceptance
 
 import (
+	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"os"
+	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
+	"carronade/test/testkit/kafkatest"
 )
 
-// runAt runs the program to its end, in the home of another run.
 func runAt(t testing.TB, home string, args ...string) ended {
 	t.Helper()
 	s := prepare(t, args...)
@@ -31,7 +35,6 @@ type listed struct {
 	Fields  map[string]any `json:"fields"`
 }
 
-// list lists the reports in a home, newest first.
 func list(t testing.TB, home string) []listed {
 	t.Helper()
 	var l struct {
@@ -158,4 +161,147 @@ func TestKillsAtRandomMoments(t *testing.T) {
 	}
 	assert.True(t, ended >= complete, "%d runs ended with their reports, and there are %d reports", complete, ended)
 	t.Logf("%d kills: %d runs had ended, %d left a partial report", rounds, ended, killed)
+}
+
+// TestHourIsSmall: verified round trips at 20,000 events a second take little memory, however
+// long they run. CARRONADE_TEST_HOUR says how long: 1h in make soak.
+func TestHourIsSmall(t *testing.T) {
+	long, err := time.ParseDuration(os.Getenv("CARRONADE_TEST_HOUR"))
+	if err != nil {
+		t.Skip("CARRONADE_TEST_HOUR=1h runs an hour")
+	}
+	const (
+		most    = 150 << 20
+		settled = 5 * time.Minute // until then buffers and the heap grow to their size
+		growth  = 48 << 20        // after that: the series, at most 16 MiB, and buffers that a busy machine needs
+	)
+	broker := startStandin(t, "kafka", "--in-memory", "--retain", "16MiB", "--topic", "hour:4", "--listen", "127.0.0.1:0")
+	s := start(t, "run", "kafka://"+broker.addr+"/hour", "--op", "roundtrip", "--verify", "--rate", "20k/s", "--for", long.String(), "--quiet", "--json")
+	e := s.wait(long+10*time.Minute).wantOneOf(t, 0, 3)
+	var d struct {
+		Generator struct {
+			MaxRSS uint64 `json:"max_rss_bytes"`
+		} `json:"generator"`
+		Intervals []struct {
+			EndS      float64 `json:"end_s"`
+			Generator struct {
+				RSS uint64 `json:"rss_bytes"`
+			} `json:"generator"`
+		} `json:"intervals"`
+	}
+	assert.OK(t, json.Unmarshal([]byte(e.stdout), &d))
+	n := len(d.Intervals)
+	assert.Must(t, n >= 5, "got %d intervals", n)
+	first, last := d.Intervals[0], d.Intervals[n-1]
+	for i := range d.Intervals {
+		if iv := d.Intervals[i]; iv.EndS <= settled.Seconds() {
+			first = iv
+		}
+		if i%max(n/12, 1) == 0 {
+			t.Logf("after %4.0f s: %d MiB", d.Intervals[i].EndS, d.Intervals[i].Generator.RSS>>20)
+		}
+	}
+	t.Logf("at most %d MiB", d.Generator.MaxRSS>>20)
+	assert.True(t, d.Generator.MaxRSS <= most, "it took %d bytes, want at most %d", d.Generator.MaxRSS, most)
+	assert.True(t, last.Generator.RSS <= first.Generator.RSS+growth,
+		"from %.0f s to %.0f s it grew from %d to %d bytes, want at most %d more", first.EndS, last.EndS, first.Generator.RSS, last.Generator.RSS, growth)
+}
+
+// TestDay runs examples/day.sh, a day's work of a new user. The script itself requires the exit
+// code of every command.
+func TestDay(t *testing.T) {
+	testkit.OnlyConformance(t, "takes a minute, alone on the machine: the tests of internal/cli run the examples of all documents")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "../../examples/day.sh")
+	cmd.Env = append(testkit.PythonEnv(t), "CARRONADE="+program, "NO_COLOR=1")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its servers
+	cmd.WaitDelay = 10 * time.Second
+	out, err := cmd.CombinedOutput()
+	assert.OK(t, err, "examples/day.sh:\n%s", out)
+	for _, want := range []string{
+		`(PASS|holds) +verify: nothing was lost or altered`, // the demo
+		`(PASS|holds|CANNOT TELL|cannot tell) +p99 < 1 s: `,
+		`hold the limits, up to|holds the limits`, // steps
+		`(?m)^report id .* acks$`,
+		`(?m)^report id .* compression$`,
+		`(FAIL|BROKEN) +p50 < 100 ms: `,
+		`verdict +(worse|cannot tell): response p99: `,
+		`lost = 0: `,
+		`(?m)^20000 records sent, `,
+		`(?m)^carronade_acked_events_total\{.*\} 4000$`,
+		`exit code of the run: (0|3)`,
+		`batches`,
+		`(?m)^day.sh: done$`,
+	} {
+		assert.True(t, regexp.MustCompile(want).Match(out), "examples/day.sh does not print %s:\n%s", want, out)
+	}
+}
+
+// TestInterrupted presses Ctrl-C at each stage of a run: there is a report each time, and nothing hangs.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	broker := kafkatest.Shared(t)
+	url := topicURL(broker, broker.CreateTopic(t, 2, 1))
+	for _, engine := range engines {
+		for _, tt := range []struct{ name, args string }{
+			{"warming up", "--rate 1000/s --warmup 60s --for 1m"},
+			{"measuring", "--rate 1000/s --for 1m"},
+			{"full speed", ""},
+			{"consuming", "--op consume --idle-timeout 1m"},
+		} {
+			t.Run(engine+"/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+				s := start(t, append([]string{"run", url, "--engine", engine, "--json"}, strings.Fields(tt.args)...)...)
+				s.awaitStderr(progressText)
+				s.signal(os.Interrupt)
+				d := s.wait(15*time.Second).want(t, 130).document(t)
+				all := d.wholeRun()
+				assert.True(t, d.Stopped != "" && (all.Acked > 0 || tt.name == "consuming") && d.Totals.Acked == d.Totals.Sent &&
+					(tt.name != "warming up" || d.Totals.Sent == 0), "stopped by %q with %+v, its measurement %+v", d.Stopped, all, d.Totals.counts)
+			})
+		}
+	}
+}
+
+// TestInterruptedFrozen presses Ctrl-C while a broker is frozen: in the drain, and twice.
+func TestInterruptedFrozen(t *testing.T) {
+	t.Parallel()
+	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
+	for _, engine := range engines {
+		begin := func(t *testing.T, flags ...string) *session {
+			topic := c.CreateTopic(t, 1, 1)
+			s := start(t, append([]string{"run", topicURL(c, topic), "--engine", engine, "--rate", "200/s", "--for", "3s", "--drain", "6s", "--json"}, flags...)...)
+			s.awaitStderr(progressText)
+			c.Node(1).Freeze(t)
+			t.Cleanup(func() { c.Node(1).Thaw(t) })
+			return s
+		}
+		t.Run(engine+"/draining", func(t *testing.T) {
+			s := begin(t)
+			pause(t, 4*time.Second) // the measurement is over, and answers are missing
+			s.signal(os.Interrupt)
+			d := s.wait(15*time.Second).want(t, 130).document(t)
+			assert.True(t, d.Totals.Unknown+d.Totals.Unsent != 0, "the frozen broker left no event unanswered: %+v", d.Totals.counts)
+		})
+		t.Run(engine+"/twice", func(t *testing.T) {
+			s := begin(t, "--drain", "60s")
+			pause(t, time.Second) // so that something is in flight
+			s.signal(os.Interrupt)
+			pause(t, 300*time.Millisecond)
+			s.signal(os.Interrupt)
+			s.wait(20*time.Second).want(t, 130) // the drain would last a minute
+		})
+	}
+	t.Run("reading back", func(t *testing.T) {
+		topic := c.CreateTopic(t, 1, 1)
+		s := start(t, "run", topicURL(c, topic), "--for", "3s", "--size", "1KiB", "--verify", "--json")
+		s.awaitStderr("reading back", "read back", "verif")
+		c.Node(1).Freeze(t)
+		t.Cleanup(func() { c.Node(1).Thaw(t) })
+		s.signal(os.Interrupt)
+		d := s.wait(15*time.Second).want(t, 130).document(t)
+		assert.True(t, d.Totals.Acked > 0 && d.Ledger != nil && d.Ledger.Lost == 0,
+			"totals %+v, ledger %+v: unread events are not lost", d.Totals.counts, d.Ledger)
+	})
 }

@@ -167,7 +167,6 @@ type finding struct {
 	LostMS     float64  `json:"lost_ms,omitempty"` // of clean runs: how long this machine did not run the test
 }
 
-// violations are the broken promises of a finding.
 func (f *finding) violations() []string {
 	out := f.Breaches
 	if len(f.Blamed) > 0 && f.Excuse == "" {
@@ -231,7 +230,6 @@ func (fs *findings) close(t *testing.T) {
 	}
 }
 
-// table counts findings by impairment.
 func (fs *findings) table(w io.Writer) {
 	type row struct{ runs, trusted, noisy, notTrusted, notChecked, breaches int }
 	rows := map[string]*row{}

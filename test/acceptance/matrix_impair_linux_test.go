@@ -33,7 +33,6 @@ type impairment struct {
 	during func(t *testing.T, generator, system int)
 }
 
-// stopProcess stops and continues a process by signals.
 func stopProcess(t *testing.T, pid int, lengths ...time.Duration) {
 	t.Helper()
 	for i, d := range lengths {
@@ -158,7 +157,6 @@ func limitCPU(pid int) (undo func(), err error) {
 	return nil, fmt.Errorf("no control group for processors may be made: %w", err)
 }
 
-// startHogs starts processes that spin.
 func startHogs(t *testing.T, n int) (stop func()) {
 	t.Helper()
 	self := assert.Value(os.Executable())(t)

@@ -92,7 +92,6 @@ func cells() (all []cell) {
 // delay is the delay of the stand-ins' answers.
 const delay = "5ms"
 
-// args are the flags of a cell's run, and which of its times are checked.
 func (c *cell) args(length time.Duration) (args []string, checked string) {
 	args = append([]string{"--for", length.String()}, c.matrixTarget.flags...)
 	wide := []string{"--max-in-flight", "100000"}
@@ -111,7 +110,6 @@ func (c *cell) args(length time.Duration) (args []string, checked string) {
 	return args, ofResponse
 }
 
-// run runs a cell.
 func (c *cell) runCell(t *testing.T, length time.Duration, start time.Duration) (f finding) {
 	t.Helper()
 	exe := assert.Value(impairedProgram())(t)
@@ -183,7 +181,6 @@ func (r *standin) stop() {
 	_ = r.cmd.Wait()
 }
 
-// seededRand returns the generator that orders the matrix and chooses from it.
 func seededRand(t *testing.T) *rand.Rand {
 	t.Helper()
 	n := uint64(1)
@@ -253,16 +250,4 @@ func TestImpaired(t *testing.T) {
 	if failed == 0 {
 		fs.close(t)
 	}
-}
-
-// sampleCells chooses up to n cells with different impairments.
-func sampleCells(all []cell, n int) (out []cell) {
-	seen := map[string]bool{}
-	for _, c := range all {
-		if len(out) < n && c.fitsShortRun && !seen[c.impairment.name] && (c.possible == nil || c.possible() == nil) {
-			seen[c.impairment.name] = true
-			out = append(out, c)
-		}
-	}
-	return out
 }

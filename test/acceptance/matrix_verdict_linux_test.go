@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"testing"
-
-	"carronade/test/testkit/assert"
 )
 
 // The levels of trust.
@@ -140,79 +137,4 @@ func breaches(s statement, t truth) (out []string) {
 		}
 	}
 	return out
-}
-
-// TestBreaches: the check of the matrix can fail a report, and pass one.
-func TestBreaches(t *testing.T) {
-	same := func(v float64) map[string]float64 {
-		m := map[string]float64{}
-		for _, q := range percentiles {
-			m[q.name] = v
-		}
-		return m
-	}
-	for _, tt := range []struct {
-		name         string
-		level        string
-		lower, upper float64 // us
-		least, most  int64   // us
-		want         int
-	}{
-		{"trusted and right", trusted, 5000, 5000, 5000, 5100, 0},
-		{"trusted within a tenth", trusted, 5400, 5400, 5000, 5000, 0},
-		{"trusted within 0.2 ms", trusted, 300, 300, 120, 120, 0},
-		{"trusted and too high", trusted, 433_000, 433_000, 5000, 5200, 4},
-		{"trusted and too low", trusted, 5000, 5000, 400_000, 400_000, 4},
-		{"trusted at its upper value", trusted, 5000, 433_000, 5000, 5200, 4},
-		{"noisy and in between", noisy, 5000, 433_000, 5100, 5200, 0},
-		{"noisy and at the edge", noisy, 5100, 5300, 5000, 5000, 0},
-		{"noisy and below", noisy, 100_000, 433_000, 5000, 5200, 4},
-		{"noisy and above", noisy, 5000, 6000, 400_000, 400_000, 4},
-		{"not trusted", notTrusted, 5000, 433_000, 1, 1, 0},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var actual truth
-			actual.add(tt.least*1000, tt.most*1000, 10)
-			got := breaches(statement{level: tt.level, lower: same(tt.lower), upper: same(tt.upper)}, actual)
-			assert.Equal(t, len(got), tt.want, "got %q breaches", got)
-		})
-	}
-}
-
-// TestPercentile: ranks count events, not times.
-func TestPercentile(t *testing.T) {
-	var s distribution
-	s.add(9000, 1)
-	s.add(1000, 98)
-	s.add(5000, 1)
-	for p, want := range map[float64]float64{50: 1, 98: 1, 98.5: 5, 99: 5, 99.5: 9} {
-		assert.Equal(t, s.percentile(p), want, "p%v us", p)
-	}
-}
-
-// TestStated reads both formats of a report.
-func TestStated(t *testing.T) {
-	const times = `{"p50_us":1,"p90_us":2,"p95_us":3,"p99_us":4}`
-	for _, tt := range []struct {
-		name, report, level string
-		lower, upper        float64
-		fails               string
-	}{
-		{"without levels", `{"trust":{"ok":true},"totals":{"acked":1},"response":` + times + `}`, trusted, 4, 4, ""},
-		{"not ok", `{"trust":{"ok":false},"totals":{"acked":1},"response":` + times + `}`, notTrusted, 4, 4, ""},
-		{"with bounds", `{"trust":{"ok":true,"level":"noisy"},"totals":{"acked":1,"response_us":` + strings.Replace(times, "4", "9", 1) + `,"response_lower_us":` + times + `}}`, noisy, 4, 9, ""},
-		{"contradiction", `{"trust":{"ok":false,"level":"noisy"},"totals":{"acked":1},"response":` + times + `}`, "", 0, 0, "trust.ok"},
-		{"no times", `{"trust":{"ok":true},"totals":{"acked":1},"response":null}`, "", 0, 0, "no response"},
-		{"no percentile", `{"trust":{"ok":true},"totals":{"acked":1},"response":{"p50_us":1}}`, "", 0, 0, "no p90_us"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := readStatement(tt.report, ofResponse)
-			if tt.fails != "" {
-				assert.ErrorHas(t, err, tt.fails)
-				return
-			}
-			assert.True(t, err == nil && got.level == tt.level && got.lower["p99_us"] == tt.lower &&
-				got.upper["p99_us"] == tt.upper, "got %+v and %v", got, err)
-		})
-	}
 }

@@ -73,7 +73,6 @@ func TestNewTarget(t *testing.T) {
 	assert.Equal(t, d.Totals.Acked, 5000, "events acked")
 }
 
-// copyOfTree copies what is needed to build and test the program.
 func copyOfTree(t *testing.T) string {
 	t.Helper()
 	tree := t.TempDir()
@@ -87,7 +86,6 @@ func copyOfTree(t *testing.T) string {
 	return tree
 }
 
-// replace makes edits in a file.
 func replace(t *testing.T, file string, edits ...edit) {
 	t.Helper()
 	data := assert.Value(os.ReadFile(file))(t)

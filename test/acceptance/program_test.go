@@ -109,7 +109,6 @@ type ended struct {
 // runTimeout bounds a run of the program; tests of quicker runs use less.
 const runTimeout = 2 * time.Minute
 
-// start starts the program in a new home.
 func start(t testing.TB, args ...string) *session {
 	t.Helper()
 	s := prepare(t, args...)
@@ -126,7 +125,6 @@ func prepare(t testing.TB, args ...string) *session {
 	return s
 }
 
-// begin starts the prepared program.
 func (s *session) begin() {
 	s.t.Helper()
 	if s.home == "" {
@@ -261,13 +259,11 @@ func (s *session) wait(within time.Duration) ended {
 	return e
 }
 
-// run runs the program to its end.
 func run(t testing.TB, args ...string) ended {
 	t.Helper()
 	return start(t, args...).wait(runTimeout)
 }
 
-// want checks the exit code.
 func (e ended) want(t testing.TB, code int) ended {
 	t.Helper()
 	if e.code != code {
@@ -286,7 +282,6 @@ func (e ended) wantOneOf(t testing.TB, codes ...int) ended {
 	return e
 }
 
-// succeeded checks that the program succeeded.
 func (e ended) succeeded(t testing.TB) ended {
 	t.Helper()
 	return e.wantUnlessSlow(t, 0)
@@ -357,13 +352,6 @@ func hog() {
 	}
 }
 
-// closedAddress is an address where nothing listens.
-func closedAddress(t *testing.T) string {
-	t.Helper()
-	return "127.0.0.1:" + freePort(t)
-}
-
-// freePort is a port on which nothing listens.
 func freePort(t testing.TB) string {
 	t.Helper()
 	return kafkatest.FreePort(t)

@@ -192,7 +192,6 @@ func lastBlock(t *testing.T, text string) map[string]float64 {
 	return out
 }
 
-// csvRows reads a CSV file of numbers with a header line.
 func csvRows(t *testing.T, path string) (out [][]float64) {
 	t.Helper()
 	for _, row := range testkit.CSV(t, path)[1:] {

@@ -48,17 +48,6 @@ func riemannHost(addr string) string {
 	return rest
 }
 
-func TestServerAddresses(t *testing.T) {
-	for in, want := range map[string]string{
-		"h:8200": "apm+http://h:8200", "https://h": "apm+https://h", "apm+http://h:1/p": "apm+http://h:1/p",
-	} {
-		assert.Equal(t, apmURL(in), want, "%s", in)
-	}
-	for in, want := range map[string]string{"h": "h:5555", "h:1": "h:1", "riemann://h:2": "h:2", "::1": "[::1]:5555"} {
-		assert.Equal(t, riemannHost(in), want, "%s", in)
-	}
-}
-
 // apmServer is the APM Server under test, the flags to log in to it, and those to
 // count what it indexed; without an index there are none of the latter.
 func apmServer(t *testing.T) (target string, login, index []string) {

@@ -57,7 +57,6 @@ func (r *standin) killInDebt(d time.Duration) {
 	r.kill()
 }
 
-// freezeFor stops the process for d, and returns how long it was stopped.
 func (r *standin) freezeFor(d time.Duration) frozen {
 	r.t.Helper()
 	began := time.Now()

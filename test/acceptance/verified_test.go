@@ -14,12 +14,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/internal/host"
-	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 	"carronade/test/testkit/kafkatest"
 )
 
-// verify returns the result of the report's check verify.
 func (d *document) verify(t testing.TB) (ok, cannotTell bool, text string) {
 	t.Helper()
 	for _, c := range d.Checks {
@@ -149,21 +147,6 @@ func TestVerifiedRetentionAndCompaction(t *testing.T) {
 			}
 		})
 	}
-	t.Run("refused", func(t *testing.T) {
-		topic := broker.CreateTopic(t, 1, 1, "cleanup.policy=compact")
-		for _, tt := range []struct {
-			name  string
-			flags []string
-			says  []string
-		}{
-			{"without keys", nil, []string{"refuses events without a key", "--key"}},
-			{"compressed", []string{"--key", "seq", "--compression", "lz4"}, []string{"cannot stamp compressed events", "--engine client"}},
-			{"too small", []string{"--key", "seq", "--size", "10"}, []string{"not every value has room", "16 bytes"}},
-			{"transactions", []string{"--key", "seq", "--engine", "client", "--transactions", "--acks", "all"}, []string{"which events of a transaction are missing", "--transactions"}},
-		} {
-			run(t, append([]string{"run", topicURL(broker, topic), "--verify", "--count", "100"}, tt.flags...)...).want(t, 2).says(t, tt.says...)
-		}
-	})
 }
 
 // TestVerifiedTransactions reads back transactions, during the run and after it.
@@ -190,59 +173,6 @@ func TestVerifiedTransactions(t *testing.T) {
 			}
 			got := run(t, "run", topicURL(broker, topic), "--op", "consume", "--isolation", "committed", "--until-end", "--json", "--quiet").wantOneOf(t, 0, 3).document(t)
 			assert.Equal(t, got.Totals.Consumed, l.Committed, "committed events: read, and in the ledger")
-		})
-	}
-	t.Run("an open transaction of another client", func(t *testing.T) {
-		testkit.OnlyConformance(t, "waits for 10 s")
-		topic := broker.CreateTopic(t, 1, 1)
-		other, err := kgo.NewClient(append(broker.ClientOpts(), kgo.TransactionalID(topic), kgo.DefaultProduceTopic(topic))...)
-		assert.OK(t, err)
-		defer other.Close()
-		assert.OK(t, other.BeginTransaction())
-		s := start(t, append([]string{"run", topicURL(broker, topic), "--rate", "1000/s", "--for", "4s"}, append(args[:len(args)-1:len(args)-1], "--drain", "5s")...)...)
-		s.awaitStderr(progressText)
-		pause(t, time.Second)
-		assert.OK(t, other.ProduceSync(t.Context(), kgo.StringRecord("open")).FirstErr())
-		d := s.wait(runTimeout).wantUnlessSlow(t, 4).document(t)
-		l := d.Ledger
-		assert.True(t, l.Lost == 0 && l.Unread != 0 && l.Removed == 0 && l.CommittedRead < l.Committed &&
-			l.Phantom == 0, "want events after an open transaction unread: %+v", *l)
-		_, _, text := d.verify(t)
-		assert.True(t, strings.Contains(text, "were not read: the reading ended"), "got %q", text)
-		if err := other.EndTransaction(context.Background(), kgo.TryAbort); err != nil {
-			t.Log(err)
-		}
-	})
-}
-
-// TestVerifiedTwice verifies two simultaneous runs on one topic: each recognizes the
-// other's events as foreign.
-func TestVerifiedTwice(t *testing.T) {
-	t.Parallel()
-	broker := kafkatest.Shared(t)
-	for _, tt := range []struct {
-		name        string
-		first, next []string
-	}{
-		{"wire", nil, nil},
-		{"compressed", []string{"--compression", "lz4"}, []string{"--compression", "zstd"}},
-		{"both engines", []string{"--engine", "client"}, nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			topic := broker.CreateTopic(t, 2, 1)
-			args := []string{"run", topicURL(broker, topic), "--verify", "--rate", "2000/s", "--json", "--for"}
-			first := start(t, append(append(args, "8s"), tt.first...)...) // long enough for the next one to start
-			first.awaitStderr(progressText)
-			next := start(t, append(append(args, "4s"), tt.next...)...)
-			for i, s := range []*session{first, next} {
-				d := s.wait(runTimeout).succeeded(t).document(t)
-				own := []uint64{16_000, 8000}
-				d.checkLedger(t, own[i])
-				if l := d.Ledger; l.Foreign == 0 || l.Foreign > own[1-i] || l.Read != l.Acked+l.Foreign {
-					t.Errorf("run %d: %+v", i+1, *l)
-				}
-			}
 		})
 	}
 }

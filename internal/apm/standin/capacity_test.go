@@ -2,31 +2,29 @@ package standin
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"carronade/internal/apm/wire"
 	"carronade/internal/standin"
+	"carronade/internal/standin/standintest"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
-
-// limited is a server of this many events a second, for which this many may wait.
-func limited(rate float64, queue int64) standin.CapacityOptions {
-	return standin.CapacityOptions{Server: standin.CapacitySettings{Rate: rate, Service: standin.Service{Kind: standin.Constant}, Servers: 1, Queue: queue}}
-}
 
 func requestOf(events int) string {
 	body := meta + strings.Repeat(goodSpan, events)
 	return fmt.Sprintf("POST /intake/v2/events?verbose HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// pipeline sends requests at once, and returns the reader of their answers.
 func pipeline(t *testing.T, s *Server, requests ...string) *bufio.Reader {
 	t.Helper()
 	nc := assert.Value(net.Dial("tcp", s.Addr()))(t)
@@ -51,7 +49,7 @@ func receive(t *testing.T, in *bufio.Reader) (status int, a answer) {
 func TestServerAnswersWhenServed(t *testing.T) {
 	t.Parallel()
 	t.Run("HTTP/1.1", func(t *testing.T) {
-		s := start(t, Options{Capacity: limited(10, 10_000)})
+		s := start(t, Options{Capacity: standintest.Limited(10, 10_000)})
 		begin := time.Now()
 		in := pipeline(t, s, requestOf(1), requestOf(5), requestOf(1000))
 		testkit.Until(t, "all are accepted", func() bool { return s.Counts().Accepted == 1006 })
@@ -64,7 +62,7 @@ func TestServerAnswersWhenServed(t *testing.T) {
 		// The third would come after 100 s; the connection's deadline is earlier.
 	})
 	t.Run("HTTP/2", func(t *testing.T) {
-		s := start(t, Options{Capacity: limited(10, 10)})
+		s := start(t, Options{Capacity: standintest.Limited(10, 10)})
 		var h2 http.Protocols
 		h2.SetUnencryptedHTTP2(true)
 		cl := &http.Client{Transport: &http.Transport{Protocols: &h2}}
@@ -81,7 +79,7 @@ func TestServerAnswersWhenServed(t *testing.T) {
 		}
 	})
 	t.Run("v1", func(t *testing.T) {
-		s := start(t, Options{V1: true, Capacity: limited(10, 10)})
+		s := start(t, Options{V1: true, Capacity: standintest.Limited(10, 10)})
 		begin := time.Now()
 		status, text := post(t, "http://"+s.Addr()+"/v1/errors", v1Errors(t, 3))
 		if got := time.Since(begin); status != 202 || got < 300*time.Millisecond {
@@ -94,7 +92,7 @@ func TestServerAnswersWhenServed(t *testing.T) {
 // which ends the connection: not before the answers to what was accepted left.
 func TestServerRefuses(t *testing.T) {
 	t.Parallel()
-	s := start(t, Options{V1: true, Capacity: limited(2, 3)})
+	s := start(t, Options{V1: true, Capacity: standintest.Limited(2, 3)})
 	begin := time.Now()
 	in := pipeline(t, s, requestOf(2), requestOf(100))
 	if status, a := receive(t, in); status != 202 || a.Accepted != 2 {
@@ -118,7 +116,7 @@ func TestServerRefuses(t *testing.T) {
 func TestServerAndErrors(t *testing.T) {
 	t.Parallel()
 	rule := assert.Value(ParseErrorRule("internal@50%"))(t)
-	s := start(t, Options{Capacity: limited(4, 100), Errors: []ErrorRule{rule}})
+	s := start(t, Options{Capacity: standintest.Limited(4, 100), Errors: []ErrorRule{rule}})
 	var in *bufio.Reader
 	for status := 0; status != 500; { // until the second of two gets the error
 		in = pipeline(t, s, requestOf(1), requestOf(1))
@@ -132,7 +130,7 @@ func TestServerAndErrors(t *testing.T) {
 // of the stand-in.
 func TestServerEnds(t *testing.T) {
 	t.Parallel()
-	s := start(t, Options{Capacity: limited(0.001, 10)})
+	s := start(t, Options{Capacity: standintest.Limited(0.001, 10)})
 	pipeline(t, s, requestOf(1))
 	pipeline(t, s, strings.Replace(requestOf(1), "Host: h", "Host: h\r\nConnection: close", 1))
 	testkit.Until(t, "both are accepted", func() bool { return s.Counts().Accepted == 2 })
@@ -141,4 +139,79 @@ func TestServerEnds(t *testing.T) {
 
 func v1Errors(t *testing.T, n int) []byte {
 	return bodyOf(t, wire.Makeup{Protocol: wire.V1, Events: wire.Range{Min: n, Max: n}}, 0).Bytes
+}
+
+// The record contains each request with events, with the times of its answer.
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		discard bool
+		events  string
+	}{{"judging", false, "2"}, {"discard", true, ""}} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "record.csv")
+			s := start(t, Options{Discard: tt.discard, Record: path})
+			body := bodyOf(t, wire.Makeup{Events: wire.Range{Min: 2, Max: 2}, Mix: [wire.Kinds]int{1}}, 0)
+			for range 3 {
+				status, text := post(t, "http://"+s.Addr()+"/intake/v2/events", body.Bytes, "Content-Type", "application/x-ndjson")
+				assert.Must(t, status == http.StatusAccepted, "got %d %s", status, text)
+			}
+			assert.OK(t, s.Close())
+			rows := testkit.CSV(t, path)
+			assert.Must(t, len(rows) == 4, "%q, want 3 requests", rows)
+			for _, r := range rows[1:] {
+				assert.True(t, r[2] == "request" && r[6] == tt.events && r[7] != "" && r[8] != "" && r[9] != "",
+					"got %q, want a request of %q events, and its answer", r, tt.events)
+			}
+		})
+	}
+}
+
+func tlsFiles(cert, key string) standin.TLS { return standin.TLS{Cert: cert, Key: key} }
+
+// certificate makes a self-signed certificate for 127.0.0.1.
+func certificate(t *testing.T) (files standin.TLS, pool *x509.CertPool) {
+	t.Helper()
+	own := testkit.NewAuthority("test")
+	files.Cert, files.Key = own.Files(t)
+	return files, own.Pool()
+}
+
+func TestProtocolsOfHTTP(t *testing.T) {
+	t.Parallel()
+	files, pool := certificate(t)
+	plain, secure := start(t, Options{}), start(t, Options{TLS: files})
+	h2c := new(http.Protocols)
+	h2c.SetUnencryptedHTTP2(true)
+	for _, tt := range []struct {
+		name, url string
+		tr        *http.Transport
+		major     int
+	}{
+		{"1.1", "http://" + plain.Addr(), &http.Transport{}, 1},
+		{"2 without TLS", "http://" + plain.Addr(), &http.Transport{Protocols: h2c}, 2},
+		{"1.1 over TLS", "https://" + secure.Addr(), &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}, 1},
+		{"2", "https://" + secure.Addr(), &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			defer tt.tr.CloseIdleConnections()
+			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, tt.url+"/intake/v2/events", strings.NewReader(meta+goodSpan))
+			resp, err := (&http.Client{Transport: tt.tr}).Do(r)
+			assert.OK(t, err)
+			resp.Body.Close()
+			assert.True(t, resp.StatusCode == http.StatusAccepted && resp.ProtoMajor == tt.major,
+				"got %d by HTTP/%d, want 202 by %d", resp.StatusCode, resp.ProtoMajor, tt.major)
+		})
+	}
+}
+
+func TestDelayAndStall(t *testing.T) {
+	t.Parallel()
+	for _, discard := range []bool{false, true} {
+		standintest.Late(t, func(t *testing.T, delay time.Duration, stall standin.Stall) func() {
+			s := start(t, Options{Delay: delay, Stall: stall, Discard: discard})
+			return func() { _, _ = post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+goodSpan)) }
+		})
+	}
 }

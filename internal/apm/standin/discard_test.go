@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"carronade/internal/apm/wire"
 	"carronade/internal/standin"
@@ -104,71 +103,6 @@ func TestDiscardRefuses(t *testing.T) {
 	})
 }
 
-// The server does not read from a client that does not read its answers. The
-// client gets all of them once it reads.
-func TestDiscardBackpressure(t *testing.T) {
-	testBothWays(t, func(t *testing.T, s *Server) {
-		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
-		assert.OK(t, err)
-		defer c.Close()
-		const n = 400_000
-		requests := bytes.Repeat([]byte("POST / HTTP/1.1\r\n\r\n"), 1000)
-		wrote := make(chan error, 1)
-		go func() {
-			var err error
-			for i := 0; i < n && err == nil; i += 1000 {
-				_, err = c.Write(requests)
-			}
-			wrote <- err
-		}()
-		// The server stops reading when its answers are not read.
-		for last, tick := uint64(0), time.NewTicker(50*time.Millisecond); ; {
-			<-tick.C
-			got := s.Counts().Requests
-			if got > 0 && got == last {
-				tick.Stop()
-				break
-			}
-			last = got
-		}
-		got := s.Counts().Requests
-		assert.True(t, got < n, "%d requests were read, want fewer", got)
-		answers, err := io.Copy(io.Discard, io.LimitReader(c, int64(n*len(answer202))))
-		assert.True(t, err == nil && answers == int64(n*len(answer202)), "got %d bytes, %v; want %d", answers, err, n*len(answer202))
-		if err := <-wrote; err != nil || s.Counts().Requests != n {
-			t.Errorf("wrote: %v; %d requests, want %d", err, s.Counts().Requests, n)
-		}
-	})
-}
-
-// Closing the server ends the open connections, whatever state they are in. More
-// connections are opened in all than are open at a time.
-func TestDiscardCloses(t *testing.T) {
-	testBothWays(t, func(t *testing.T, s *Server) {
-		var conns []net.Conn
-		for i := range 100 {
-			c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
-			assert.OK(t, err)
-			defer c.Close()
-			_, _ = io.WriteString(c, "POST / HTTP/1.1\r\n\r\nPOST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n...")
-			assert.Value(io.ReadFull(c, make([]byte, len(answer202))))(t)
-			if i%2 == 0 {
-				c.Close()
-			} else {
-				conns = append(conns, c)
-			}
-		}
-		err := s.Close()
-		assert.True(t, err == nil, "%v", err)
-		for _, c := range conns {
-			n, err := c.Read(make([]byte, 1))
-			assert.True(t, n <= 0 && err != nil, "a connection is still open")
-		}
-		c := s.Counts()
-		assert.True(t, c.Connections == 100 && c.Requests == 100, "%+v, want 100 connections and requests", c)
-	})
-}
-
 // The skimmer's result does not depend on the pieces in which requests arrive.
 func FuzzSkim(f *testing.F) {
 	f.Add([]byte("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\n12345POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nT: u\r\n\r\n"), uint8(3))
@@ -234,52 +168,4 @@ func BenchmarkDiscard(b *testing.B) {
 			}
 		})
 	}
-}
-
-// Bodies of hundreds of kilobytes, compared with a connection on which one end
-// only writes and the other only reads.
-func BenchmarkDiscardLarge(b *testing.B) {
-	body := bodyOf(b, wire.Makeup{Events: wire.Range{Min: 10, Max: 10}, Spans: wire.Range{Min: 10, Max: 10}, Frames: wire.Range{Min: 10, Max: 10}}, 0)
-	request := append(fmt.Appendf(nil, "POST /intake/v2/events HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", len(body.Bytes)), body.Bytes...)
-	b.Run("discard", func(b *testing.B) {
-		s := start(b, Options{Discard: true})
-		c, err := net.Dial("tcp", s.Addr()) //nolint:noctx // a test
-		assert.OK(b, err)
-		defer c.Close()
-		b.SetBytes(int64(len(request)))
-		answered := make(chan error)
-		go func() {
-			_, err := io.CopyN(io.Discard, c, int64(b.N*len(answer202)))
-			answered <- err
-		}()
-		for range b.N {
-			assert.Value(c.Write(request))(b)
-		}
-		assert.OK(b, <-answered)
-	})
-	b.Run("bare", func(b *testing.B) {
-		ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
-		assert.OK(b, err)
-		defer ln.Close()
-		c, err := net.Dial("tcp", ln.Addr().String()) //nolint:noctx // a test
-		assert.OK(b, err)
-		in := assert.Value(ln.Accept())(b)
-		defer in.Close()
-		b.SetBytes(int64(len(request)))
-		read := make(chan struct{})
-		go func() {
-			defer close(read)
-			buf := make([]byte, 256<<10)
-			for {
-				if _, err := in.Read(buf); err != nil {
-					return
-				}
-			}
-		}()
-		for range b.N {
-			assert.Value(c.Write(request))(b)
-		}
-		c.Close()
-		<-read
-	})
 }

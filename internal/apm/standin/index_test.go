@@ -90,7 +90,6 @@ func indexAt(t *testing.T, f *fakeIndex, o Options) (*Server, *bytes.Buffer) {
 	return start(t, o), &words
 }
 
-// at returns the value at a path of names.
 func at(doc map[string]any, path string) any {
 	var v any = doc
 	for name := range strings.SplitSeq(path, ".") {

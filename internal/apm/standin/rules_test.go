@@ -19,7 +19,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// publishedSchemas reads the JSON Schemas that come with Elastic's decoder.
 func publishedSchemas(t testing.TB) map[string][]byte {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/elastic/apm-data").Output()
@@ -32,7 +31,6 @@ func publishedSchemas(t testing.TB) map[string][]byte {
 	return all
 }
 
-// ruleOf is the rule that corresponds to a published schema.
 func ruleOf(schema string) *node {
 	protocol, name, _ := strings.Cut(schema, "/")
 	if protocol != "v2" {
@@ -140,7 +138,6 @@ func (f facts) ofSchema(t *testing.T, path string, s map[string]any) {
 	}
 }
 
-// ofNode collects the conditions of a rule.
 func (f facts) ofNode(path string, n *node, within []*node) {
 	if f[path] = []string{}; slices.Contains(within, n) {
 		f.add(path, "object")
@@ -242,49 +239,14 @@ func TestRulesMatchSchemas(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	t.Parallel()
-	const good = "a:\n  x! keyword\n  y list of b\n  : x or y\nb:\n  z whole, at least 1\n"
-	tests := []struct{ name, in, want string }{
-		{"good", good, ""},
-		{"not defined", "a:\n  x b\n", "b is not defined"},
-		{"no root", "b:\n  x text\n", "not defined"},
-		{"nothing refers to it", good + "c: text\n", "c is defined, and nothing refers to it"},
-		{"twice", good + "b:\n  z text\n", "line 7: b is defined twice"},
-		{"a member twice", "a:\n  x text\n  x text\n", "line 3"},
-		{"two wildcards", "a:\n  * text\n  * text\n", "line 3"},
-		{"one space", "a:\n x text\n", "line 2: want two spaces"},
-		{"a tab", "a:\n\tx text\n", "want two spaces"},
-		{"a space at the end", "a: \n  x text\n", "none at the end"},
-		{"indented too far", "a:\n  x text\n      y text\n", "line 3"},
-		{"two levels at once", "a:\n  x text\n  y\n      z text\n", "line 4: it is indented too far"},
-		{"no type", "a:\n  x\n  y text\n", "line 2"},
-		{"an empty definition", "a:\n", "line 1"},
-		{"another kind", "a:\n  x text or tezt\n", "kinds of values"},
-		{"a kind twice", "a:\n  x text or keyword\n", "kinds of values"},
-		{"items of what is not a list", "a:\n  x text of text\n", "kinds of values"},
-		{"another condition", "a:\n  x text, at most\n", "does not apply"},
-		{"another kind's condition", "a:\n  x text, at least 3\n", "does not apply"},
-		{"no number", "a:\n  x whole, at least three\n", "does not apply"},
-		{"no kind of event", "a:\n  x list of whole, counted as zebra\n", "does not apply"},
-		{"a pattern of a number", "a:\n  x whole, like /3/\n", "text like"},
-		{"a pattern without end", "a:\n  x text, like /3\n", "text like"},
-		{"an invalid pattern", "a:\n  x text, like /(/\n", "missing closing"},
-		{"members of text", "a:\n  x text\n    y text\n", "line 3: a member of a value that is not an object"},
-		{"members of a definition", good + "c:\n  z b\n    y text\n", "line 9: a member of a value that is not an object"},
-		{"conditions on a definition", "a:\n  x b, not empty\nb: text\n", "a reference with conditions"},
-		{"only another name", "a: b\nb: text\n", "only another name"},
-		{"needs an unknown member", "a:\n  x text\n  : x needs y\n", "y is required, but is not a member"},
-		{"an unknown condition", "a:\n  x text\n  : x and y\n", "line 3"},
-		{"two choices", "a:\n  x text\n  y text\n  : x or y\n  : y or x\n", "line 5"},
-		{"a reference with *!", "a:\n  *! b\nb: text\n", "line 2"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := load(tt.in, "a")
-			if tt.want == "" {
+	for _, tt := range testkit.Table[struct{ Name, In, Want string }](t, "testdata/rules.yaml") {
+		t.Run(tt.Name, func(t *testing.T) {
+			got, err := load(tt.In, "a")
+			if tt.Want == "" {
 				assert.True(t, err == nil && got["a"] != nil && got["a"].members["y"].items.members["z"].minimum != nil,
 					"got %+v, %v", got["a"], err)
-			} else if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want %q", err, tt.want)
+			} else if err == nil || !strings.Contains(err.Error(), tt.Want) {
+				t.Errorf("got %v, want %q", err, tt.Want)
 			}
 		})
 	}
@@ -370,4 +332,27 @@ func TestMadeEventsAreAccepted(t *testing.T) {
 		try(t, wire.Makeup{Protocol: p, Events: wire.Range{Min: 30, Max: 30}, Spans: ranges[2], Frames: ranges[2], Mix: [wire.Kinds]int{1, 1, 1, 1, 1}})
 	}
 	assert.True(t, tried >= 300, "%d bodies tried, want more", tried)
+}
+
+func TestDocumentsOfV1Refused(t *testing.T) {
+	t.Parallel()
+	service := `"service":{"name":"a","agent":{"name":"b","version":"1"}}`
+	tx := `{"id":"945254c5-67a5-417e-8a4e-aa29efcbfb79","timestamp":"2026-11-21T13:00:00.000Z","name":"n","type":"t","duration":1`
+	tests := []struct{ name, in, want string }{
+		{"good", `{` + service + `,"transactions":[` + tx + `}]}`, ""},
+		{"text after it", `{` + service + `,"transactions":[` + tx + `}]}]`, ""},
+		{"no service", `{"transactions":[` + tx + `}]}`, "service: required"},
+		{"no transactions", `{` + service + `,"transactions":[]}`, "at least 1"},
+		{"an invalid id", `{` + service + `,"transactions":[` + strings.Replace(tx, "945254c5-", "", 1) + `}]}`, "transactions[0].id"},
+		{"a parent without id", `{` + service + `,"transactions":[` + tx + `,"spans":[{"name":"n","type":"t","start":1,"duration":1,"parent":3}]}]}`, "parent requires id"},
+		{"not JSON", `{` + service + `,`, "not JSON"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var j validator
+			err := j.document(allRules().transactions, []byte(tt.in))
+			assert.True(t, (err == nil) == (tt.want == "") && (err == nil || strings.Contains(err.Error(), tt.want)),
+				"got %v, want %q", err, tt.want)
+		})
+	}
 }

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"carronade/internal/apm/wire"
-	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
@@ -371,13 +370,6 @@ func TestQueueFull(t *testing.T) {
 	assert.True(t, c.Waiting == 3 && c.Full == 1 && c.Accepted == 3, "got %+v, want 3 waiting", c)
 	code, text = post(t, "http://"+s.Addr()+"/v1/errors", bodyOf(t, wire.Makeup{Protocol: wire.V1, Events: wire.Range{Min: 1, Max: 1}}, 0).Bytes)
 	assert.True(t, code == 503 && text == `{"error":"queue is full"}`, "got %d %s, want 503", code, text)
-}
-
-func TestQueueDrains(t *testing.T) {
-	t.Parallel()
-	s := start(t, Options{Queue: 1000, Drain: 2000})
-	_, _ = post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+strings.Repeat(goodSpan, 100)))
-	testkit.Until(t, "the queue is empty", func() bool { return s.Counts().Waiting == 0 })
 }
 
 func TestErrorRules(t *testing.T) {

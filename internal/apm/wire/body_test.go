@@ -15,7 +15,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// testMakeups are the make-ups for tests.
 func testMakeups() map[string]Makeup {
 	all := map[string]Makeup{}
 	for p := range protocols {

@@ -25,7 +25,6 @@ func init() {
 	elasticCounts = func(t *testing.T, b *Body) Counts { return decode(t, b.Bytes) }
 }
 
-// decode counts the events that Elastic's decoder, which the server uses, accepts.
 func decode(t *testing.T, body []byte) Counts {
 	t.Helper()
 	p := elasticapm.NewProcessor(elasticapm.Config{MaxEventSize: 1 << 20, Semaphore: openSemaphore{}})

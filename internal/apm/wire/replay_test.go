@@ -11,7 +11,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// corpus makes recorded requests.
 func corpus(t testing.TB, m Makeup, n int) ([]byte, Counts) {
 	t.Helper()
 	mk := maker(t, m)

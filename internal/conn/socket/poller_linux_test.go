@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// polledPair returns a connection that a poller reads, and its other end.
 func polledPair(t *testing.T) (p *Poller, c *Conn, peer net.Conn, now func() time.Duration) {
 	t.Helper()
 	start := time.Now().Add(-time.Hour) // so that no offset is 0

@@ -31,7 +31,6 @@ func newRing(t testing.TB, buffers, size int) *Ring {
 	return r
 }
 
-// unixPair returns the descriptors of both ends of a connection.
 func unixPair(t testing.TB) (here, there int) {
 	t.Helper()
 	fds := assert.Value(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))(t)
@@ -42,7 +41,6 @@ func unixPair(t testing.TB) (here, there int) {
 	return fds[0], fds[1]
 }
 
-// await takes n completions or more, and returns their buffers. Their Data are copies.
 func await(t testing.TB, r *Ring, n int) (all []Completion) {
 	t.Helper()
 	for len(all) < n {
@@ -191,7 +189,6 @@ func TestWatchAndCancel(t *testing.T) {
 	assert.True(t, len(left) == 0, "%v did not end", left)
 }
 
-// tcpDescriptors returns the descriptors of both ends of a TCP connection.
 func tcpDescriptors(t testing.TB) (here, there int) {
 	t.Helper()
 	fd := func(c *net.TCPConn) (fd int) {
@@ -221,31 +218,6 @@ func TestReset(t *testing.T) {
 	r.Send(fd, []byte("x"), 2)
 	c = await(t, r, 1)[0]
 	assert.True(t, c.Tag == 2 && c.Err == syscall.EPIPE, "sent %+v, want a broken pipe without a signal", c)
-}
-
-func BenchmarkSendAndReceive(b *testing.B) {
-	r := newRing(b, 64, 2<<10)
-	const pairs = 8
-	var here, there [pairs]int
-	for i := range pairs {
-		here[i], there[i] = unixPair(b)
-		r.Recv(there[i], uint64(i))
-	}
-	p := make([]byte, 100)
-	b.ReportAllocs()
-	for b.Loop() {
-		for i := range pairs {
-			r.Send(here[i], p, pairs)
-		}
-		for got := 0; got < 2*pairs; {
-			err := r.Enter(2*pairs-got, time.Second, true)
-			assert.Must(b, err == 0, "%v", err)
-			for c, ok := r.Next(); ok; c, ok = r.Next() {
-				r.Release(&c)
-				got++
-			}
-		}
-	}
 }
 
 // Control messages come next to the data: the time at which each piece was received.

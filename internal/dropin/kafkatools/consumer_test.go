@@ -68,7 +68,6 @@ func setTo(d *workload.Document, name string) (text string) {
 	return text
 }
 
-// toolsAtBegan are the tools with a clock that shows that time.
 func toolsAtBegan() (tool, share *dropin.Tool) {
 	now := func() time.Time { return began }
 	t, s := Consumer, Share
@@ -111,37 +110,48 @@ func TestConsumerDeprecated(t *testing.T) {
 	assert.True(t, strings.HasPrefix(got.Out, want), "stdout %q", got.Out)
 }
 
-// Runs that fail or are interrupted.
+// Runs of both consumers that fail or are interrupted.
 func TestConsumerExit(t *testing.T) {
-	args := strings.Fields("--bootstrap-server h:1 --topic t --num-records 5")
+	args := strings.Fields("--bootstrap-server h:1 --topic t --num-records 5 --hide-header")
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, tt := range []struct {
 		name   string
 		strict bool
+		tools  []*dropin.Tool
 		ctx    context.Context
 		doc    *report.Document
 		err    error
 		code   int
 		rows   int
+		errs   string
 	}{
-		{"refused", false, t.Context(), nil, errors.New("connection refused"), 0, 0},
-		{"refused, strict", true, t.Context(), nil, errors.New("connection refused"), 0, 0},
-		{"interrupted before the run", false, stopped, nil, context.Canceled, 130, 0},
-		{"interrupted", false, t.Context(), &report.Document{Stopped: load.Interrupted}, nil, 130, 1},
-		{"interrupted, strict", true, t.Context(), &report.Document{Stopped: load.Interrupted}, nil, 130, 0},
-		{"the generator was at its limit", false, t.Context(), &report.Document{Stopped: load.ByEvents}, nil, 3, 1},
-		{"the generator was at its limit, strict", true, t.Context(), &report.Document{Stopped: load.ByEvents}, nil, 0, 1},
-		{"the brokers went away", true, t.Context(), &report.Document{Stopped: load.ByTarget}, nil, 1, 1},
+		{name: "refused", err: errors.New("connection refused")},
+		{name: "refused, strict", strict: true, err: errors.New("connection refused")},
+		{name: "interrupted before the run", ctx: stopped, err: context.Canceled, code: 130},
+		{name: "interrupted", doc: &report.Document{Stopped: load.Interrupted}, code: 130, rows: 1},
+		{name: "interrupted, strict", strict: true, doc: &report.Document{Stopped: load.Interrupted}, code: 130},
+		{name: "the generator was at its limit", doc: &report.Document{Stopped: load.ByEvents}, code: 3, rows: 1},
+		{name: "the generator was at its limit, strict", strict: true, doc: &report.Document{Stopped: load.ByEvents}, rows: 1},
+		{name: "the brokers went away", tools: []*dropin.Tool{&Consumer}, strict: true, doc: &report.Document{Stopped: load.ByTarget}, code: 1, rows: 1},
+		{name: "nothing came", tools: []*dropin.Tool{&Share}, strict: true, doc: &report.Document{Stopped: load.ByIdle}, rows: 1, errs: "hint: a share group begins at the end of its topics"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got := dropintest.Run(tt.ctx, t, &Consumer, dropin.Program{Args: append(args, "--hide-header"), Strict: tt.strict}, func(*workload.Document, dropin.Observer) (*report.Document, error) {
-				return tt.doc, tt.err
+		if tt.tools == nil {
+			tt.tools = []*dropin.Tool{&Consumer, &Share}
+		}
+		if tt.ctx == nil {
+			tt.ctx = t.Context()
+		}
+		for _, tool := range tt.tools {
+			t.Run(tool.Name+"/"+tt.name, func(t *testing.T) {
+				got := dropintest.Run(tt.ctx, t, tool, dropin.Program{Args: args, Strict: tt.strict}, func(*workload.Document, dropin.Observer) (*report.Document, error) {
+					return tt.doc, tt.err
+				})
+				if got.Code != tt.code || strings.Count(got.Out, "\n") != tt.rows || (got.Err != nil) != (tt.err != nil && got.Code == 0) || !strings.HasPrefix(got.Errs, tt.errs) {
+					t.Errorf("exit %d, error %v, stdout %q, stderr %q", got.Code, got.Err, got.Out, got.Errs)
+				}
 			})
-			if got.Code != tt.code || strings.Count(got.Out, "\n") != tt.rows || (got.Err != nil) != (tt.err != nil && got.Code == 0) {
-				t.Errorf("exit %d, error %v, stdout %q", got.Code, got.Err, got.Out)
-			}
-		})
+		}
 	}
 }
 
@@ -201,6 +211,118 @@ func TestConsumerAbsentTopic(t *testing.T) {
 			if got.Err != nil || got.Code != tt.code || got.Out != tt.want || !strings.Contains(got.Errs, "warning: count: 5 events missing") {
 				t.Errorf("exit %d, error %v, stderr %q, stdout:\n%s\nwant:\n%s", got.Code, got.Err, got.Errs, got.Out, tt.want)
 			}
+		})
+	}
+}
+
+func runShareTool(t *testing.T, p dropin.Program, args ...string) dropintest.Result {
+	t.Helper()
+	_, share := toolsAtBegan()
+	return runWith(t, share, p, args, func(d *workload.Document, observer dropin.Observer) (*report.Document, error) {
+		doc := consumed(d, observer)
+		// The types of a report that was written and read.
+		doc.Facts = map[string]any{"share_group": map[string]any{"member_events": []any{7000.0, 5000.0}, "member_bytes": []any{700_000.0, 500_000.0}}}
+		return doc, nil
+	})
+}
+
+func TestShareCases(t *testing.T) {
+	dropintest.AsPrinted(t, "share", "--show-consumer-stats", runShareTool)
+	got := runShareTool(t, dropin.Program{Generation: "4.3"}, strings.Fields("--bootstrap-server a:1 --topic t --messages 12000 --hide-header --consumer.config testdata/acks.properties")...)
+	want := "Warning: --messages is deprecated. Use --num-records instead.\nWarning: --consumer.config is deprecated. Use --command-config instead.\n2018"
+	assert.True(t, strings.HasPrefix(got.Out, want), "stdout %q", got.Out)
+	allTested(t, "testdata/cases/share.txt", shareOptions(), func(o joptOption) string { return o.name })
+}
+
+// Each consumer of a share group has a separate table.
+func TestShareMetrics(t *testing.T) {
+	got := runShareTool(t, dropin.Program{}, strings.Fields("--bootstrap-server h:1 --topic t --num-records 12000 --threads 2 --print-metrics --hide-header")...)
+	tables := strings.Split(got.Out, "\n\n")
+	assert.Must(t, len(tables) == 3, "%d tables:\n%s", len(tables)-1, got.Out)
+	for i, n := range []string{"7000", "5000"} {
+		id := "{client-id=perf-share-consumer-client-" + string(rune('1'+i)) + "}"
+		for _, want := range []string{"consumer-share-fetch-manager-metrics:records-consumed-total:" + id + " : " + n + ".000", "consumer-share-fetch-manager-metrics:bytes-consumed-total:" + id + " +: " + n + "00.000"} {
+			assert.True(t, regexp.MustCompile(want).MatchString(tables[i+1]), "no %q in\n%s", want, tables[i+1])
+		}
+		assert.True(t, !strings.Contains(tables[i+1], "consumer-fetch-manager-metrics"),
+			"a group of another client:\n%s", tables[i+1])
+	}
+}
+
+// roundTrips reports a made-up run: 1,500 messages, of which 15 took 2.6 ms and the
+// others 0.75 ms, on a topic created for it.
+func roundTrips(observer dropin.Observer) *report.Document {
+	observer.Found(map[string]any{"topic": map[string]any{"created_by": "carronade"}})
+	h := measure.NewHistogram()
+	for i := range 1500 {
+		d := 750 * time.Microsecond
+		if i%100 == 99 {
+			d = 2600 * time.Microsecond
+		}
+		observer.RoundTrip(d)
+		h.Record(d)
+	}
+	d := &report.Document{Stopped: load.ByEvents, Trust: measure.Trust{OK: true}}
+	d.EndToEnd = measure.Summarize(h, nil, nil)
+	d.Totals.Acked, d.Totals.Consumed = 1500, 1500
+	return d
+}
+
+func runLatencyTool(t *testing.T, p dropin.Program, args ...string) dropintest.Result {
+	t.Helper()
+	p.Args = args
+	s := dropintest.Run(t.Context(), t, &Latency, p, func(_ *workload.Document, observer dropin.Observer) (*report.Document, error) {
+		return roundTrips(observer), nil
+	})
+	if s.Err != nil { // carronade prints it
+		s.Errs += s.Err.Error()
+	}
+	return s
+}
+
+func TestLatencyCases(t *testing.T) {
+	dropintest.AsPrinted(t, "latency", "--num-headers", runLatencyTool)
+	allTested(t, "testdata/cases/latency.txt", latencyOptions, func(o joptOption) string { return o.name })
+}
+
+// Every generation runs the workload of its arguments; 4.2 is 4.3.
+func TestLatencyGenerations(t *testing.T) {
+	for generation, out := range map[string]string{"": "", "2018": "", "4.1": "", "4.2": positionalDeprecated, "4.3": positionalDeprecated} {
+		got := runLatencyTool(t, dropin.Program{Generation: generation}, strings.Fields("a:1 t 5 all 20")...)
+		if got.Last()["acks"] != "all" || got.Last()["count"] != "5" || strings.HasPrefix(got.Out, "WARNING") != (out != "") || !strings.HasPrefix(got.Out, out) {
+			t.Errorf("%q: exit %d, workloads %v, stdout %q, stderr %q", generation, got.Code, got.Workloads, got.Out, got.Errs)
+		}
+	}
+}
+
+func TestLatencyExit(t *testing.T) {
+	lost := &report.Document{
+		Stopped: load.ByEvents, Trust: measure.Trust{OK: true}, Checks: []report.Check{{Name: "verify", Text: "1 event was lost"}},
+		Failures: []measure.Failure{{Class: "broker", Text: "too large", Events: 2}}, Problems: nil, Warnings: []string{"a warning"},
+	}
+	lost.Totals.Acked, lost.Totals.Consumed = 3, 2
+	for _, tt := range []struct {
+		name   string
+		strict bool
+		doc    *report.Document
+		err    error
+		code   int
+		errs   string
+	}{
+		{"refused", false, nil, errors.New("connection refused"), 0, ""},
+		{"interrupted", false, &report.Document{Stopped: load.Interrupted}, nil, 130, ""},
+		{"interrupted, strict", true, &report.Document{Stopped: load.Interrupted}, nil, 130, ""},
+		{"lost", false, lost, nil, 1, "broker: too large (2 records)\nwarning: verify: 1 event was lost\n"},
+		{"lost, strict", true, lost, nil, 1, "broker: too large (2 records)\nwarning: verify: 1 event was lost\n"},
+		{"the generator was at its limit", false, &report.Document{Trust: measure.Trust{Reasons: []string{"pauses"}}}, nil, 3, "warning: not to be trusted: pauses\n"},
+		{"the generator was at its limit, strict", true, &report.Document{Trust: measure.Trust{Reasons: []string{"pauses"}}}, nil, 0, "warning: not to be trusted: pauses\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := dropintest.Run(t.Context(), t, &Latency, dropin.Program{Args: strings.Fields("h:1 t 5 1 20"), Strict: tt.strict}, func(*workload.Document, dropin.Observer) (*report.Document, error) {
+				return tt.doc, tt.err
+			})
+			assert.True(t, got.Code == tt.code && (got.Err != nil) == (tt.err != nil) && got.Errs == tt.errs && got.Out == "",
+				"exit %d, error %v, stdout %q, stderr %q", got.Code, got.Err, got.Out, got.Errs)
 		})
 	}
 }

@@ -1,10 +1,15 @@
 package kafkatools
 
 import (
+	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"carronade/internal/dropin"
+	"carronade/internal/report"
+	"carronade/load"
+	"carronade/measure"
 	"carronade/test/testkit/assert"
 )
 
@@ -42,4 +47,63 @@ func TestProducerReadArgs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Above the cluster's rate, the tool's clock starts when its buffer has room: 32 MiB of batches of 16 KiB. The
+// times since records were due are on stderr.
+func TestProducerLatencyOfSendCall(t *testing.T) {
+	var out, errs bytes.Buffer
+	o := &producerOptions{topic: "t", records: 1_000_000, throughput: 1_000_000, interval: 5000, generation: of41, clientGeneration: of41, client: &properties{}}
+	l := newProducerLines(o, &dropin.Program{Out: &out, Err: &errs})
+	for i := range 2 { // 149 records of 100 bytes fit a batch, so 305,152 fit the buffer: at 250,000 a second 1.22 s
+		r := measure.NewHistogram()
+		r.RecordN(time.Duration(1+3*i)*time.Second, 1_250_000)
+		iv := measure.Interval{Start: time.Duration(i) * 5 * time.Second, End: time.Duration(i+1) * 5 * time.Second, Phase: measure.Measurement}
+		iv.Response, iv.Service = r, measure.NewHistogram()
+		sent := uint64(1_500_000 - 250_000*i) // more than was answered
+		iv.Counts = measure.Counts{Sent: sent, Acked: 1_250_000, Bytes: 100 * sent, AckedBytes: 125_000_000}
+		l.interval(load.Snapshot{Interval: iv})
+	}
+	lines := strings.Split(out.String(), "\n")
+	assert.True(t, strings.HasSuffix(lines[0], " 1000.0 ms avg latency, 1000.0 ms max latency."), "before the buffer is full: %s", lines[0])
+	assert.True(t, strings.HasSuffix(lines[1], " 1220.6 ms avg latency, 1220.6 ms max latency."), "when it is full: %s", lines[1])
+	d := &report.Document{}
+	d.Totals.EventsPerS, d.Totals.ElapsedS = 250_000, 10
+	l.complain(d)
+	assert.Has(t, errs.String(), "from when records were due, as in the report, they were 2500.00 ms avg, 4000.00 ms max")
+}
+
+func TestBufferRecords(t *testing.T) {
+	o := &producerOptions{client: &properties{}}
+	assert.Equal(t, bufferRecords(o, 100), 2048*149., "many in a batch")
+	assert.Equal(t, bufferRecords(o, 20_000), float64(32<<20)/20_070, "one in a batch")
+}
+
+// The first window after a warm-up that ended within an interval lasts for the rest of the interval. The windows of
+// the drain last as long as they took.
+func TestProducerWindowAfterWarmup(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	o := &producerOptions{interval: 1000, warmup: 904, throughput: 1000, client: &properties{}}
+	l := newProducerLines(o, &dropin.Program{Out: &out})
+	h := func(n uint64) measure.Set {
+		h := measure.NewHistogram()
+		h.RecordN(time.Millisecond, n)
+		return measure.Set{Service: h, Response: h}
+	}
+	row := func(phase string, at, within time.Duration, n uint64) measure.Interval {
+		return measure.Interval{Phase: phase, Start: at, End: at + time.Second, Within: within, Arrived: n, Counts: measure.Counts{Sent: n, Acked: n}, Set: h(n)}
+	}
+	show := func(rows ...measure.Interval) { l.interval(load.Snapshot{Interval: rows[0], Rows: rows}) }
+	show(row(measure.WarmUp, 0, 904*time.Millisecond, 904), row(measure.Measurement, 0, 96*time.Millisecond, 96))
+	show(row(measure.Measurement, time.Second, time.Second, 1000))
+	show(row(measure.Measurement, 2*time.Second, 0, 10))
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		if n, rest, ok := strings.Cut(line, " records sent, "); ok {
+			rate, _, _ := strings.Cut(rest, " ")
+			got = append(got, n+" at "+rate)
+		}
+	}
+	assert.Same(t, strings.Join(got, ", "), "96 at 1000.0, 1000 at 1000.0, 10 at 10.0")
 }

@@ -1,13 +1,18 @@
 package kafkatools
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"carronade/internal/dropin"
+	"carronade/internal/host"
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
@@ -55,4 +60,117 @@ func TestUnreadableProperties(t *testing.T) {
 			assert.True(t, err != nil && !strings.Contains(err.Error(), "hunter2"), "err %v", err)
 		})
 	}
+}
+
+// A run that is only not trusted exits with 0, as the tool does, unless --exit-on-distrust is given.
+func TestExitOnDistrust(t *testing.T) {
+	for _, c := range []struct {
+		args      []string
+		distrusts int // the exit code of a run that is not trusted
+	}{{nil, host.ExitOK}, {[]string{"--exit-on-distrust"}, host.ExitUntrusted}, {[]string{"--exit-on-distrust=false"}, host.ExitOK}} {
+		own, o, err := Producer.Split(append([]string{"--topic", "t"}, c.args...))
+		assert.Must(t, err == nil && len(own) == 2, "%q, %v", own, err)
+		assert.Equal(t, o.ExitCode(host.ExitUntrusted, nil), c.distrusts, "%v", c.args)
+		for _, other := range []int{host.ExitOK, host.ExitBroken, host.ExitFailed, host.ExitInterrupted} {
+			assert.Equal(t, o.ExitCode(other, nil), other, "%v", c.args)
+		}
+		assert.Equal(t, o.ExitCode(host.ExitUntrusted, errors.New("x")), host.ExitUntrusted, "with an error")
+	}
+}
+
+func TestCheckTopic(t *testing.T) {
+	for _, tt := range []struct{ name, want string }{
+		{"a.B_c-1", ""},
+		{strings.Repeat("t", 249), ""},
+		{"", "the empty string is not allowed"},
+		{"..", "'..' is not allowed"},
+		{"t?acks=0", "'t?acks=0' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"},
+		{"a/b", "'a/b' contains one or more characters"},
+		{strings.Repeat("t", 250), "is longer than the max allowed length 249"},
+	} {
+		err := CheckTopic(tt.name)
+		if (err == nil) != (tt.want == "") || err != nil && (!strings.HasPrefix(err.Error(), "Topic name is invalid: ") || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%q: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// allTested checks that the cases in a file use every option.
+func allTested[T any](t *testing.T, file string, options []T, name func(T) string) {
+	t.Helper()
+	data := assert.Value(os.ReadFile(file))(t)
+	for _, o := range options {
+		assert.True(t, regexp.MustCompile(`--`+regexp.QuoteMeta(name(o))+`\b`).Match(data), "--%s is not tested", name(o))
+	}
+}
+
+func TestServers(t *testing.T) {
+	for _, tt := range []struct{ list, want, err string }{
+		{"PLAINTEXT://a:1, b:2", "a:1,b:2", ""},
+		{"", "", "Configuration 'bootstrap.servers' must not be empty. Valid values include: any non-empty value"},
+		{" ", "", "Configuration 'bootstrap.servers' must not be empty. Valid values include: any non-empty value"},
+		{"a:1,b:2/chroot", "", "Invalid url in bootstrap.servers: b:2/chroot"},
+	} {
+		got, err := readServers(tt.list)
+		assert.True(t, got == tt.want && (err == nil) == (tt.err == "") && (err == nil || err.Error() == tt.err),
+			"%q: got %q, %v; want %q, %s", tt.list, got, err, tt.want, tt.err)
+	}
+}
+
+func TestUnknownOption(t *testing.T) {
+	for arg, want := range map[string]string{
+		"more":                          "warning: unknown option more is ignored\n",
+		"ssl.key.password=hunter2":      "warning: unknown option ssl.key.password is ignored\n",
+		`x=M username="a" password=hu=`: "warning: unknown option x is ignored\n",
+	} {
+		assert.Equal(t, unknownOption(arg), want)
+	}
+}
+
+func TestHosts(t *testing.T) {
+	for list, want := range map[string]string{
+		"a:1":                            "a:1",
+		"a:1,b:2":                        "a:1,b:2",
+		" a:1, b:2 ":                     "a:1,b:2",
+		"PLAINTEXT://a:1,SSL://[::1]:2":  "a:1,[::1]:2",
+		"SASL_SSL://a:1 , PLAINTEXT://b": "a:1,b",
+		"":                               "",
+	} {
+		assert.Equal(t, HostList(list), want, "%q", list)
+	}
+}
+
+// The wanted texts are those of java.text.SimpleDateFormat in the English locale.
+func TestDateFormat(t *testing.T) {
+	at := time.Date(2026, time.March, 7, 0, 5, 9, 42_900_000, time.FixedZone("CET", 3600))
+	for _, tt := range testkit.Table[struct{ Pattern, Want, Err string }](t, "testdata/dates.yaml") {
+		t.Run(tt.Pattern, func(t *testing.T) {
+			f, err := parseDate(tt.Pattern)
+			assert.Must(t, (err == nil) == (tt.Err == "") && (err == nil || err.Error() == tt.Err), "error %v, want %q", err, tt.Err)
+			got := f.format(at)
+			assert.True(t, err != nil || got == tt.Want, "got %q, want %q", got, tt.Want)
+		})
+	}
+}
+
+// Afternoons and zones.
+func TestDateFormatOthers(t *testing.T) {
+	f := assert.Value(parseDate("K h k a z X"))(t)
+	assert.Equal(t, f.format(time.Date(2026, 1, 1, 13, 0, 0, 0, time.UTC)), "1 1 13 PM UTC Z")
+	assert.Equal(t, f.format(time.Date(2026, 1, 1, 12, 0, 0, 0, time.FixedZone("-03", -10800))), "0 12 12 PM GMT-03:00 -03")
+}
+
+// Every pattern is either refused or formats a time.
+func FuzzDateFormat(f *testing.F) {
+	for _, pattern := range []string{"yyyy-MM-dd HH:mm:ss:SSS", "hh 'o''clock' a", "'", "''", "XXXX", "qqq", "EEEE MMMM z Z X u D k K", "\xff", "GGG"} {
+		f.Add(pattern)
+	}
+	at := time.Date(2026, time.December, 31, 23, 59, 59, 999e6, time.UTC)
+	f.Fuzz(func(t *testing.T, pattern string) {
+		parts, err := parseDate(pattern)
+		if err != nil {
+			return
+		}
+		assert.True(t, parts.format(at) != "" || strings.Trim(pattern, "'") == "", "%q writes nothing", pattern)
+	})
 }

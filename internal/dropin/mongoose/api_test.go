@@ -52,7 +52,6 @@ func newTestAPI(t *testing.T, args ...string) *testAPI {
 	return a
 }
 
-// ask makes a request. A body is the parts of a run, in the order defaults, scenario.
 func (a *testAPI) ask(method, path string, headers map[string]string, body ...string) *httptest.ResponseRecorder {
 	a.t.Helper()
 	var text bytes.Buffer

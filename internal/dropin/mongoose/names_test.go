@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
-// stepOf is a step with these options that creates records.
 func stepOf(t *testing.T, args ...string) *step {
 	t.Helper()
 	v := assert.Value(parse(args, t.Logf))(t)
@@ -20,41 +20,26 @@ func stepOf(t *testing.T, args ...string) *step {
 // Those at random from the seed 1, those from 0 and those down from 10 are the expectations of
 // mongoose's own tests.
 func TestNames(t *testing.T) {
-	for _, tt := range []struct {
-		args string
-		want string
-	}{
-		{"length=13 radix=36 seed=1 type=random", "l84y9 b4nnpm0nlt 1xxfsxb3qow5p 13f6twrd4lr3 j6b66dggi1 3ilqcpam2j6w 16mm0z6qsh3s8 28w3hpfrwuz 1e7tjj0vhz3rp 7j7u4icn21am"},
-		{"radix=10 seed=0 step=1 type=serial", "1 2 3 4 5 6 7 8 9 10"},
-		{"prefix=prefix- radix=10 seed=10 step=-2 type=serial", "prefix-8 prefix-6 prefix-4 prefix-2 prefix-0 prefix-2 prefix-0 prefix-2 prefix-0 prefix-2"},
-		{"type=serial seed=-1", "0 1 2 3"},
-		{"type=SERIAL seed=34 prefix=t-", "t-z t-10 t-11"},
-		{"type=asc seed=7", "8 9 a"},
-		{"type=desc seed=3", "2 1 0 1"},
-		{"type=serial seed=98 radix=10 length=2", "99 0 1"},
-		{"type=serial seed=5 radix=2 length=3", "110 111 0"},
-		{"type=serial seed=9 step=7 radix=16", "10 17 1e"},
-		{"type=random seed=1 radix=10 length=1", "1 1 1"}, // 35651601 % 10 = 1, from which it begins again
-		{"type=serial seed=-1 prefix=${this.last()+1}%{4}_", "5_0 6_1 7_2"},
-		{"type=serial seed=-1 prefix=%{'a'}$${b}", "a${b}0 a${b}1"},
-		{"type=serial seed=9223372036854775807 length=64", "1 2"}, // overflows, as in Java
-	} {
+	for _, tt := range testkit.Table[struct {
+		Args string
+		Want string
+	}](t, "testdata/names.yaml") {
 		var args []string
-		for o := range strings.FieldsSeq(tt.args) {
+		for o := range strings.FieldsSeq(tt.Args) {
 			args = append(args, "--item-naming-"+o)
 		}
 		s := stepOf(t, args...)
 		n, again := s.namer(), s.namer()
 		var got []string
-		want := strings.Fields(tt.want)
+		want := strings.Fields(tt.Want)
 		for i := range want {
 			name, id := n.next()
 			if at, of := again.appendOf(nil, 0, uint64(i)); string(at) != name || of != id {
-				t.Errorf("%s: record %d is %s (%d), and name %d %s (%d)", tt.args, i, at, of, i, name, id)
+				t.Errorf("%s: record %d is %s (%d), and name %d %s (%d)", tt.Args, i, at, of, i, name, id)
 			}
 			got = append(got, name)
 		}
-		assert.Equal(t, strings.Join(got, " "), tt.want, "%s", tt.args)
+		assert.Equal(t, strings.Join(got, " "), tt.Want, "%s", tt.Args)
 	}
 	// Without a seed, two steps have different names.
 	a, _ := stepOf(t).namer().next()
@@ -106,5 +91,34 @@ func TestNamesErrors(t *testing.T) {
 		v := assert.Value(parse([]string{arg, "--storage-driver-record-key-enabled"}, t.Logf))(t)
 		_, err := newStep(v, false, "", began, t.Logf)
 		assert.ErrorHas(t, err, want, "%s", arg)
+	}
+}
+
+// Sizes, and numbers in columns.
+func TestNumbers(t *testing.T) {
+	for n, want := range map[uint64]string{0: "0B", 1023: "1023B", 1024: "1KB", 2000000: "1.907MB", 10 << 20: "10MB", 102400 + 512: "100.5KB", 20<<30 + 1<<29: "20.50GB"} {
+		assert.Equal(t, bytesText(n), want, "%d bytes", n)
+	}
+	for _, tt := range []struct {
+		x    float64
+		n    int
+		want string
+	}{{1234.5678, 8, "1234.567"}, {12345678.9, 8, "12345678"}, {0.5, 7, "0.5"}, {1e-9, 7, "0"}, {4.81394942941553e-4, 7, "4.81E-4"}, {1.5e-4, 7, "1.5E-4"}, {1.23456789e-5, 10, "1.23456E-5"}, {9.99999e-4, 8, "9.999E-4"}, {123456789, 8, "1.2345E8"}, {123456789012, 8, "1.234E11"}, {1e7, 7, "1.0E7"}, {31365.05, 8, "31365.05"}} {
+		assert.Equal(t, fixed(tt.x, tt.n), tt.want, "%g in %d", tt.x, tt.n)
+	}
+}
+
+// A count of failures that is too long for its column does not look like another
+// number.
+func TestManyFailures(t *testing.T) {
+	for _, tt := range []struct {
+		n             uint64
+		right, strict string
+	}{{0, "     0", "     0"}, {999_999, "999999", "999999"}, {1_000_000, "1.00E6", "000000"}, {1_234_567, "1.23E6", "234567"}, {12_345_678_901, "1.2E10", "678901"}} {
+		assert.Equal(t, left((&step{}).failed(tt.n), 6), tt.right, "%d", tt.n)
+		assert.Equal(t, left((&step{strict: true}).failed(tt.n), 6), tt.strict, "with --strict %d", tt.n)
+		var b strings.Builder
+		(&table{w: &b, s: &step{headerEach: 20}}).row(&metrics{fail: tt.n})
+		assert.Has(t, b.String(), "|           0|"+tt.right+"|")
 	}
 }

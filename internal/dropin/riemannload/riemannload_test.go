@@ -90,7 +90,6 @@ const (
 		`              99% <= ` + numberForm + `s\n            99\.9% <= ` + numberForm + `s\n`
 )
 
-// riemannBlocks splits the console's text into blocks and checks their form.
 func riemannBlocks(t *testing.T, text string) (out []string) {
 	t.Helper()
 	heads := riemannBlockForm.FindAllStringIndex(text, -1)

@@ -18,7 +18,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// watched returns a traffic that counts the losses that it reports.
 func watched(reported *int) *traffic {
 	var tr traffic
 	tr.init(&cluster.Config{Happened: func(string, time.Time, time.Duration) { *reported++ }})

@@ -68,7 +68,6 @@ func (s *walkResult) partition(index int32, p produced) {
 }
 func (s *walkResult) endTopic() { s.ended++ }
 
-// walk reads the body of a produce request, which arrives in pieces.
 func walk(body []byte, version int16, piece int) (*walkResult, error) {
 	st := newStream(&pieces{body, piece})
 	st.frame(len(body))

@@ -14,7 +14,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// forBoth runs a test against both stand-ins.
 func forBoth(t *testing.T, f func(t *testing.T, opts Options)) {
 	t.Run("broker", func(t *testing.T) { f(t, Options{Listen: "127.0.0.1:0"}) })
 	t.Run("discard", func(t *testing.T) { f(t, Options{Listen: "127.0.0.1:0", Discard: true, Events: 3000}) })
@@ -37,7 +36,6 @@ func client(t *testing.T, s Server, opts ...kgo.Opt) *kgo.Client {
 	return cl
 }
 
-// values makes n records for topic t.
 func values(n int) (records []*kgo.Record) {
 	for i := range n {
 		records = append(records, &kgo.Record{Value: fmt.Appendf(nil, "value %d", i)})
@@ -45,7 +43,6 @@ func values(n int) (records []*kgo.Record) {
 	return records
 }
 
-// consume reads n records.
 func consume(ctx context.Context, t *testing.T, cl *kgo.Client, n int) (records []*kgo.Record) {
 	t.Helper()
 	for len(records) < n {

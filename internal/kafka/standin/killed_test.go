@@ -14,10 +14,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	kafkastandin "carronade/internal/kafka/standin"
 	"carronade/internal/standin"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
+
+// TestMain makes the test's binary the stand-in that TestKilled spawns.
+func TestMain(m *testing.M) {
+	standin.Hook(kafkastandin.Kind)
+	testkit.MostlyWaiting()
+	os.Exit(m.Run())
+}
 
 // TestKilled kills a broker under load, twice, and starts another on its data each
 // time. The client goes on: its batches in flight are sent again. At the end, each

@@ -8,19 +8,14 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"carronade/internal/standin"
+	"carronade/internal/standin/standintest"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
-// limited is a server of this many events a second, for which this many may wait.
-func limited(rate float64, queue int64) standin.CapacityOptions {
-	return standin.CapacityOptions{Server: standin.CapacitySettings{Rate: rate, Service: standin.Service{Kind: standin.Constant}, Servers: 1, Queue: queue}}
-}
-
-// produceOf decodes a request of produceFrame, to change it.
 func produceOf(t *testing.T, records int, acks int16) *kmsg.ProduceRequest {
 	t.Helper()
 	req := kmsg.NewPtrProduceRequest()
@@ -37,7 +32,7 @@ func code(r kmsg.Response) int16 { return r.(*kmsg.ProduceResponse).Topics[0].Pa
 func TestServerAnswersWhenServed(t *testing.T) {
 	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
-		opts.Topics, opts.Capacity = []Topic{{"t", 1}}, limited(10, 10_000)
+		opts.Topics, opts.Capacity = []Topic{{"t", 1}}, standintest.Limited(10, 10_000)
 		s := start(t, opts)
 		cl := dial(t, s)
 		begin := time.Now()
@@ -60,7 +55,7 @@ func TestServerAnswersWhenServed(t *testing.T) {
 func TestServerRefuses(t *testing.T) {
 	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
-		opts.Topics, opts.Capacity = []Topic{{"t", 1}}, limited(1000, 2)
+		opts.Topics, opts.Capacity = []Topic{{"t", 1}}, standintest.Limited(1000, 2)
 		s := start(t, opts)
 		raw := dial(t, s)
 		if err := kerr.ErrorForCode(code(raw.ask(produceOf(t, 10, 1)))); !errors.Is(err, kerr.ThrottlingQuotaExceeded) {
@@ -92,7 +87,7 @@ func TestServerRefuses(t *testing.T) {
 func TestServerAndAcksNone(t *testing.T) {
 	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
-		opts.Topics, opts.Capacity = []Topic{{"t", 1}}, limited(10, 100)
+		opts.Topics, opts.Capacity = []Topic{{"t", 1}}, standintest.Limited(10, 100)
 		s := start(t, opts)
 		raw := dial(t, s)
 		begin := time.Now()
@@ -115,7 +110,7 @@ func TestServerInRecord(t *testing.T) {
 	forBoth(t, func(t *testing.T, opts Options) {
 		const n = 200
 		path := filepath.Join(t.TempDir(), "record.csv")
-		opts.Record, opts.Topics, opts.Capacity = path, []Topic{{"t", 1}}, limited(1000, n)
+		opts.Record, opts.Topics, opts.Capacity = path, []Topic{{"t", 1}}, standintest.Limited(1000, n)
 		s := start(t, opts)
 		raw := dial(t, s)
 		var all []byte
@@ -137,5 +132,44 @@ func TestServerInRecord(t *testing.T) {
 			served = max(served, arrived) + int64(time.Millisecond)
 			assert.True(t, writing >= served, "an answer left %d ns before its event was served", served-writing)
 		}
+	})
+}
+
+// TestRecord: the record contains what a client produces and consumes, by
+// partition and offset, with the times of the answers.
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	forBoth(t, func(t *testing.T, opts Options) {
+		const events = 50
+		path := filepath.Join(t.TempDir(), "record.csv")
+		opts.Record, opts.Topics, opts.Events, opts.BatchEvents = path, []Topic{{"t", 1}}, 10, 10
+		s := start(t, opts)
+		cl := client(t, s, kgo.ConsumeTopics("t"), kgo.DefaultProduceTopic("t"))
+		assert.OK(t, cl.ProduceSync(testkit.Minute(t), values(events)...).FirstErr())
+		want := int64(events)
+		if opts.Discard {
+			want += 10 // synthetic records at the start
+		}
+		for got := int64(0); got < want; {
+			f := cl.PollFetches(testkit.Minute(t))
+			assert.OK(t, f.Err())
+			got += int64(f.NumRecords())
+		}
+		cl.Close()
+		assert.OK(t, s.Close())
+		rows := testkit.CSV(t, path)
+		assert.Must(t, len(rows) >= 3, "%q", rows)
+		next := map[string]int64{"produce": want - events, "fetch": 0}
+		for _, r := range rows[1:] {
+			offset, err1 := strconv.ParseInt(r[5], 10, 64)
+			n, err2 := strconv.ParseInt(r[6], 10, 64)
+			if err1 != nil || err2 != nil || r[4] != "0" || offset != next[r[2]] {
+				t.Fatalf("%q: want the offset %d of partition 0", r, next[r[2]])
+			}
+			next[r[2]] += n
+			assert.True(t, r[7] != "" && r[8] != "" && r[9] != "", "%q is not answered", r)
+		}
+		assert.True(t, next["produce"] == want && next["fetch"] == want,
+			"produced up to %d, fetched up to %d, want %d", next["produce"], next["fetch"], want)
 	})
 }

@@ -36,7 +36,6 @@ func (r rawClient) send(req kmsg.Request) {
 	assert.Value(r.nc.Write(frameOf(req)))(r.t)
 }
 
-// receive reads the answer to a request of the given kind.
 func (r rawClient) receive(req kmsg.Request) kmsg.Response {
 	r.t.Helper()
 	var size [4]byte
@@ -61,7 +60,6 @@ func (r rawClient) ask(req kmsg.Request) kmsg.Response {
 	return r.receive(req)
 }
 
-// ids returns the ids of topics by name.
 func (r rawClient) ids(names ...string) map[string][16]byte {
 	req := kmsg.NewPtrMetadataRequest()
 	req.SetVersion(12)

@@ -190,7 +190,6 @@ func join(parts ...[]byte) []byte {
 	return out
 }
 
-// patched returns a copy of b with other bytes at i.
 func patched(b []byte, i int, with ...byte) []byte {
 	c := append([]byte(nil), b...)
 	copy(c[i:], with)
@@ -382,50 +381,6 @@ func FuzzForEachRecord(f *testing.F) {
 		})
 		assert.True(t, size <= len(b), "records of %d bytes in %d", size, len(b))
 	})
-}
-
-func BenchmarkSeal(b *testing.B) {
-	recs := make([]byte, 107<<10)
-	head := make([]byte, HeaderSize)
-	h := Header{Length: int32(len(recs) + HeaderSize - lengthExcludes), NumRecords: 1000}
-	b.Run("known sum", func(b *testing.B) {
-		s := SumOf(recs)
-		b.SetBytes(int64(len(recs)))
-		for i := range b.N {
-			h.BaseTimestamp, h.MaxTimestamp = int64(i), int64(i)
-			h.Put(head)
-			Seal(head, s)
-		}
-	})
-	b.Run("all bytes", func(b *testing.B) {
-		b.SetBytes(int64(len(recs)))
-		for i := range b.N {
-			h.BaseTimestamp, h.MaxTimestamp = int64(i), int64(i)
-			h.Put(head)
-			UpdateCRC(UpdateCRC(0, head[atAttributes:]), recs)
-		}
-	})
-	b.Run("prefix", func(b *testing.B) {
-		for i := range b.N {
-			h.BaseTimestamp = int64(i)
-			h.Put(head)
-			Seal(head, SumAt(12345, 100_000-i&0xfff))
-		}
-	})
-}
-
-func BenchmarkAppendRecord(b *testing.B) {
-	value, headers := make([]byte, 100), AppendHeaders(nil, nil)
-	buf := make([]byte, 0, 256<<10)
-	b.ReportAllocs()
-	n := int32(0)
-	for b.Loop() {
-		if len(buf) > 250<<10 {
-			buf, n = buf[:0], 0
-		}
-		buf = AppendRecord(buf, n, nil, value, headers)
-		n++
-	}
 }
 
 // SentCRC is the same after a broker has set the timestamp of a batch.

@@ -17,7 +17,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// writeItems writes a list and returns its path.
 func writeItems(t testing.TB, topic string, runs []ListRun) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "list")
@@ -29,7 +28,6 @@ func writeItems(t testing.TB, topic string, runs []ListRun) string {
 	return path
 }
 
-// readItems reads a list, joining nothing.
 func readItems(t testing.TB, path string) (topic string, runs []ListRun) {
 	t.Helper()
 	topic = assert.Value(ReadList(path, func(r ListRun) error { runs = append(runs, r); return nil }))(t)
@@ -187,7 +185,6 @@ func FuzzParseItems(f *testing.F) {
 	})
 }
 
-// randomBytes returns n random bytes below set.
 func randomBytes(n, set int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := make([]byte, n)
@@ -228,24 +225,5 @@ func TestRatios(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func BenchmarkCompress(b *testing.B) {
-	for _, codec := range []Codec{Gzip, Snappy, LZ4, Zstd} {
-		for name, set := range map[string]int{"random": 256, "letters": 26} {
-			b.Run(codec.String()+"/"+name, func(b *testing.B) {
-				z, err := NewCompressor(codec)
-				assert.OK(b, err)
-				src := randomBytes(16_000, set)
-				var out []byte
-				b.SetBytes(int64(len(src)))
-				b.ReportAllocs()
-				for b.Loop() {
-					out, err = z.Append(out[:0], src)
-					assert.OK(b, err)
-				}
-			})
-		}
 	}
 }

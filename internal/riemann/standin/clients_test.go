@@ -12,7 +12,6 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// startEverywhere starts a server on addresses for TCP, UDP and mutual TLS.
 func startEverywhere(t *testing.T) (*Server, *testkit.Certificates) {
 	t.Helper()
 	certs := testkit.MakeCertificates(t)

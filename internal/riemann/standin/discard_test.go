@@ -37,7 +37,6 @@ func discardBothWays(t *testing.T, opts Options, test func(t *testing.T, s *Serv
 	}
 }
 
-// framesOf is some messages in their frames.
 func framesOf(msgs ...wire.Msg) (b []byte) {
 	for i := range msgs {
 		b = wire.AppendFramed(b, &msgs[i])
@@ -139,65 +138,67 @@ func TestDiscardErrors(t *testing.T) {
 	})
 }
 
-// TestDiscardSlowReader: the server does not read from a client that does not read its
-// answers, be they acks or the answers to queries; the client gets all once it reads.
-func TestDiscardSlowReader(t *testing.T) {
-	discardBothWays(t, Options{}, func(t *testing.T, s *Server) {
-		p := dial(t, s.Addr())
-		_ = p.Conn.(*net.TCPConn).SetReadBuffer(64 << 10)
-		_ = p.SetDeadline(time.Now().Add(2 * time.Minute))
-		const rounds, queries, acks = 100, 50, 400
-		run := bytes.Repeat(append(framesOf(wire.Msg{Query: `service = "` + StandinService + `"`}), make([]byte, acks*wire.FrameHead)...), queries)
-		wrote := make(chan error, 1)
-		go func() {
-			var err error
-			for i := 0; i < rounds && err == nil; i++ {
-				_, err = p.Write(run)
-			}
-			wrote <- err
-		}()
-		// It stops reading.
-		tick := time.NewTicker(50 * time.Millisecond)
-		defer tick.Stop()
-		last := uint64(0)
-		for got := s.Counts().Messages; got == 0 || got != last; got = s.Counts().Messages {
-			last = got
-			<-tick.C
-		}
-		const messages = rounds * queries * (1 + acks)
-		assert.True(t, last < messages, "%d messages were read, want fewer", last)
-		found := wire.Msg{HasOK: true, OK: true, Events: []wire.Event{{Service: StandinService, State: "ok"}}}
-		want := int64(rounds * queries * (len(framesOf(found)) + acks*wire.AckSize))
-		n, err := io.Copy(io.Discard, io.LimitReader(p, want))
-		assert.True(t, n == want && err == nil, "got %d bytes of answers, %v; want %d", n, err, want)
-		if err := <-wrote; err != nil || s.Counts().Messages != messages || s.Counts().Queries != rounds*queries {
-			t.Errorf("wrote: %v; counted %+v", err, s.Counts())
-		}
-	})
+// A scriptedConn is a connection that delivers bytes in pieces and collects answers.
+type scriptedConn struct {
+	net.Conn
+	in      []byte
+	maxRead int // largest number of bytes that a read returns
+	out     bytes.Buffer
 }
 
-// TestDiscardCloses: Close ends connections in any state.
-func TestDiscardCloses(t *testing.T) {
-	discardBothWays(t, Options{}, func(t *testing.T, s *Server) {
-		var peers []*peer
-		for i := range 60 {
-			p := dial(t, s.Addr())
-			begun := framesOf(message("a"), message("not all of it"))
-			assert.Value(p.Write(begun[:len(begun)-i%20]))(t)
-			p.answer()
-			if i%3 == 0 {
-				p.Close()
-			} else {
-				peers = append(peers, p)
+func (s *scriptedConn) Read(p []byte) (int, error) {
+	if len(s.in) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), s.maxRead)], s.in)
+	s.in = s.in[n:]
+	return n, nil
+}
+
+func (s *scriptedConn) Write(p []byte) (int, error) { return s.out.Write(p) }
+
+// FuzzConn sends arbitrary bytes over a connection, at once and in pieces. The
+// answers must be the same and well-formed, with one for each message.
+func FuzzConn(f *testing.F) {
+	framed := func(msgs ...wire.Msg) (b []byte) {
+		for i := range msgs {
+			b = wire.AppendFramed(b, &msgs[i])
+		}
+		return b
+	}
+	one := message("a")
+	one.Events[0].Time, one.Events[0].HasTime = time.Now().Unix()+1000, true
+	f.Add(framed(one, wire.Msg{Query: "true"}, wire.Msg{}, wire.Msg{Query: "service ="}, one), uint8(7))
+	f.Add(framed(wire.Msg{Query: `service = "a"`}), uint8(1))
+	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"), uint8(3))
+	f.Add([]byte{0, 0, 0, 2, 0x32, 5, 0, 0, 0, 0, 0, 0, 0, 0}, uint8(200))
+	f.Add([]byte{0, 0, 0, 2, 0x2a, 0, 0, 0, 0, 1}, uint8(2))
+	f.Fuzz(func(t *testing.T, in []byte, most uint8) {
+		for _, discard := range []bool{false, true} {
+			var outs [2][]byte
+			for i, most := range []int{1 << 20, int(most) + 1} {
+				core := newCore(Options{Discard: discard, MaxMessage: 1 << 16}.withDefaults())
+				s := &scriptedConn{in: in, maxRead: most}
+				var err error
+				if discard {
+					err = standin.Skim(s, newSkimmer(core, s, new(meter)), make([]byte, 64))
+				} else {
+					err = newConn(core, s, new(meter), 64).serve()
+				}
+				assert.True(t, err != nil, "it ended without an error")
+				outs[i] = s.out.Bytes()
+				answers := uint64(0)
+				for rest := outs[i]; len(rest) > 0; answers++ {
+					msg, after, err := wire.NextFrame(rest, 1<<30)
+					assert.Must(t, err == nil && after != nil, "answer %d is not a frame: %v", answers, err)
+					m, err := wire.DecodeMsg(msg)
+					assert.Must(t, err == nil && m.HasOK, "answer %d: %+v, %v", answers, m, err)
+					rest = after
+				}
+				assert.Equal(t, core.tally.messages.Load(), answers, "discard=%v: messages and answers", discard)
 			}
+			// Found events come in any order, so only the lengths can be compared.
+			assert.Equal(t, len(outs[0]), len(outs[1]), "discard=%v: bytes of answers, at once and in pieces", discard)
 		}
-		err := s.Close()
-		assert.True(t, err == nil, "%v", err)
-		for _, p := range peers {
-			_, err := io.Copy(io.Discard, p)
-			assert.True(t, err == nil || standin.Disconnected(err), "a connection is still open: %v", err)
-		}
-		c := s.Counts()
-		assert.True(t, c.Connections == 60, "counted %+v, want 60 connections", c)
 	})
 }

@@ -23,7 +23,6 @@ func TestAckIsTheMessage(t *testing.T) {
 	}
 }
 
-// countSlowly is a simple implementation of CountAcks.
 func countSlowly(b []byte) int {
 	n := 0
 	for ; len(b) >= AckSize && string(b[:AckSize]) == Ack; b = b[AckSize:] {
@@ -61,7 +60,6 @@ func FuzzCountAcks(f *testing.F) {
 	})
 }
 
-// stream has consecutive answers of all kinds.
 func stream() (b []byte, want []string) {
 	b = AppendAcks(b, 7)
 	b = AppendFramed(b, &Msg{HasOK: true, Error: "boom"})
@@ -193,43 +191,6 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-func BenchmarkCountAcks(b *testing.B) {
-	const acks = 10000
-	plain := AppendAcks(nil, acks)
-	failed := bytes.Clone(plain)
-	failed[len(failed)-AckSize+5] = 0 // only the last one
-	for _, bench := range []struct {
-		name string
-		buf  []byte
-		want int
-	}{{"all acks", plain, acks}, {"one other at the end", failed, acks - 1}} {
-		b.Run(bench.name, func(b *testing.B) {
-			b.SetBytes(int64(len(bench.buf)))
-			for b.Loop() {
-				got := CountAcks(bench.buf)
-				assert.Must(b, got == bench.want, "%v", got)
-			}
-			b.ReportMetric(acks*float64(b.N)/b.Elapsed().Seconds()/1e6, "Macks/s")
-		})
-	}
-}
-
-func BenchmarkCountFrames(b *testing.B) {
-	const frames = 2000
-	var buf []byte
-	for i := range frames {
-		e := benchEvent()
-		e.Service = e.Service[:len(e.Service)-i%7]
-		buf = AppendFramed(buf, &Msg{Events: []Event{e}})
-	}
-	b.SetBytes(int64(len(buf)))
-	for b.Loop() {
-		got, _ := CountFrames(buf, MaxFrame)
-		assert.Must(b, got == frames, "%v", got)
-	}
-	b.ReportMetric(frames*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mframes/s")
-}
-
 func TestAppendJSON(t *testing.T) {
 	seconds := full
 	seconds.HasTimeMicros, seconds.TimeMicros = false, 0
@@ -324,16 +285,6 @@ func FuzzDecodeJSON(f *testing.F) {
 		}
 		assert.Same(t, again, e, "%s", written)
 	})
-}
-
-func BenchmarkAppendJSON(b *testing.B) {
-	e := benchEvent()
-	dst := make([]byte, 0, 1024)
-	b.ReportAllocs()
-	for b.Loop() {
-		dst = AppendJSON(dst[:0], &e)
-	}
-	b.SetBytes(int64(len(dst)))
 }
 
 func TestJSONTimeIsUTC(t *testing.T) {

@@ -78,7 +78,6 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// schema is the descriptor of proto.proto, for the reference implementation.
 func schema(t testing.TB) protoreflect.MessageDescriptor {
 	t.Helper()
 	type field struct {
@@ -277,31 +276,4 @@ func FuzzDecodeMsg(f *testing.F) {
 		again := assert.Value(DecodeMsg(written))(t)
 		assert.True(t, bytes.Equal(written, AppendMsg(nil, &again)), "% x\nbecame % x", written, AppendMsg(nil, &again))
 	})
-}
-
-func benchEvent() Event {
-	e := full
-	e.HasTimeMicros, e.Attributes = false, nil
-	e.Service, e.Host, e.Description = "http req latency p99", "web-07.example.com", "sampled by carronade"
-	return e
-}
-
-func BenchmarkAppendFramed(b *testing.B) {
-	m := Msg{Events: []Event{benchEvent()}}
-	dst := make([]byte, 0, 1024)
-	b.ReportAllocs()
-	b.SetBytes(int64(FrameHead + MsgSize(&m)))
-	for b.Loop() {
-		dst = AppendFramed(dst[:0], &m)
-	}
-}
-
-func BenchmarkDecodeMsg(b *testing.B) {
-	m := Msg{Events: []Event{benchEvent()}}
-	one := AppendMsg(nil, &m)
-	b.ReportAllocs()
-	b.SetBytes(int64(len(one)))
-	for b.Loop() {
-		assert.Value(DecodeMsg(one))(b)
-	}
 }

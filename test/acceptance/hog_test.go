@@ -1,3 +1,0 @@
-//go:build conformance
-
-package acceptance
