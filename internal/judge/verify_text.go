@@ -243,6 +243,9 @@ func (g *Gate) text(p *layout.Page) {
 		t.Paint(5, gateColor(r.Gate))
 	}
 	p.Table(t)
+	if slices.ContainsFunc(g.Rows, func(r GateRow) bool { return r.atMost() }) {
+		p.Note(atMostWords)
+	}
 	for _, r := range g.Rows {
 		if r.decidedFromZero() {
 			p.Note(r.Title + ": " + fromZero)
