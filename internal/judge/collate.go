@@ -120,8 +120,8 @@ type Cell struct {
 	Spread  *float64 `json:"spread"` // half the interval, or half the range, over the median
 	AtLeast bool     `json:"at_least"`
 	AtMost  bool     `json:"at_most,omitempty"` // the generator may have lengthened it
-	Best    bool     `json:"best"`  // better than every other row of the group, by the statistics
-	Ahead   bool     `json:"ahead"` // far better than every other row, with too few repetitions to prove it
+	Best    bool     `json:"best"`              // better than every other row of the group, by the statistics
+	Ahead   bool     `json:"ahead"`             // far better than every other row, with too few repetitions to prove it
 	Unit    string   `json:"unit"`
 
 	kind store.ValueKind
