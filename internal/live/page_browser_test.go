@@ -46,7 +46,7 @@ func TestInABrowser(t *testing.T) {
 	tab.Until(`document.documentElement.dataset.frames === "91"`)
 	got, want := text(tab, "sum"), "offered91,000"
 	assert.True(t, strings.Contains(got, want), "since start: got %q, want %q in it", got, want)
-	assert.Equal(t, browser.Eval[int](tab, `document.querySelectorAll(".plot canvas").length`), 8, "charts")
+	assert.Equal(t, browser.Eval[int](tab, `document.querySelectorAll(".plot canvas").length`), 10, "charts")
 
 	// The keyboard reads values, the same moment in all charts.
 	tab.Do(chromedp.Focus(chromedp.CSS("#c-response .plot")), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight))
