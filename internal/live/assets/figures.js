@@ -238,7 +238,7 @@ export class Figures {
     this.into.replaceChildren();
     for (const c of all) {
       const { make } = charts, f = make('figure', { id: 'c-' + c.id }), caption = make('figcaption'), legend = c.map ? ramp() : make('ul', { class: 'legend' }), plot = make('div', { class: 'plot' });
-      caption.append(make('h2', {}, c.title), make('p', {}, c.note));
+      caption.append(make('h2', {}, c.title), make('p', {}, format.unbroken(c.note)));
       f.append(caption, legend, plot);
       this.into.append(f);
       new charts.Chart(of(c), plot, legend, this.group);
