@@ -63,11 +63,16 @@ func Parse(markup string) *template.Template {
 	return template.Must(template.Must(t.Parse(File("parts.html"))).Parse(markup))
 }
 
-// numbers are numbers with a unit after a blank. The script has the same expression: format.unbroken.
+// numbers are numbers with a unit after a blank, and compared those after a sign of comparison. The script has the
+// same expressions: format.unbroken.
 var numbers = regexp.MustCompile(`(\d) ((?:[kMGT]|[numkM]?s|h|B|[KMGT]iB|cores?)\b|%|/s)`)
 
-// Unbroken is a text in which no line can end between a number and its unit.
-func Unbroken(text string) string { return numbers.ReplaceAllString(text, "$1\u00a0$2") }
+var compared = regexp.MustCompile(`([<>=≥≤]) (\d)`)
+
+// Unbroken is a text in which no line can end between a number and its unit, or between it and a sign of comparison.
+func Unbroken(text string) string {
+	return compared.ReplaceAllString(numbers.ReplaceAllString(text, "$1\u00a0$2"), "$1\u00a0$2")
+}
 
 // A Band is the band of a report. Of several on a page each has a name and a color.
 type Band struct {
