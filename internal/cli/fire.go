@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"carronade/internal/host"
 	"carronade/internal/layout"
@@ -88,6 +89,8 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 	defer func() { endMarks() }()
 	shown := o.viewers.begin(w, id, o.which(i), k.trial)
 	defer func() { shown.End(doneOf(d, err)) }()
+	var said atomic.Value // the last remark
+	said.Store("")
 	var others run.Fleet // not a nil pointer in an interface
 	if o.fleet != nil {
 		others = &o.fleet.Fleet
@@ -150,6 +153,9 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 		},
 		Logf: func(format string, args ...any) {
 			text := fmt.Sprintf(format, args...)
+			if said.Swap(text) == text {
+				return // what is tried again fails for the same reason
+			}
 			watcher.Message(s.wrapped("", text))
 			shown.Mark(text)
 		},
