@@ -411,24 +411,72 @@ func matches(want, got []string) bool {
 	return len(got) > 0 && want[0] == got[0] && matches(want[1:], got[1:])
 }
 
-// In docs/reports.md every command is an example that is run, and every file is created.
-func TestEveryCommandOfReportsRuns(t *testing.T) {
-	data := assert.Value(os.ReadFile(root + "/docs/reports.md"))(t)
+// notRun are the commands in the blocks of a document that no test runs, with their lines: those without "$ ", and with
+// "$ " those that examples does not know. A block with a language is one, too.
+func notRun(text string) []string {
 	fence, inFile := "", false
-	for i, line := range strings.Split(string(data), "\n") {
+	var out []string
+	goesOn := false
+	for i, line := range strings.Split(text, "\n") {
 		switch {
 		case strings.HasPrefix(line, "```") && fence != "":
-			fence, inFile = "", false
-		case strings.HasPrefix(line, "$ "):
-			inFile = strings.HasPrefix(line, "$ cat ")
+			fence, inFile, goesOn = "", false, false
 		case strings.HasPrefix(line, "```"):
 			if fence = line; fence != "```" {
-				t.Errorf("line %d: %s: write it as the output of \"$ cat FILE\", which is used then", i+1, line)
+				out = append(out, fmt.Sprintf("%d: %s", i+1, line))
 			}
-		case fence != "" && !inFile && strings.HasPrefix(line, "carronade "):
-			t.Errorf("line %d: nothing runs %q: begin it with \"$ \"", i+1, line)
+		case fence == "" || goesOn:
+		case strings.HasPrefix(line, "$ "):
+			if inFile = strings.HasPrefix(line, "$ cat "); !inFile && len(examples("```\n"+line)) == 0 {
+				out = append(out, fmt.Sprintf("%d: %s", i+1, line))
+			}
+		case !inFile && copied.MatchString(line):
+			out = append(out, fmt.Sprintf("%d: %s", i+1, line))
+		}
+		goesOn = fence != "" && strings.HasSuffix(line, "\\")
+	}
+	return out
+}
+
+// copied are lines that a reader may copy.
+var copied = regexp.MustCompile(`^(sudo |go run |make |carronade |sh |curl |git )`)
+
+// Every command of the reports' page, of README and of the first ten minutes is run as an example, but for these.
+func TestEveryCommandRuns(t *testing.T) {
+	but := []string{
+		"go run . demo",          // README's own example runs carronade demo
+		"make install",           // TestInstall
+		"carronade run apm+http", // a checkout of APM Server; docs/system.md runs the like
+	}
+	for _, page := range []string{"/docs/reports.md", "/README.md", "/docs/start.md"} {
+		text := string(assert.Value(os.ReadFile(root + page))(t))
+		for _, line := range notRun(text) {
+			_, words, _ := strings.Cut(line, ": ")
+			assert.True(t, slices.ContainsFunc(but, func(known string) bool { return strings.HasPrefix(words, known) }),
+				"%s:%s is not run: begin it with \"$ \", and a file with \"$ cat FILE\"", page, line)
 		}
 	}
+	for _, tt := range []struct{ block, want string }{
+		{"carronade run a", "2: carronade run a"}, {"$ curl a", "2: $ curl a"}, {"$ carronade run a\nmore", ""}, {"$ carronade run a \\\n  make", ""}, {"$ cat a.sh\nmake x", ""}, {"make all", "2: make all"},
+	} {
+		assert.Equal(t, strings.Join(notRun("```\n"+tt.block+"\n```\n"), "; "), tt.want, "%s", tt.block)
+	}
+}
+
+// make install puts the program that make build made where it says, as a program.
+func TestInstall(t *testing.T) {
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("without make")
+	}
+	dir := t.TempDir()
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "Makefile"), assert.Value(os.ReadFile(root+"/Makefile"))(t), 0o600))
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "carronade"), []byte("#!/bin/sh\necho works\n"), 0o600))
+	cmd := exec.Command("make", "-o", "build", "install", "PREFIX="+dir+"/own")
+	cmd.Dir = dir
+	said, err := cmd.CombinedOutput()
+	assert.Must(t, err == nil, "%v: %s", err, said)
+	out := assert.Value(exec.Command(dir + "/own/bin/carronade").Output())(t)
+	assert.Equal(t, string(out), "works\n")
 }
 
 // docs/workload.md and the pages of targets have every setting of the table: `go test ./internal/cli -run

@@ -101,7 +101,11 @@ func (s *session) printSeveral(f *searching, o *outputs, doc *repeatedDocument) 
 	}
 	c := s.console()
 	p := &layout.Page{Style: c.Style, MaxColumns: c.Columns}
-	doc.Text(p, strings.Join(doc.Limits, ", "))
+	limits := strings.Join(doc.Limits, ", ")
+	word, color := report.SearchWord(doc.ExitCode(f.least), f.least > 0)
+	find.Head(p, color, word, doc.Headline(limits))
+	p.Title("find " + f.target)
+	doc.Details(p, limits)
 	if o.keep.store != nil {
 		p.Line("")
 		p.Line("the reports of the searches and trials: carronade report list label.find=" + f.id)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"carronade/internal/host"
 	"carronade/internal/layout"
@@ -14,7 +15,6 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/verdict/fault"
-	"carronade/internal/verdict/trust"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/units"
@@ -89,6 +89,8 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 	defer func() { endMarks() }()
 	shown := o.viewers.begin(w, id, o.which(i), k.trial)
 	defer func() { shown.End(doneOf(d, err)) }()
+	var said atomic.Value // the last remark
+	said.Store("")
 	var others run.Fleet // not a nil pointer in an interface
 	if o.fleet != nil {
 		others = &o.fleet.Fleet
@@ -100,9 +102,9 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 		Note: o.note, Attachments: k.attached,
 		Store: o.keep.store, Secrets: o.keep.secrets(),
 		Permit: o.permit,
-		Disturbed: func(others *trust.Others) {
+		Disturbed: func(agent, text string) {
 			if o.warns {
-				s.warnDisturbed(others, watcher)
+				s.warnDisturbed(agent, text, watcher)
 			}
 		},
 		Facts: o.observer.Found, CameBack: o.observer.RoundTrip, Outcomes: o.observer.Completed, Arrivals: o.observer.Arrived, Rows: o.observer.Rows,
@@ -151,6 +153,9 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 		},
 		Logf: func(format string, args ...any) {
 			text := fmt.Sprintf(format, args...)
+			if said.Swap(text) == text {
+				return // what is tried again fails for the same reason
+			}
 			watcher.Message(s.wrapped("", text))
 			shown.Mark(text)
 		},
@@ -161,16 +166,22 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 	})
 }
 
-// warnDisturbed says once that others use the machine: several runs of a command would only repeat it.
-func (s *session) warnDisturbed(others *trust.Others, w *live.Watcher) {
-	s.disturbed.Do(func() {
-		text := others.Text() + ": results may not be trusted (carronade doctor)"
-		if w == nil {
-			s.warn(text)
-			return
-		}
-		w.Message(s.wrapped("warning: ", text))
-	})
+// warnDisturbed says once that others use this machine, or that of an agent: several runs of a command would only
+// repeat it.
+func (s *session) warnDisturbed(agent, text string, w *live.Watcher) {
+	if _, said := s.disturbed.LoadOrStore(agent, true); said {
+		return
+	}
+	where := ""
+	if agent != "" {
+		where = "agent " + agent + ": "
+	}
+	text = where + text + ": results may not be trusted (carronade doctor)"
+	if w == nil {
+		s.warn(text)
+		return
+	}
+	w.Message(s.wrapped("warning: ", text))
 }
 
 // printed shows a line of the system under test, also if everything else is quiet: it was

@@ -157,8 +157,8 @@ type session struct {
 
 	rules  *serve.Rules // of a server's job; nil: everything is allowed
 	warned []string     // warnings about workloads, each printed once
-	// disturbed is done once the session has said that others use the machine.
-	disturbed sync.Once
+	// disturbed are the machines of which the session has said that others use them: agents, and "" for this one.
+	disturbed sync.Map
 	cause     string // of the machine, why the last repetition was not trusted; "": another, or none
 
 	config      sync.Once

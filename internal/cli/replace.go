@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"fmt"
+
 	"carronade/internal/host"
 	"carronade/internal/report"
 	"carronade/load"
@@ -33,7 +35,7 @@ func (s *session) replace(o *outputs, i int, d *report.Document) bool {
 	again := *k
 	again.replaces, again.kept = d.ID, nil
 	o.tasks = append(o.tasks, again)
-	s.note("repetition %d of %d (%s) is not trusted%s: it will be run again", k.i+1, k.of, d.ID, cause)
+	s.say("", fmt.Sprintf("repetition %d of %d (%s) is not trusted%s: it will be run again", k.i+1, k.of, d.ID, cause))
 	return true
 }
 

@@ -293,6 +293,9 @@ func pace(r *store.Row) string {
 	switch load.Mode(r.Text("mode")) {
 	case load.OpenLoop:
 		if rate := r.Text("rate"); rate != "" {
+			if n, ok := r.Num("rate"); ok && len(rate) > len("1000.5k/s") { // a search divided it
+				return units.FormatRate(n)
+			}
 			return rate
 		}
 		return r.Text("shape")

@@ -13,8 +13,6 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
-	"carronade/internal/workload"
-	"carronade/protocol"
 	"carronade/test/testkit/assert"
 )
 
@@ -91,11 +89,4 @@ func TestTableLikeRiemannLoad(t *testing.T) {
 	}
 	out, err := table("--as", "json")
 	assert.True(t, err == nil && !strings.Contains(out, kafka) && strings.Contains(out, own[0]) && strings.Contains(out, own[1]), "%v:\n%s", err, out)
-}
-
-func (cannon) Name() string      { return "cannon" }
-func (cannon) Schemes() []string { return []string{"cannon"} }
-func (cannon) Ops() []string     { return []string{workload.Produce} }
-func (cannon) Options() []protocol.Option {
-	return []protocol.Option{{Name: "calibre"}, {Name: "loud", Type: protocol.Bool}}
 }

@@ -220,8 +220,9 @@ func (a *agent) measure(ctx context.Context, j *job, planned, own []byte) (m *ru
 	}
 	m, err = run.Measure(ctx, run.Job{
 		Workload: w, Version: a.Info.Version, RunID: p.RunID, Host: a.Host, Others: a.Others, Abort: j.abort, Trace: traced,
-		Disturbed: func(o *run.Others) {
-			a.Logf("run %s: warning: %s: results may not be trusted (carronade doctor)", j.name, o.Text())
+		Disturbed: func(_, text string) {
+			a.Logf("run %s: warning: %s: results may not be trusted (carronade doctor)", j.name, text)
+			a.calls <- func(now time.Duration) { a.protocol.Disturbed(now, text) }
 		},
 		Logf: func(format string, args ...any) { a.Logf("run "+j.name+": "+format, args...) },
 		Share: &run.Share{

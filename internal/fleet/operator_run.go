@@ -120,6 +120,10 @@ func (r *firing) take(happened event) {
 				r.c.Abort(time.Since(r.base), r.refused.Error())
 			}
 		}
+	case agentDisturbed:
+		if r.order.Disturbed != nil {
+			r.order.Disturbed(e.Agent, e.Text)
+		}
 	case agentFailed:
 		r.participant(e.Agent).err = e.Err
 		logf("agent %s: %v", e.Agent, e.Err)

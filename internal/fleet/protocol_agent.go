@@ -50,6 +50,7 @@ type agentRun struct {
 
 	frames, parts uint64
 	hash          []byte // of the result
+	disturbed     string // what else uses this machine
 
 	nextStatus time.Duration
 	out        outbox
@@ -180,7 +181,7 @@ func (a *agentProtocol) status(r *agentRun) {
 	a.send = append(a.send, &message{
 		Kind: kindStatus, Run: r.name, Session: r.session, Incarnation: a.info.Incarnation, Origin: r.origin,
 		Phase: r.phase, Now: a.now, Start: r.start, Frames: r.frames, Parts: r.parts, Hash: r.hash,
-		Fired: r.fired, Stopped: r.stopped, Lapsed: r.lapsed, Broken: r.broken, Err: r.err,
+		Fired: r.fired, Stopped: r.stopped, Lapsed: r.lapsed, Broken: r.broken, Err: r.err, Disturbed: r.disturbed,
 	})
 	r.nextStatus = a.now + Heartbeat
 	if a.now > r.heard+Lease {
@@ -198,6 +199,15 @@ func (a *agentProtocol) Opened(now time.Duration, err error) {
 		case r.phase == phaseOpening || r.phase == phaseStopping && !r.fired && err != nil:
 			a.ended(r, nil, err)
 		}
+	}
+	a.finish()
+}
+
+// Disturbed notes what else uses this machine, which the operator learns at once.
+func (a *agentProtocol) Disturbed(now time.Duration, text string) {
+	a.at(now)
+	if r := a.run; r != nil {
+		r.disturbed, r.nextStatus = text, a.now
 	}
 	a.finish()
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/run"
 	"carronade/test/testkit/assert"
 )
 
@@ -242,4 +243,27 @@ func TestAgentLate(t *testing.T) {
 	if len(do) != 1 || do[0].Do != orderAbort || len(ms) == 0 || !strings.Contains(ms[0].Err, "did not arrive before the start") || ms[0].Fired {
 		t.Errorf("the orders are %+v, the status %+v", do, ms)
 	}
+}
+
+// The operator learns once, and before the start, what else uses an agent's machine.
+func TestAgentDisturbed(t *testing.T) {
+	const text = "other programs use 97% of the processors"
+	h := newHand(t)
+	h.load()
+	h.a.Disturbed(h.now, text)
+	told, _ := h.a.Take()
+	assert.Must(t, len(told) == 1 && told[0].Kind == kindStatus && told[0].Phase == phaseOpening && told[0].Disturbed == text, "it sends %+v", told)
+	c := &coordinator{}
+	m := &member{name: "a"}
+	var said []string
+	r := &firing{order: &run.Order{Disturbed: func(agent, text string) { said = append(said, agent+": "+text) }}}
+	for i := range 2 {
+		told[0].Now = time.Duration(i + 1)
+		c.status(m, told[0])
+		for _, e := range c.events {
+			r.take(e)
+		}
+		c.events = nil
+	}
+	assert.Same(t, said, []string{"a: " + text})
 }

@@ -41,6 +41,8 @@ type (
 	agentReady struct {
 		Agent string
 	}
+	// agentDisturbed says, once, what else uses the machine of an agent.
+	agentDisturbed struct{ Agent, Text string }
 	// agentFailed says that an agent takes no further part. The text of Err names no agent.
 	agentFailed struct {
 		Agent string
@@ -84,6 +86,7 @@ type (
 )
 
 func (agentReady) event()     {}
+func (agentDisturbed) event() {}
 func (agentFailed) event()    {}
 func (runStarted) event()     {}
 func (frameOf) event()        {}

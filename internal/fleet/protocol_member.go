@@ -41,16 +41,17 @@ type member struct {
 	loaded   bool // a status has arrived
 
 	// The newest status.
-	phase   agentPhase
-	now     time.Duration // on the agent's clock
-	start   time.Duration // as the agent has it
-	frames  uint64
-	parts   uint64
-	hash    []byte
-	fired   bool
-	stopped bool
-	lapsed  bool
-	since   time.Duration // of the last progress
+	phase     agentPhase
+	now       time.Duration // on the agent's clock
+	start     time.Duration // as the agent has it
+	frames    uint64
+	parts     uint64
+	hash      []byte
+	fired     bool
+	disturbed bool // which was reported
+	stopped   bool
+	lapsed    bool
+	since     time.Duration // of the last progress
 
 	// Life.
 	heard     time.Duration // when the newest status arrived
@@ -177,6 +178,10 @@ func (c *coordinator) status(m *member, msg *message) {
 		if !m.dead { // what it still has is taken, but it takes no part any more
 			c.events = append(c.events, agentBack{m.name})
 		}
+	}
+	if msg.Disturbed != "" && !m.disturbed {
+		m.disturbed = true
+		c.events = append(c.events, agentDisturbed{m.name, msg.Disturbed})
 	}
 	if msg.Phase != m.phase {
 		m.since = c.now

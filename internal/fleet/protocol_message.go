@@ -119,6 +119,8 @@ type message struct {
 	Stopped bool   `json:"stopped,omitempty"`
 	Broken  bool   `json:"broken,omitempty"` // status: the spool fails, what is missing will not come
 	Err     string `json:"err,omitempty"`    // status, refuse
+	// status: what else uses the agent's machine, if that disturbs the run.
+	Disturbed string `json:"disturbed,omitempty"`
 
 	// frame, part: behind the JSON, as it is
 	Data []byte `json:"-"`
@@ -136,7 +138,7 @@ func (e *protocolError) Error() string {
 func (m *message) Encode() []byte {
 	c := *m
 	c.Protocol = protocolVersion
-	c.Err, c.Reason = printable(c.Err), printable(c.Reason)
+	c.Err, c.Reason, c.Disturbed = printable(c.Err), printable(c.Reason), printable(c.Disturbed)
 	b, err := json.Marshal(&c)
 	if err != nil {
 		panic("fleet: " + err.Error()) // no field can fail
@@ -249,7 +251,7 @@ func validRun(name string) bool {
 
 // clean makes the texts of the other side printable.
 func (m *message) clean() {
-	for _, s := range []*string{&m.Reason, &m.Err, &m.Version, &m.Layout, &m.Session, &m.Incarnation, &m.Origin} {
+	for _, s := range []*string{&m.Reason, &m.Err, &m.Disturbed, &m.Version, &m.Layout, &m.Session, &m.Incarnation, &m.Origin} {
 		*s = printable(*s)
 	}
 	if m.Info != nil {

@@ -22,6 +22,7 @@ func messages() []*message {
 	plan.Plan, plan.Share, plan.Hash = []byte("plan"), []byte("share"), hash
 	beat.Number, beat.Want, beat.Acked, beat.Beyond = 7, wantStop, 3, 1<<31
 	status.Phase, status.Now, status.Err = phaseRunning, 12345, "it is üble"
+	status.Disturbed = "other programs use 97% of the processors"
 	frame.Number, frame.Origin, frame.Data = 1, "i", bytes.Repeat([]byte{0xff}, maxFrame)
 	part.Number, part.Origin = 1<<60, "j"
 	return []*message{ping, pong, plan, again, beat, status, refuse, frame, part}

@@ -37,7 +37,7 @@ func CollateFields(o CollateOptions) []string {
 	out := append(slices.Clone(systemFields), store.AllIndependent, "flag.", "trusted", "trust_level", "mode", "elapsed", "acked", "failed", "freeze_total", "partial", "started", "revision_date", "kind", o.Var, strings.TrimPrefix(o.Sort, "-"))
 	for _, c := range slices.Concat(columns, unshown) {
 		out = append(out, c.field)
-		if lower := lowerField(c.field); lower != "" && c.marked {
+		if lower := lowerField(c.field); lower != "" {
 			out = append(out, lower)
 		}
 	}
@@ -119,8 +119,9 @@ type Cell struct {
 	Hi      *float64 `json:"hi"`
 	Spread  *float64 `json:"spread"` // half the interval, or half the range, over the median
 	AtLeast bool     `json:"at_least"`
-	Best    bool     `json:"best"`  // better than every other row of the group, by the statistics
-	Ahead   bool     `json:"ahead"` // far better than every other row, with too few repetitions to prove it
+	AtMost  bool     `json:"at_most,omitempty"` // the generator may have lengthened it
+	Best    bool     `json:"best"`              // better than every other row of the group, by the statistics
+	Ahead   bool     `json:"ahead"`             // far better than every other row, with too few repetitions to prove it
 	Unit    string   `json:"unit"`
 
 	kind store.ValueKind
@@ -344,7 +345,7 @@ func (c *Collation) selectGroups(groups []Group, o CollateOptions) {
 func (c *Collation) addNotes(v *variable) {
 	add := func(format string, args ...any) { c.Notes = append(c.Notes, fmt.Sprintf(format, args...)) }
 	values := map[string]bool{}
-	fewest, most, best, ahead, untrusted, noisy := 0, 0, false, false, 0, 0
+	fewest, most, best, ahead, atMost, untrusted, noisy := 0, 0, false, false, false, 0, 0
 	for _, g := range c.Groups {
 		for i := range g.Rows {
 			l := &g.Rows[i]
@@ -357,7 +358,7 @@ func (c *Collation) addNotes(v *variable) {
 			untrusted += l.Untrusted
 			noisy += l.Noisy
 			for _, cell := range l.Cells {
-				best, ahead = best || cell.Best, ahead || cell.Ahead
+				best, ahead, atMost = best || cell.Best, ahead || cell.Ahead, atMost || cell.AtMost
 			}
 		}
 	}
@@ -382,6 +383,9 @@ func (c *Collation) addNotes(v *variable) {
 	}
 	if noisy > 0 {
 		add("~ noisy: the generator of that run may have affected its times, within the bounds that its report states (~3: of three runs of the row); no row is the best where that might decide it")
+	}
+	if atMost {
+		add("%s", atMostWords)
 	}
 	if c.Without > 0 {
 		add("%s without %s", units.Plural(c.Without, "report"), v.shown())

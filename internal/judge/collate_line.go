@@ -140,6 +140,6 @@ func cellOf(rows []store.Row, field string) (Cell, bool) {
 	kind := kindOf(field, rows)
 	return Cell{
 		N: e.N, Median: e.Median, Lo: finite(e.Lo), Hi: finite(e.Hi), Spread: finite(e.Spread()),
-		AtLeast: lowerBounds(field, rows), Unit: unitOf(kind), kind: kind,
+		AtLeast: lowerBounds(field, rows), AtMost: upperBounds(field, rows), Unit: unitOf(kind), kind: kind,
 	}, true
 }

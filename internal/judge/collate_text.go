@@ -424,10 +424,7 @@ func (c *Cell) text() string {
 	default:
 		text = store.Value{Kind: c.kind, Num: c.Median}.String()
 	}
-	if c.AtLeast {
-		return ">=" + text
-	}
-	return text
+	return strings.TrimSuffix(boundSign(c.AtLeast, c.AtMost), " ") + text
 }
 
 // deviation is the spread, "" for a single value.

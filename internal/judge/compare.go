@@ -56,10 +56,10 @@ func CompareFields() []string {
 	}
 	for _, t := range times {
 		for _, at := range distributionPoints {
-			out = append(out, timeField(t, at))
-		}
-		for _, p := range comparedAt {
-			out = append(out, lowerField(timeAt(t, p).field))
+			field := timeField(t, at)
+			if out = append(out, field); lowerField(field) != "" {
+				out = append(out, lowerField(field))
+			}
 		}
 	}
 	return append(append(out, partFields()...), Judged()...)
@@ -162,6 +162,8 @@ type Estimated struct {
 	// AtLeast: the median is a lower bound, since the percentile fell among
 	// events that were never answered.
 	AtLeast bool `json:"at_least,omitempty"`
+	// AtMost: the median is an upper bound, since the generators may have lengthened the time.
+	AtMost bool `json:"at_most,omitempty"`
 }
 
 // Shift is a difference with its interval; relative ones are shares of the
@@ -183,6 +185,9 @@ type Percentile struct {
 	// Which of them are lower bounds.
 	BaseAtLeast      bool `json:"base_at_least,omitempty"`
 	CandidateAtLeast bool `json:"candidate_at_least,omitempty"`
+	// Which of them are upper bounds.
+	BaseAtMost      bool `json:"base_at_most,omitempty"`
+	CandidateAtMost bool `json:"candidate_at_most,omitempty"`
 }
 
 // Compare compares the candidate's reports with the base's. Reports of one workload on one system are
@@ -482,6 +487,7 @@ func distribution(base, candidate []store.Row) []Percentile {
 				Time: t, At: at,
 				Base: finite(stats.Median(a, stats.Confidence).Median), Candidate: finite(stats.Median(b, stats.Confidence).Median),
 				BaseAtLeast: lowerBounds(field, base), CandidateAtLeast: lowerBounds(field, candidate),
+				BaseAtMost: upperBounds(field, base), CandidateAtMost: upperBounds(field, candidate),
 			})
 		}
 	}

@@ -218,6 +218,9 @@ func judgements(p *layout.Page, rows []Judgement) {
 			widened = append(widened, rows[i].Title)
 		}
 	}
+	if slices.ContainsFunc(rows, func(j Judgement) bool { return j.atMost() }) {
+		p.Note(atMostWords)
+	}
 	if len(widened) > 0 {
 		p.Note(strings.Join(widened, ", ") + ": " + widenedWords)
 	}
@@ -244,6 +247,9 @@ func (j *Judgement) decidedFromZero() bool {
 	return j.AnyChange && (j.Verdict == stats.Better || j.Verdict == stats.Worse)
 }
 
+// atMost is whether one of the medians is an upper bound.
+func (j *Judgement) atMost() bool { return j.Base.AtMost || j.Candidate.AtMost }
+
 // value is a median with the unit of its kind.
 func (j *Judgement) value(e Estimated) string {
 	if e.Median == nil {
@@ -253,10 +259,7 @@ func (j *Judgement) value(e Estimated) string {
 	if j.kind == store.KindNumber || j.kind == store.KindCount {
 		text = strconv.FormatFloat(*e.Median, 'g', 3, 64)
 	}
-	if e.AtLeast {
-		text = ">= " + text
-	}
-	return text
+	return boundSign(e.AtLeast, e.AtMost) + text
 }
 
 // change is the difference and its interval in words. If one median is a lower
@@ -362,22 +365,18 @@ func distributions(p *layout.Page, all []Percentile) {
 			case e.Base != nil && e.Candidate != nil && *e.Base > 0 && *e.Candidate > 0:
 				change, bar = signed(*e.Candidate / *e.Base - 1), ratioBar(*e.Candidate / *e.Base, p.Style.ASCII)
 			}
-			g.Row(e.At, duration(e.Base, e.BaseAtLeast), duration(e.Candidate, e.CandidateAtLeast), change, bar)
+			g.Row(e.At, duration(e.Base, boundSign(e.BaseAtLeast, e.BaseAtMost)), duration(e.Candidate, boundSign(e.CandidateAtLeast, e.CandidateAtMost)), change, bar)
 		}
 		p.Line("")
 		p.Table(g)
 	}
 }
 
-func duration(seconds *float64, atLeast bool) string {
+func duration(seconds *float64, sign string) string {
 	if seconds == nil {
 		return "-"
 	}
-	text := store.Value{Kind: store.KindDuration, Num: *seconds}.String()
-	if atLeast {
-		text = ">= " + text
-	}
-	return text
+	return sign + store.Value{Kind: store.KindDuration, Num: *seconds}.String()
 }
 
 // ratioBar draws a ratio to the left or right of a line that means equal: a

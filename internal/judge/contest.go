@@ -127,6 +127,7 @@ func judgeContests(all []contest, o stats.Options) []Judgement {
 		j := &out[i]
 		j.Confidence, j.asked, j.worst = o.Confidence, c.effect, found.Difference.Worst(c.better)
 		j.Base.AtLeast, j.Candidate.AtLeast = lowerBounds(c.field, c.base...), lowerBounds(c.field, c.candidate)
+		j.Base.AtMost, j.Candidate.AtMost = upperBounds(c.field, c.base...), upperBounds(c.field, c.candidate)
 		j.LowerBounds = j.Base.AtLeast || j.Candidate.AtLeast
 		j.Widened = anyMoved(c.field, c.base...) || anyMoved(c.field, c.candidate)
 		moved = moved || j.Widened

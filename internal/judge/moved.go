@@ -85,6 +85,45 @@ func anyMoved(field string, lists ...[]store.Row) bool {
 	return false
 }
 
+// boundedBy are the percentiles that show whether others were lengthened: rows have the lower values of few.
+var boundedBy = strings.NewReplacer("_p9999", "_p999", "_p999", "_p999", "_p90", "_p99", "_p95", "_p99")
+
+// upperBounds is whether the generators of at least half of the rows may have lengthened a time, so that its median is
+// only an upper bound.
+func upperBounds(field string, lists ...[]store.Row) bool {
+	field = boundedBy.Replace(field)
+	if lowerField(field) == "" {
+		return false
+	}
+	moved, all := 0, 0
+	for _, rows := range lists {
+		for i := range rows {
+			if _, ok := rows[i].Num(field); !ok {
+				continue
+			}
+			all++
+			if _, ok := correctedValue(&rows[i], field); ok {
+				moved++
+			}
+		}
+	}
+	return moved > 0 && 2*moved >= all
+}
+
+// atMostWords explain the sign of an upper bound.
+const atMostWords = "<= is an upper bound: the generator may have lengthened this time"
+
+// boundSign comes before a number that is only a bound.
+func boundSign(atLeast, atMost bool) string {
+	switch {
+	case atLeast:
+		return ">= "
+	case atMost:
+		return "<= "
+	}
+	return ""
+}
+
 // noisy is whether the generator may have moved what a run measured, within the
 // bound that its report states.
 func noisy(r *store.Row) bool { return r.Text("trust_level") == string(measure.Noisy) }

@@ -72,6 +72,12 @@ func TestVerdictsOnNoisyRuns(t *testing.T) {
 				"the text says that the interval is wider")
 			assert.Equal(t, strings.Contains(text, movedWords), tt.want == stats.Unknown,
 				"the text says why it cannot tell")
+			assert.True(t, strings.Contains(text, atMostWords) == tt.widened && r.Base.AtMost == (tt.base < 0.9) && r.Candidate.AtMost == (tt.candidate < 0.9),
+				"upper bounds: %v, %v:\n%s", r.Base.AtMost, r.Candidate.AtMost, text)
+			for rows, want := range map[*[]store.Row]bool{&base: tt.base < 0.9, &candidate: tt.candidate < 0.9} {
+				cell, _ := cellOf(*rows, "response_p99")
+				assert.True(t, cell.AtMost == want && strings.HasPrefix(cell.text(), "<=") == want, "in collate: %s", cell.text())
+			}
 			checkPage(t, c.Text)
 		})
 	}

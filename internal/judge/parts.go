@@ -116,7 +116,7 @@ func (pr *Pair) partsText(p *layout.Page) {
 		if t.Time == restOfParts && !t.matters(&whole) {
 			continue
 		}
-		g.Row(strings.ReplaceAll(t.Time, "_", " "), signedDuration(t.BaseMean), signedDuration(t.CandidateMean), duration(t.BaseP99, false), duration(t.CandidateP99, false))
+		g.Row(strings.ReplaceAll(t.Time, "_", " "), signedDuration(t.BaseMean), signedDuration(t.CandidateMean), duration(t.BaseP99, ""), duration(t.CandidateP99, ""))
 	}
 	p.Line("")
 	p.Table(g)
@@ -147,7 +147,7 @@ func (t *Part) matters(whole *Part) bool {
 func signedDuration(s *float64) string {
 	if s != nil && *s < 0 {
 		x := -*s
-		return "-" + duration(&x, false)
+		return "-" + duration(&x, "")
 	}
-	return duration(s, false)
+	return duration(s, "")
 }

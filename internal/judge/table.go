@@ -31,6 +31,9 @@ func TableFields() []string {
 	for _, t := range []string{"response", "service"} {
 		for _, p := range tableTimes {
 			out = append(out, t+"_"+p)
+			if lower := lowerField(t + "_" + p); lower != "" {
+				out = append(out, lower)
+			}
 		}
 	}
 	return out
@@ -76,6 +79,8 @@ type TableRun struct {
 	// AtLeast names the times that are lower bounds: they fell among events that
 	// were never answered.
 	AtLeast []string `json:"at_least,omitempty"`
+	// AtMost names the times that are upper bounds: the generator may have lengthened them.
+	AtMost []string `json:"at_most,omitempty"`
 	// The rest of what the load tool for Riemann shows: events sent and acked a
 	// second, those in flight (the mean, and the most that is known), and bits on
 	// the connections.
@@ -88,7 +93,7 @@ type TableRun struct {
 	Untrusted bool `json:"untrusted"` // the generator was the limit
 	Noisy     bool `json:"noisy"`     // the generator may have moved times, within the bounds that the report states
 
-	atLeast [6]bool
+	atLeast, atMost [6]bool
 }
 
 // mb is a megabyte as Kafka's tools count it.
@@ -176,6 +181,8 @@ func runOf(r *store.Row, side string) TableRun {
 				*to, x.atLeast[i] = &ms, v.AtLeast()
 				if v.AtLeast() {
 					x.AtLeast = append(x.AtLeast, tableTimes[i]+"_ms")
+				} else if upperBounds(of+"_"+tableTimes[i], []store.Row{*r}) {
+					x.AtMost, x.atMost[i] = append(x.AtMost, tableTimes[i]+"_ms"), true
 				}
 			}
 		}
@@ -230,6 +237,9 @@ func (t *Table) signs() (text string) {
 	}
 	if slices.ContainsFunc(t.Runs, func(r TableRun) bool { return r.Noisy }) {
 		text += "; ~: noisy, the generator may have affected the times within the bounds that the report states"
+	}
+	if slices.ContainsFunc(t.Runs, func(r TableRun) bool { return r.AtMost != nil }) {
+		text += "; " + atMostWords
 	}
 	return text
 }
@@ -292,10 +302,7 @@ func (t *Table) cells(r *TableRun) []string {
 	for i, ms := range r.times() {
 		text := "-"
 		if *ms != nil {
-			text = fixed(**ms, 2) + " ms"
-			if r.atLeast[i] {
-				text = ">= " + text
-			}
+			text = boundSign(r.atLeast[i], r.atMost[i]) + fixed(**ms, 2) + " ms"
 		}
 		out = append(out, text)
 	}
@@ -375,7 +382,7 @@ func (t *Table) CSV(w io.Writer) error {
 	}
 	head = append(head, "noisy")
 	if t.Side == Producing {
-		head = append(head, "rate", "acks")
+		head = append(head, "rate", "acks", "at_most")
 	}
 	_ = out.Write(head)
 	for i := range t.Runs {
@@ -395,20 +402,25 @@ func (t *Table) CSV(w io.Writer) error {
 		}
 		cells = append(cells, r.ID, strconv.FormatBool(r.Untrusted))
 		if t.Side == Producing {
-			var bounds []string
-			for i, bound := range r.atLeast {
-				if bound {
-					bounds = append(bounds, t.head()[i+2])
-				}
-			}
-			cells = append(cells, strings.Join(bounds, " "))
+			cells = append(cells, t.bounded(r.atLeast))
 		}
 		cells = append(cells, strconv.FormatBool(r.Noisy))
 		if t.Side == Producing {
-			cells = append(cells, spreadsheetSafe(r.Rate), spreadsheetSafe(r.Acks))
+			cells = append(cells, spreadsheetSafe(r.Rate), spreadsheetSafe(r.Acks), t.bounded(r.atMost))
 		}
 		_ = out.Write(cells)
 	}
 	out.Flush()
 	return out.Error() // of any write
+}
+
+// bounded are the columns of times that are bounds.
+func (t *Table) bounded(which [6]bool) string {
+	var names []string
+	for i, is := range which {
+		if is {
+			names = append(names, t.head()[i+2])
+		}
+	}
+	return strings.Join(names, " ")
 }

@@ -64,11 +64,7 @@ func (x *TableRun) flowCells(count string) []string {
 	}
 	whole := func(v float64) string { return units.FormatCount(uint64(math.Round(v))) }
 	ms := func(i int) string {
-		bound := ""
-		if x.atLeast[i] {
-			bound = ">= "
-		}
-		return bound + text(*x.times()[i], func(v float64) string { return fixed(v, 2) + " ms" })
+		return boundSign(x.atLeast[i], x.atMost[i]) + text(*x.times()[i], func(v float64) string { return fixed(v, 2) + " ms" })
 	}
 	return []string{
 		count, text(x.SentPerS, units.FormatRate), text(x.AckedPerS, units.FormatRate), text(x.Unacked, whole), text(x.UnackedMost, whole),

@@ -91,10 +91,10 @@ MB: 1,048,576 bytes; times are response times
 
 MB: 1,048,576 bytes; times are UTC
 `},
-		{Producing, func(t *Table, b *bytes.Buffer) error { return t.CSV(b) }, `count,MB/s,avg ms,max ms,p50 ms,p95 ms,p99 ms,p99.9 ms,report,untrusted,at_least,noisy,rate,acks
-10000,18.4642,27.310,247.000,2.000,92.000,108.000,112.000,p4,false,,false,10k/s,all
-10000000,224.5948,137.720,2789.000,92.000,743.000,878.000,2773.000,p7,false,,false,,1
-100000000,268.2111,116.070,3480.000,2.000,210.000,451.000,1661.000,p8,false,,false,,
+		{Producing, func(t *Table, b *bytes.Buffer) error { return t.CSV(b) }, `count,MB/s,avg ms,max ms,p50 ms,p95 ms,p99 ms,p99.9 ms,report,untrusted,at_least,noisy,rate,acks,at_most
+10000,18.4642,27.310,247.000,2.000,92.000,108.000,112.000,p4,false,,false,10k/s,all,
+10000000,224.5948,137.720,2789.000,92.000,743.000,878.000,2773.000,p7,false,,false,,1,
+100000000,268.2111,116.070,3480.000,2.000,210.000,451.000,1661.000,p8,false,,false,,,
 `},
 		{Consuming, func(t *Table, b *bytes.Buffer) error { return t.CSV(b) }, `start,end,MB,MB/s,nMsg,nMsg/s,report,untrusted,noisy
 2018-05-24T18:39:30.93Z,2018-05-24T18:39:31.061Z,0.9537,7.2802,10000,76335.8779,c4,false,false
@@ -146,7 +146,7 @@ func TestTableFormatsMarkDoubtfulRuns(t *testing.T) {
 	assert.OK(t, err)
 	var b bytes.Buffer
 	assert.OK(t, table.CSV(&b))
-	assert.True(t, strings.HasSuffix(b.String(), ",bound,true,p99,false,50k/s,all\n"), "got %s", b.String())
+	assert.True(t, strings.HasSuffix(b.String(), ",bound,true,p99,false,50k/s,all,\n"), "got %s", b.String())
 	text := assert.Value(json.Marshal(table))(t)
 	var got struct {
 		Runs []struct {
@@ -158,17 +158,17 @@ func TestTableFormatsMarkDoubtfulRuns(t *testing.T) {
 	r := got.Runs[0]
 	assert.True(t, r.Untrusted && slices.Equal(r.AtLeast, []string{"p99_ms"}), "got %+v", r)
 
-	table, err = TableOf([]store.Row{row("shaky", start, fields{"op": "produce", "elapsed": 2.0, "sent": 20.0, "acked": 20.0, "acked_bytes": 2048.0, "trust_level": "noisy"})}, Producing)
+	table, err = TableOf([]store.Row{row("shaky", start, fields{"op": "produce", "elapsed": 2.0, "sent": 20.0, "acked": 20.0, "acked_bytes": 2048.0, "trust_level": "noisy", "response_lower_p99": 0.005})}, Producing)
 	assert.OK(t, err)
 	b.Reset()
 	assert.OK(t, table.Text(&b, layout.Style{}))
-	for _, want := range []string{" 20~ ", "~: noisy, "} {
+	for _, want := range []string{" 20~ ", "~: noisy, ", " <= 12.00 ms ", "<= is an upper bound"} {
 		assert.True(t, strings.Contains(strings.Join(strings.Fields(" "+b.String()+" "), " "), strings.TrimSpace(want)),
 			"got %s, want %q in it", b.String(), want)
 	}
 	b.Reset()
 	assert.OK(t, table.CSV(&b))
-	assert.True(t, strings.HasSuffix(b.String(), ",shaky,false,,true,50k/s,all\n") && table.Runs[0].Noisy,
+	assert.True(t, strings.HasSuffix(b.String(), ",shaky,false,,true,50k/s,all,p99\n") && table.Runs[0].Noisy,
 		"got %s", b.String())
 }
 

@@ -109,6 +109,7 @@ type VariedCell struct {
 	Searches []VariedSearch     `json:"searches,omitempty"` // those that count, whose lower ends the reports are
 	Died     int                `json:"died"`               // runs that the system did not survive; none of them counts
 	Means    map[string]float64 `json:"measured"`
+	AtMost   []string           `json:"at_most,omitempty"` // which of them are upper bounds: the generators may have lengthened the time
 }
 
 // A VariedSetting is a setting with the value of a cell.
@@ -253,6 +254,9 @@ func (v *Variation) analyze(quantities []quantity, good []store.Row, at [][]*sto
 			if mean, ok := stats.GeometricMean(values[c]); ok {
 				v.Cells[c].Means[q.field] = mean
 			}
+			if upperBounds(q.field, present(at[c])) {
+				v.Cells[c].AtMost = append(v.Cells[c].AtMost, q.field)
+			}
 		}
 		least := 0.0
 		if i == 0 {
@@ -342,6 +346,9 @@ func (v *Variation) addNotes() {
 			add("the system ended in %s of cell %d: its numbers are of the others", units.Plural(c.Died, v.each()), c.Cell)
 		}
 	}
+	if slices.ContainsFunc(v.Cells, func(c VariedCell) bool { return c.AtMost != nil }) {
+		add("%s", atMostWords)
+	}
 	if v.Best == nil { // there are no effects
 		return
 	}
@@ -366,6 +373,16 @@ func (v *Variation) addNotes() {
 	if len(bounds) > 0 {
 		add("some values of %s are lower bounds, since events were never answered: effects on it may be larger", strings.Join(bounds, " and "))
 	}
+}
+
+// present are the rows that are there.
+func present(rows []*store.Row) (out []store.Row) {
+	for _, r := range rows {
+		if r != nil {
+			out = append(out, *r)
+		}
+	}
+	return out
 }
 
 // each is what a repetition is.

@@ -250,7 +250,7 @@ func (n *VariedNumber) value(c *VariedCell) string {
 	if !ok {
 		return "-"
 	}
-	return store.Value{Kind: n.kind, Num: mean}.String()
+	return boundSign(false, slices.Contains(c.AtMost, n.Field)) + store.Value{Kind: n.kind, Num: mean}.String()
 }
 
 // maxColumns is up to how many settings have columns of their own.

@@ -370,8 +370,8 @@ func (c *contest) littleHistory(baseline bool) string {
 		return fmt.Sprintf("too little history: the %s before it were measured in a row and it was measured much later, so it needs %d reports of its own, and has %d",
 			units.Plural(len(c.base), "revision"), stats.Least, len(row.Candidate))
 	}
-	return fmt.Sprintf("too little history: %s of %d revisions before it and %d of its own; needed: %d revisions, or %d reports on both sides",
-		units.Plural(n, "report"), len(c.base), len(row.Candidate), stats.Levels, stats.Least)
+	return fmt.Sprintf("too little history: %s of %s before it and %d of its own; needed: %d revisions, or %d reports on both sides",
+		units.Plural(n, "report"), units.Plural(len(c.base), "revision"), len(row.Candidate), stats.Levels, stats.Least)
 }
 
 // at is the revision and date of a step.

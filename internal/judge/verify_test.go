@@ -63,7 +63,7 @@ func TestVerify(t *testing.T) {
 		{name: "two revisions, the new one better", rows: history(1, 2, 6, 0.01, fallAt(1, 1.1)), want: NotWorse},
 		{
 			name: "two revisions, five runs each", rows: history(1, 2, 5, 0.01, fallAt(1, 0.5)), want: CannotTell,
-			why: "too little history: 5 reports of 1 revisions before it and 5 of its own; needed: 6 revisions, or 6 reports on both sides",
+			why: "too little history: 5 reports of 1 revision before it and 5 of its own; needed: 6 revisions, or 6 reports on both sides",
 		},
 		{name: "one revision", rows: history(1, 1, 6, 0.01, level), want: CannotTell, why: "too little history: no earlier revision"},
 		{name: "single runs, the new one much worse", rows: history(1, 20, 1, 0.02, fallAt(19, 0.85)), want: Worse},

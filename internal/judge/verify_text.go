@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"carronade/internal/layout"
@@ -41,7 +42,7 @@ func (v *Verification) Text(w io.Writer, style layout.Style) error {
 	}
 	for i := range v.Groups {
 		p.Line("")
-		v.Groups[i].text(p)
+		v.Groups[i].text(p, v.why())
 	}
 	for _, m := range v.Missing {
 		p.Line("")
@@ -193,7 +194,8 @@ func gateColor(verdict string) string {
 }
 
 // text writes one gate.
-func (g *Gate) text(p *layout.Page) {
+// said is what the answer says.
+func (g *Gate) text(p *layout.Page, said string) {
 	p.Title(g.Op + " " + g.Target)
 	p.Pair("", "workload", workloadWords(g.Workload))
 	if g.Branch != "" {
@@ -223,7 +225,7 @@ func (g *Gate) text(p *layout.Page) {
 		for _, l := range before {
 			n += len(l.Reports)
 		}
-		what := "revisions"
+		what := strings.TrimPrefix(units.Plural(len(before), "revision"), strconv.Itoa(len(before))+" ")
 		if newest.Revision == "" {
 			what = "runs or their repetitions (reports without a revision are distinguished by time)"
 		}
@@ -243,11 +245,14 @@ func (g *Gate) text(p *layout.Page) {
 		t.Paint(5, gateColor(r.Gate))
 	}
 	p.Table(t)
+	if slices.ContainsFunc(g.Rows, func(r GateRow) bool { return r.atMost() }) {
+		p.Note(atMostWords)
+	}
 	for _, r := range g.Rows {
 		if r.decidedFromZero() {
 			p.Note(r.Title + ": " + fromZero)
 		}
-		if r.Reason != "" {
+		if r.Reason != "" && !strings.Contains(said, r.Reason) {
 			p.Note(fmt.Sprintf("%s: %s (%s)", r.Title, r.Gate, r.Reason))
 		}
 	}

@@ -2,6 +2,7 @@ package live
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -328,6 +329,12 @@ func (p *part) frame(number, span int64) Frame {
 		GCPauses: int64(p.Generator.GCPauses), GCPauseMax: Micros(p.Generator.GCPauseMax),
 		Gauges: p.gauges, Marks: p.marks,
 	}
+	for _, h := range []*measure.Histogram{p.Response, p.EndToEnd, p.Service} {
+		if h.Count() > 0 {
+			f.Bins = binsOf(h)
+			break
+		}
+	}
 	if p.SendDelay.Count() > 0 {
 		f.SendDelay = Micros(p.SendDelay.Percentile(99))
 	}
@@ -335,6 +342,21 @@ func (p *part) frame(number, span int64) Frame {
 		f.Warmup = &warm
 	}
 	return f
+}
+
+// binsPerDecade is the number of bins per power of ten: that of the histograms of reports.
+const binsPerDecade = 20
+
+// binsOf are the bins of a histogram that has values; see Frame.
+func binsOf(h *measure.Histogram) []int64 {
+	bin := func(d time.Duration) int64 {
+		return int64(math.Floor(math.Log10(max(measure.Micros(min(d, h.Max(), measure.Highest)), 1)) * binsPerDecade))
+	}
+	first := bin(h.Min())
+	out := make([]int64, bin(h.Max())-first+2)
+	out[0] = first
+	h.EachBucket(func(top time.Duration, n uint64) { out[bin(top)-first+1] += int64(n) })
+	return out
 }
 
 // fit removes what a frame can do without until it is small enough: long names of metrics

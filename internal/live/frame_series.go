@@ -195,6 +195,7 @@ func (f *Frame) numbers() []*int64 {
 const (
 	hasWarmup = 1 << iota
 	hasUnread
+	hasBins
 )
 
 // append encodes a frame.
@@ -214,6 +215,13 @@ func (s *Series) append(b []byte, f *Frame) []byte {
 	if f.Counts.Unread != 0 {
 		b[flags] |= hasUnread
 		b = binary.AppendVarint(b, f.Counts.Unread)
+	}
+	if len(f.Bins) > 0 {
+		b[flags] |= hasBins
+		b = binary.AppendUvarint(b, uint64(len(f.Bins)))
+		for _, v := range f.Bins {
+			b = binary.AppendVarint(b, v)
+		}
 	}
 	b = binary.AppendUvarint(b, uint64(len(f.Gauges)))
 	for _, g := range f.Gauges {
@@ -271,6 +279,12 @@ func (b *block) frame(i int, names []string) (f Frame) {
 	}
 	if flags&hasUnread != 0 {
 		f.Counts.Unread = next()
+	}
+	if flags&hasBins != 0 {
+		f.Bins = make([]int64, count())
+		for i := range f.Bins {
+			f.Bins[i] = next()
+		}
 	}
 	for range count() {
 		name := bytes.SplitN([]byte(names[count()]), []byte{0}, 3)

@@ -48,7 +48,7 @@ func TestInABrowser(t *testing.T) {
 	tab.Until(`document.documentElement.dataset.frames === "91"`)
 	got, want := text(tab, "sum"), "offered91,000"
 	assert.True(t, strings.Contains(got, want), "since start: got %q, want %q in it", got, want)
-	assert.Equal(t, browser.Eval[int](tab, `document.querySelectorAll(".plot canvas").length`), 8, "charts")
+	assert.Equal(t, browser.Eval[int](tab, `document.querySelectorAll(".plot canvas").length`), 10, "charts")
 
 	// The keyboard reads values, the same moment in all charts.
 	tab.Do(chromedp.Focus(chromedp.CSS("#c-response .plot")), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight))
@@ -89,9 +89,9 @@ func TestInABrowser(t *testing.T) {
 	r.End(Done{Report: "abc", Totals: totals, Headline: "1 k/s of 1 k/s acked", Band: answer, Verdicts: []Verdict{{Mark: "good", Label: "trusted", Text: "the generator kept up"}}})
 	const done = `document.documentElement.dataset.state === "done"`
 	tab.Until(done)
-	assert.Equal(t, browser.Eval[string](tab, `document.querySelector(".result").className + " " + [...document.querySelectorAll(".result .word,.result .why,.result dl>:not([hidden]),.result .more")].map((e) => e.textContent).join("; ")`),
+	assert.Equal(t, browser.Eval[string](tab, `document.querySelector(".result").className + " " + [...document.querySelectorAll(".result .word,.result .why,.result dl>:not([hidden]),.result .more")].map((e) => e.textContent).join("; ").replaceAll("\u00a0", " ")`),
 		"result good PASS; p99 < 20 ms: 12 ms; acked1 k/s100% of 1 k/s; 2 more below", "the band")
-	assert.Has(t, text(tab, "verdicts")+text(tab, "report"), "1 k/s of 1 k/s acked", "trusted the generator kept up", "carronade report open abc")
+	assert.Has(t, strings.ReplaceAll(text(tab, "verdicts"), "\u00a0", " ")+text(tab, "report"), "1 k/s of 1 k/s acked", "trusted the generator kept up", "carronade report open abc")
 	whole("live-done")
 
 	// It follows the next run, and can go back.

@@ -618,7 +618,7 @@ const charts = (() => {
       if (this.cell) this.cell.textContent = found ? [found[0], ...found[1].map((v) => v.join(': '))].join(', ') : '';
       this.values?.forEach((e, k) => {
         let text = found ? found[1][k][1] : '';
-        if (!found && this.group.on.newest) {
+        if (!found && this.group.on.newest && this.f.shared) {
           const v = this.data[k + 1].at(-1);
           text = v === null || v === undefined ? 'none' : format(v, this.f.y.unit);
         }

@@ -62,6 +62,8 @@ const format = (() => {
   }
   // whole prints whole events, with separators.
   format.whole = (v) => Math.round(v).toLocaleString('en-US');
+  // unbroken is a text in which no line can end between a number and its unit.
+  format.unbroken = (text) => text.replace(/(\d) ((?:[kMGT]|[numkM]?s|h|B|[KMGT]iB|cores?)\b|%|\/s)/g, '$1\u00a0$2').replace(/([<>=≥≤]) (\d)/g, '$1\u00a0$2');
   // axis is the unit beside each mark of an axis. Units of other programs may be long.
   format.axis = (unit) => (['s', 'us', 'measured', '/s', 'events', 'bytes', 'bytes/s', '%', 'percentile'].includes(unit) ? unit : '');
   return format;

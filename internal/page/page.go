@@ -7,6 +7,7 @@ package page
 import (
 	"embed"
 	"html/template"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -56,9 +57,21 @@ func join(names []string) string {
 }
 
 // Parse parses the markup of a page. It may use the templates of this package: "band" with a Band, and "key"
-// with a Key.
+// with a Key; and the function "unbroken".
 func Parse(markup string) *template.Template {
-	return template.Must(template.Must(template.New("page").Parse(File("parts.html"))).Parse(markup))
+	t := template.New("page").Funcs(template.FuncMap{"unbroken": Unbroken})
+	return template.Must(template.Must(t.Parse(File("parts.html"))).Parse(markup))
+}
+
+// numbers are numbers with a unit after a blank, and compared those after a sign of comparison. The script has the
+// same expressions: format.unbroken.
+var numbers = regexp.MustCompile(`(\d) ((?:[kMGT]|[numkM]?s|h|B|[KMGT]iB|cores?)\b|%|/s)`)
+
+var compared = regexp.MustCompile(`([<>=≥≤]) (\d)`)
+
+// Unbroken is a text in which no line can end between a number and its unit, or between it and a sign of comparison.
+func Unbroken(text string) string {
+	return compared.ReplaceAllString(numbers.ReplaceAllString(text, "$1\u00a0$2"), "$1\u00a0$2")
 }
 
 // A Band is the band of a report. Of several on a page each has a name and a color.

@@ -2,7 +2,10 @@
 const page = (() => {
   'use strict';
   const { make } = charts;
-  const set = (e, text) => { if (e.textContent !== text) e.textContent = text; };
+  const set = (e, text) => {
+    text = format.unbroken(text);
+    if (e.textContent !== text) e.textContent = text;
+  };
 
   // band fills the section of a band. Its places are those of the markup: what is missing is hidden.
   function band(section, { word, mark, text, facts, notes = [], more }) {
@@ -41,7 +44,7 @@ const page = (() => {
     for (const li of element.querySelector('.shades').children) li.hidden = !classes.has(li.className);
     const moments = (from, to) => all.slice(from, to).map(([at, , what], i) => {
       const li = make('li');
-      li.append(make('span', { class: 'pill' }, String(from + i + 1)), ' ', make('b', {}, format(at, 's')), ' ' + what);
+      li.append(make('span', { class: 'pill' }, String(from + i + 1)), ' ', make('b', {}, format.unbroken(format(at, 's'))), ' ' + format.unbroken(what));
       return li;
     });
     const most = 6, rest = all.length - most;

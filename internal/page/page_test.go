@@ -3,6 +3,7 @@ package page_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -37,4 +38,17 @@ func TestBothPagesHaveThem(t *testing.T) {
 	for _, p := range []string{get(""), b.String()} {
 		assert.Has(t, p, `<section class="result `, `<dl class="facts">`, `id="key"`)
 	}
+}
+
+// No line ends between a number and its unit; the script has the same expression.
+func TestUnbroken(t *testing.T) {
+	for text, want := range map[string]string{
+		"p99 < 20 ms: 12.3 ms": "p99 <_20_ms: 12.3_ms", "382 k/s, 1.2 GiB": "382_k/s, 1.2_GiB", "1 M events in 30 s": "1_M events in 30_s", "10 seconds": "10 seconds", "1.4 % of 3": "1.4_% of 3",
+	} {
+		assert.Equal(t, strings.ReplaceAll(page.Unbroken(text), "\u00a0", "_"), want)
+	}
+	expression := assert.Value(os.ReadFile("page.go"))(t)
+	_, rest, _ := strings.Cut(string(expression), "regexp.MustCompile(`")
+	rest, _, _ = strings.Cut(rest, "`)")
+	assert.Has(t, page.File("format.js"), "text.replace(/"+strings.ReplaceAll(rest, "/", `\/`)+"/g, ")
 }

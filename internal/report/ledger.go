@@ -222,13 +222,15 @@ func (d *Document) missing() []Verdict {
 }
 
 // briefLedger prints one line if every acked event was found as it was sent, otherwise the table.
-func (d *Document) briefLedger(p *layout.Page) {
+func (d *Document) briefLedger(p *layout.Page, level brevity) {
 	l := d.Ledger
 	if l == nil {
 		return
 	}
 	if len(d.ledgerFindings()) > 0 && !(len(d.ledgerFindings()) == 1 && l.Compacted > 0) || !l.Complete {
-		d.ledger(p, briefLogs)
+		if level < withoutLedger {
+			d.ledger(p, briefLogs)
+		}
 		return
 	}
 	how := "each once and in order"

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -353,11 +354,11 @@ const briefScenario = 30
 
 // scenarioText prints a scenario: the result, the verdicts and the steps, at most some of them.
 func (d *Document) scenarioText(p *layout.Page, most int) {
-	for _, l := range layout.Wrap(d.Headline(), layout.Columns) {
-		p.Line(l)
-	}
+	a := d.Answer()
+	p.Answer(answerColor(a.Mark), a.Word, d.Headline())
 	p.Title("scenario " + layout.Clean(strings.Join(append([]string{d.Scenario.Script}, d.Scenario.Args...), " ")))
 	if v := d.Verdicts(); len(v) > 0 {
+		slices.SortStableFunc(v, func(a, b Verdict) int { return cmp.Compare(b.Mark, a.Mark) }) // the most important first
 		p.Line("")
 		verdicts(p, v)
 	}

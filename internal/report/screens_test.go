@@ -65,9 +65,13 @@ func TestScreens(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := of(t)
 			var b bytes.Buffer
+			most := 30
+			if name == "parts" { // all is well
+				most = 22
+			}
 			assert.OK(t, d.Brief(&b, layout.Style{}, Condition{"report", "k3v9x2ab in reports.db"}))
 			assert.True(t, strings.HasPrefix(b.String(), d.Answer().Word), "it does not begin with the answer:\n%s", b.String())
-			assert.True(t, strings.Count(b.String(), "\n") <= 30, "%d lines:\n%s", strings.Count(b.String(), "\n"), b.String())
+			assert.True(t, strings.Count(b.String(), "\n") <= most, "%d lines:\n%s", strings.Count(b.String(), "\n"), b.String())
 			for line := range strings.Lines(b.String()) {
 				assert.True(t, layout.Width(strings.TrimRight(line, "\n")) <= layout.Columns, "wider than 80 columns: %s", line)
 			}

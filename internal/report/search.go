@@ -159,15 +159,34 @@ func (s *Search) verdicts() []Verdict {
 	return out
 }
 
-// searchText prints a search: the answer, what is known next to it, the trials, and what was
-// searched.
+// SearchWord is the word that answers for a search, or several, and its color. asked: a rate was asked for.
+func SearchWord(exit int, asked bool) (word, color string) {
+	switch exit {
+	case host.ExitOK:
+		if word = Done; asked {
+			word = Passed
+		}
+		return word, layout.Bold
+	case host.ExitInterrupted:
+		return CutShort, layout.Yellow
+	case host.ExitUntrusted:
+		return Distrust, layout.Red
+	case host.ExitCannotTell:
+		return Undecided, layout.Yellow
+	}
+	return Failed, layout.Red
+}
+
+// searchText prints a search: the answer, what is known next to it, and the trials.
 func (d *Document) searchText(p *layout.Page) {
-	d.Search.Text(p, strings.Join(d.Search.Limits, ", "))
-	p.Line("")
+	a := d.Answer()
+	find.Head(p, answerColor(a.Mark), a.Word, d.Search.headline())
 	target := d.Op + " " + d.Target
 	if load := d.Load(layout.Columns); load != "" {
 		target += ", " + load
 	}
-	p.Pair("", "target", layout.Clean(target))
+	p.Title(layout.Clean(target))
+	d.Search.Details(p)
+	p.Line("")
 	p.Pair("", "when", d.When())
 }

@@ -60,7 +60,6 @@ func (d *Document) Text(w io.Writer, style layout.Style) error {
 // ownText prints what a report that measured nothing has in place of measurements: a search, or a
 // scenario with at most that many of its steps.
 func (d *Document) ownText(p *layout.Page, most int) {
-	p.Line(p.Paint(layout.Bold, d.Answer().Word))
 	if d.Search != nil {
 		d.searchText(p)
 		return

@@ -18,36 +18,95 @@ const (
 	briefLines    = 5 // last output of a system that exited
 )
 
+// The most lines of the brief report when all is well, and otherwise.
+const (
+	wellLines = 22
+	mostLines = 30
+)
+
+// A brevity says what the brief report leaves out to fit: each leaves out what those before it do, too.
+type brevity int
+
+const (
+	wholeBrief    brevity = iota
+	withoutWaits          // the times that the generator itself added, except the send delay
+	withoutLedger         // the table of the ledger: the answer and the numbers say what is wrong
+	withoutSeries
+	fewUnusual // what is unusual and least important: it is counted
+)
+
 // Brief writes the report for one screen: the answer, the numbers, what is unusual, the times, the series. The last
 // lines say where to see more. The error is that of w.
 func (d *Document) Brief(w io.Writer, style layout.Style, more ...Condition) error {
-	p := &layout.Page{Style: style}
 	if !d.IsRun() {
+		p := &layout.Page{Style: style}
 		d.ownText(p, briefScenario)
 		d.footer(p, more)
 		return p.To(w)
 	}
+	unusual := d.unusual(style)
+	most := mostLines
+	if a := d.Answer(); a.Mark == Good && unusual == "" && d.Faults == nil {
+		most = wellLines
+	}
+	for level := wholeBrief; ; level++ {
+		p := d.brief(style, unusual, level, more)
+		over := strings.Count(p.String(), "\n") - most
+		if over <= 0 {
+			return p.To(w)
+		}
+		if level == fewUnusual {
+			return d.brief(style, fewer(unusual, over), level, more).To(w)
+		}
+	}
+}
+
+// fewer leaves out the last parts of what is unusual, of some lines at least, and counts them. The first five lines stay.
+func fewer(unusual string, lines int) string {
+	all := strings.SplitAfter(strings.TrimSuffix(unusual, "\n"), "\n")
+	keep, left := max(len(all)-lines-1, 5), 0
+	for n := len(all) - 1; n > 0; n-- {
+		if text := strings.TrimLeft(all[n], "\x1b[0123456789m"); strings.HasPrefix(text, strings.Repeat(" ", labelColumn)) {
+			continue // it belongs to the line above
+		}
+		left++
+		if n <= keep {
+			p := layout.Page{}
+			p.Pair("", "and "+units.FormatCount(uint64(left))+" more", "with --full")
+			return strings.Join(all[:n], "") + p.String()
+		}
+	}
+	return unusual
+}
+
+func (d *Document) brief(style layout.Style, unusual string, level brevity, more []Condition) *layout.Page {
+	p := &layout.Page{Style: style}
 	d.answerText(p)
 	for _, l := range layout.Wrap(strings.Join(d.results(), ", "), layout.Columns) {
 		p.Line(l)
 	}
 	p.Line(p.Paint(layout.Bold, d.briefTitle()))
-	d.unusual(p)
+	if unusual != "" {
+		p.Line("")
+		p.WriteString(unusual)
+	}
 	d.parts(p)
 	if len(d.Steps) > 0 {
 		d.steps(p, briefSteps)
 	} else {
-		d.briefTimes(p)
+		d.briefTimes(p, level)
 	}
-	d.series(p, true)
-	d.briefLedger(p)
+	if level < withoutSeries {
+		d.series(p, true)
+	}
+	d.briefLedger(p, level)
 	d.faults(p, true)
 	d.fleet(p)
 	d.footer(p, more)
 	if text := d.noLimit(); text != "" {
 		p.Note("exit code " + text)
 	}
-	return p.To(w)
+	return p
 }
 
 // footer prints the labels, and the id of the report and where it is.
@@ -81,8 +140,11 @@ func (d *Document) briefTitle() string {
 	return title + ", " + load + of
 }
 
-func (d *Document) briefTimes(p *layout.Page) {
+func (d *Document) briefTimes(p *layout.Page, level brevity) {
 	cols := d.tableTimes()
+	if level >= withoutWaits {
+		cols = slices.DeleteFunc(cols, func(t Time) bool { return !t.Main && t.Name != "send_delay" })
+	}
 	if len(cols) == 0 {
 		return
 	}
@@ -93,9 +155,9 @@ func (d *Document) briefTimes(p *layout.Page) {
 	}
 }
 
-// unusual prints what is worth knowing only in some runs.
-func (d *Document) unusual(p *layout.Page) {
-	u := layout.Page{Style: p.Style}
+// unusual is what is worth knowing only in some runs.
+func (d *Document) unusual(style layout.Style) string {
+	u := layout.Page{Style: style}
 	// A warning says, too, that the topic was created, and what to do.
 	created := strings.HasPrefix(d.Notice, "the topic ") && strings.HasSuffix(d.Notice, " and the broker created it") &&
 		slices.ContainsFunc(d.Warnings, func(s string) bool { return strings.Contains(s, "created the topic") })
@@ -158,10 +220,7 @@ func (d *Document) unusual(p *layout.Page) {
 		u.Pair(layout.Yellow, "trace", d.Trace.text())
 	}
 	verdicts(&u, last)
-	if u.Len() > 0 {
-		p.Line("")
-		p.WriteString(u.String())
-	}
+	return u.String()
 }
 
 // briefLag is the consumer lag at the end.

@@ -33,6 +33,8 @@ type Order struct {
 	// Watch is called with each interval of all generators together, when it is complete;
 	// one call at a time.
 	Watch func(load.Snapshot)
+	// Disturbed is called with the name of a generator whose machine others use so much that it disturbs; may be nil.
+	Disturbed func(agent, text string)
 	// Stop has the generators stop: what is in flight is waited for.
 	Stop <-chan load.Reason
 	// Abort, when it is closed, has them stop without waiting.
@@ -182,7 +184,7 @@ func (e *execution) command(ctx context.Context) (out outcome, err error) {
 			s.Merged = engine.add(s.Rows)
 			e.watch(s)
 		},
-		Records: records, Stop: stop, Abort: e.Abort, Logf: e.Logf,
+		Records: records, Disturbed: e.Disturbed, Stop: stop, Abort: e.Abort, Logf: e.Logf,
 	})
 	close(over)
 	watching.Wait()

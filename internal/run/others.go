@@ -27,7 +27,7 @@ func (e *execution) lookedAround(ctx context.Context) {
 		e.Others, e.look = e.look.Others(ctx), nil
 	}
 	if e.Others.Text() != "" && e.Disturbed != nil {
-		e.Disturbed(e.Others)
+		e.Disturbed("", e.Others.Text())
 		e.Disturbed = nil // once
 	}
 }

@@ -226,7 +226,7 @@ func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (m
 	ends := b.ends(ctx)
 	whole := b.reached(ends)
 	b.lag = lagOf(ends, b.seek.Positions())
-	if whole != nil && !all(whole) {
+	if whole == nil || !all(whole) {
 		b.blocked = whyBlocked(ctx, b.src)
 	}
 	err := b.end(ctx)

@@ -101,8 +101,9 @@ type Job struct {
 	Room *protocol.Room
 	// Others is what else uses the machine; nil: it is measured while the target is opened.
 	Others *trust.Others
-	// Disturbed is called before anything is sent if that disturbs the run; may be nil.
-	Disturbed func(o *trust.Others)
+	// Disturbed is called before anything is sent if that disturbs the run, with the name of the agent ("": it is this
+	// machine) and what was found; may be nil.
+	Disturbed func(agent, text string)
 
 	// Portable uses only the runtime's timers, as virtual time requires.
 	Portable bool

@@ -12,8 +12,9 @@ import (
 	"carronade/load"
 )
 
-// mostSamples limits the single events that a round trip keeps.
-const mostSamples = 4096
+// mostSamples limits the single events that a round trip keeps: a picture of them has no room for more, and they
+// are a good part of a short report.
+const mostSamples = 2048
 
 // samples keeps events of a round trip with their end-to-end times: of every `every`
 // consecutive ones that came back, one at random. When it is full, every doubles and one of
@@ -106,7 +107,7 @@ func (s *samples) report(logs []string, logOf func(stream int32) int32) *report.
 			item = fmt.Sprintf("%s/%d", logs[log], k.offset)
 		}
 		out.EndToEnd = append(out.EndToEnd, report.Sample{
-			Item: item, StartUS: float64(k.start) / 1e3, EndToEndUS: float64(k.at-k.start) / 1e3,
+			Item: item, StartUS: float64(k.start.Round(time.Microsecond)) / 1e3, EndToEndUS: float64((k.at - k.start).Round(time.Microsecond)) / 1e3,
 		})
 	}
 	return out

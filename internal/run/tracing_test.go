@@ -126,7 +126,7 @@ func TestSamples(t *testing.T) {
 		{"few", 10, 3, 10, 1, 1},
 		{"just below the limit", mostSamples - 1, 1, mostSamples - 1, 1, 1},
 		{"at the limit", mostSamples, 1, mostSamples / 2, 2, 3},
-		{"many", 1_000_000, 777, 1_000_000 / 256, 256, 511},
+		{"many", 1_000_000, 777, 1_000_000 / 512, 512, 1023},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSamples(1, func(_ int32, k uint64) time.Duration { return time.Duration(k) * time.Microsecond })

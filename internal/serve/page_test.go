@@ -33,8 +33,8 @@ func TestPage(t *testing.T) {
 			return 2
 		}
 		fmt.Fprint(stdout, `{"reports": [
-			{"id": "aaaa1111", "started_at": "2026-01-02T03:04:05Z", "running": false, "fields": {"op": "produce", "target": "kafka://127.0.0.1:9092/t", "branch": "main", "throughput": 20000, "response_p99": 0.0123, "limits": "broken", "trust_level": "trusted"}},
-			{"id": "bbbb2222", "started_at": "2026-01-02T03:05:05Z", "running": false, "fields": {"op": "produce", "target": "<b>x</b>", "throughput": 19000, "service_p99": 0.001, "trust_level": "noisy"}}]}`)
+			{"id": "aaaa1111", "started_at": "2026-01-02T03:04:05Z", "running": false, "fields": {"op": "produce", "target": "kafka://127.0.0.1:9092/t", "branch": "main", "throughput": 20000, "response_p99": 0.0123, "limits": "broken", "exit": 1, "trust_level": "trusted"}},
+			{"id": "bbbb2222", "started_at": "2026-01-02T03:05:05Z", "running": false, "fields": {"op": "produce", "target": "<b>x</b>", "throughput": 19000, "service_p99": 0.001, "exit": 0, "trust_level": "noisy"}}]}`)
 		return 0
 	}
 	first := s.submit("run", "kafka://127.0.0.1:9092/t", "--label", "text=<b>bold</b>", "wait")
@@ -57,13 +57,14 @@ func TestPage(t *testing.T) {
 	tab := b.OpenServer(t, s.url+"/#token="+s.secret, browser.View{Width: 1280, Height: 900})
 	tab.Until(`document.querySelectorAll('#queue tbody tr').length === 2 && document.querySelectorAll('#reports tbody tr').length === 2 && Boolean(document.documentElement.dataset.frames)`)
 	for expression, want := range map[string]string{
-		`document.querySelector('#queue tbody tr').cells[0].textContent`:           fmt.Sprint(second), // the newest first
-		`document.querySelectorAll('#queue tbody tr')[1].cells[2].firstChild.data`: "run kafka://127.0.0.1:9092/t --label text=<b>bold</b> wait",
-		`document.querySelectorAll('#reports tbody tr')[1].cells[3].textContent`:   "produce <b>x</b>",
-		`document.querySelectorAll('#reports tbody tr')[1].cells[5].textContent`:   "1 msservice",
-		`String(document.querySelectorAll('#team b').length)`:                      "0",
-		`document.getElementById('which-run').textContent`:                         "produce kafka://127.0.0.1:9092/t",
-		`document.querySelector('h2').textContent`:                                 "Queue",
+		`document.querySelector('#queue tbody tr').cells[0].textContent`:                        fmt.Sprint(second), // the newest first
+		`document.querySelectorAll('#queue tbody tr')[1].cells[2].firstChild.data`:              "run kafka://127.0.0.1:9092/t --label text=<b>bold</b> wait",
+		`document.querySelectorAll('#reports tbody tr')[1].cells[3].textContent`:                "produce <b>x</b>",
+		`document.querySelectorAll('#reports tbody tr')[1].cells[5].textContent`:                "1 msservice",
+		`String(document.querySelectorAll('#team b:not(.said)').length)`:                        "0",
+		`document.querySelector('#reports tbody').innerText.match(/FAIL|DONE\s+noisy/g).join()`: "FAIL,DONE\nnoisy",
+		`document.getElementById('which-run').textContent`:                                      "produce kafka://127.0.0.1:9092/t",
+		`document.querySelector('h2').textContent`:                                              "Queue",
 	} {
 		assert.Equal(t, browser.Eval[string](tab, expression), want, "%s", expression)
 	}

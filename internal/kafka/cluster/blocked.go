@@ -2,18 +2,24 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // mostBlocked limits the logs that a text names.
 const mostBlocked = 3
 
 // Blocked implements protocol.BlockReporter: a reader of committed events gets nothing beyond the last stable
-// offset, which stands where the oldest open transaction began.
+// offset, which stands where the oldest open transaction began. And a topic may be gone.
 func (p *Progress) Blocked(ctx context.Context) (string, error) {
+	topic := p.cl.Config.Topic
+	if found, err := p.cl.Admin.ListTopics(ctx, topic); err == nil && errors.Is(found[topic].Err, kerr.UnknownTopicOrPartition) {
+		return "the topic " + topic + " is gone: it was deleted, or its broker lost it", nil
+	}
 	if !p.cl.Config.Fetch.Committed {
 		return "", nil
 	}

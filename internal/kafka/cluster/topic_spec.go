@@ -87,7 +87,7 @@ func wrongTopicSetting(name string) string {
 	if slices.Contains(topicSettings, name) {
 		return ""
 	}
-	for _, known := range topicSettings {
+	for _, known := range append([]string{"partitions", "replicas"}, topicSettings...) {
 		if mistyped(name, known) {
 			return "; did you mean " + known + "?"
 		}

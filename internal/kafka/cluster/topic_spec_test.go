@@ -35,6 +35,8 @@ func TestTopicSpec(t *testing.T) {
 			assert.True(t, err != nil || got.String() == tt.want, "got %q, want %q", got, tt.want)
 		})
 	}
+	_, err := ParseTopicSpec("partition=3")
+	assert.ErrorHas(t, err, "did you mean partitions?")
 }
 
 // The texts of two layouts differ wherever the layouts differ.

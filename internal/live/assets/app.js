@@ -37,7 +37,7 @@ function terms(into, rows) {
     }
     const div = into.children[i], [dt, dd] = div.children;
     if (dt.textContent !== name) dt.textContent = name;
-    if (dd.textContent !== text) dd.textContent = text;
+    if (dd.textContent !== text) dd.textContent = text; // the style sheet keeps it in one line
     div.className = kind ?? '';
   });
 }
@@ -134,10 +134,10 @@ function show(d) {
   if (d.report) $('report').querySelector('code').textContent = `carronade report open ${d.report}`;
   const all = $('verdicts'), { make } = charts;
   all.hidden = !d.verdicts?.length;
-  all.querySelector('p').textContent = d.headline ?? '';
+  all.querySelector('p').textContent = format.unbroken(d.headline ?? '');
   all.querySelector('ul').replaceChildren(...(d.verdicts ?? []).map((v) => {
     const li = make('li', { class: v.mark });
-    li.append(make('b', {}, v.label), ' ' + v.text);
+    li.append(make('b', {}, v.label), ' ' + format.unbroken(v.text));
     return li;
   }));
   team.ended();
@@ -164,7 +164,7 @@ async function choose(id) {
   document.title = title + ' - Carronade';
   const started = new Date(run.started_at);
   const about = [run.title, 'report ' + id, !Number.isNaN(started.valueOf()) && 'started ' + started.toLocaleTimeString(),
-    ...Object.entries(run.labels ?? {}).map(([k, v]) => `${k}=${v}`), ...(run.limits ?? []).map((l) => l.text.replaceAll(' ', '\u00a0'))].filter(Boolean).join(' · '); // a limit stays in one line
+    ...Object.entries(run.labels ?? {}).map(([k, v]) => `${k}=${v}`), ...(run.limits ?? []).map((l) => l.text.replaceAll(' ', '\u00a0'))].filter(Boolean).map(format.unbroken).join(' · '); // a limit stays in one line
   if (!serves) $('about').textContent = about;
   $('last').textContent = run.interval > 1 ? 'Last ' + format(run.interval, 's') : 'Last second';
   $('runs').value = id;

@@ -2,7 +2,7 @@
 
 const BLUE = 0, ORANGE = 1, GREEN = 2, PURPLE = 3, RED = 4, SKY = 5, OLIVE = 6, GREY = 7;
 const SOLID = 0, DASHED = 1, DOTTED = 2, DASHDOT = 3, LONGDASH = 4;
-const DOTS = 3; // a style
+const STEPS = 1, DOTS = 3; // styles
 const length = (f) => f.to - f.from;
 
 // whole says whether a frame is long enough for rates. The last one of a run is often
@@ -64,6 +64,13 @@ export function describe(run, frames) {
       series: [{ name: 'generator', tone: BLUE, dash: SOLID, always: true, of: (f) => f.rss || null }],
     },
   ];
+  const main = ['response', 'end_to_end', 'service'].find((t) => frames.some((f) => f[t].p99_us !== null));
+  if (main) {
+    const at = all.findIndex((c) => c.limit === main), name = all[at].title;
+    all.splice(1, 0, ...all.splice(at, 1),
+      { id: 'distribution', title: name.replace(' time', '-time histogram'), note: 'How many took this long, in 20 bins per power of ten.', bins: true, limit: main, unit: 'events', series: [{ name: main.replaceAll('_', ' '), tone: BLUE, dash: SOLID, always: true }] },
+      { id: 'map', title: name + 's', note: 'All of them: how many took how long, and when. Darker (in the dark theme: lighter) is more.', map: true, limit: main, unit: 'us', series: [{ name: '', always: true }] });
+  }
   for (const g of gauges(frames)) {
     if (g.from === 'host' && g.unit === 'bytes') continue; // it dwarfs the memory of the processes
     let c = all.find((x) => x.metrics && x.unit === g.unit);
@@ -125,8 +132,35 @@ function marksOf(frames) {
   return [...shades.sort((a, b) => a[3] % 3 - b[3] % 3), ...remarks]; // what is more important in front
 }
 
+// edge is the lower bound of a bin, in microseconds.
+const edge = (i) => 10 ** (i / 20);
+
+// binned are the figures of the bins of frames: their sum as a histogram, and each as a column of a map.
+function binned(c, run, frames, marks) {
+  const with_ = frames.filter((f) => f.bins), limits = limitsOf(c, run);
+  const first = Math.min(...with_.map((f) => f.bins[0])), last = Math.max(...with_.map((f) => f.bins[0] + f.bins.length - 2));
+  if (c.map) {
+    const columns = with_.map((f) => {
+      const rows = f.bins.slice(1).map((n, i) => [f.bins[0] + i - first, n]).filter(([, n]) => n > 0);
+      return { from: f.from, to: f.to, rows: rows.map((r) => r[0]), counts: rows.map((r) => r[1]) };
+    });
+    return {
+      name: c.id, title: c.title, shared: true, x: { unit: 's' }, y: { unit: 'us', log: true }, series: [], marks, limits,
+      heat: { low: edge(first), high: edge(last + 1), rows: last - first + 1, columns, mids: columns.map((k) => (k.from + k.to) / 2) },
+    };
+  }
+  const counts = new Array(last - first + 1).fill(0);
+  for (const f of with_) f.bins.slice(1).forEach((n, i) => { counts[f.bins[0] - first + i] += n; });
+  const xs = [...counts.keys(), counts.length].map((i) => edge(first + i));
+  return {
+    name: c.id, title: c.title, x: { unit: 'measured', log: true }, y: { unit: 'events', zero: true }, limits: limits.map((l) => ({ ...l, x: true })),
+    series: [{ name: c.series[0].name, tone: BLUE, dash: SOLID, style: STEPS, filled: true, xs, y: [...counts, 0], least: [] }],
+  };
+}
+
 // figure is what a chart draws of frames. Where a frame is missing there is a gap.
 function figure(c, run, frames, marks) {
+  if (c.bins || c.map) return binned(c, run, frames, marks);
   const limits = limitsOf(c, run), xs = [], series = c.series.map(({ name, tone, dash, style }) => ({ name, tone, dash, style, xs, y: [], least: [] }));
   let before;
   for (const f of frames) {
@@ -144,6 +178,20 @@ function figure(c, run, frames, marks) {
   }
   const between = c.id === 'rates' && run.search?.holds && run.search.fails ? [run.search.holds, run.search.fails] : undefined;
   return { name: c.id, title: c.title, shared: true, x: { unit: 's' }, y: { unit: c.unit, log: Boolean(c.log), zero: c.zero, round: true }, series, marks, limits, between };
+}
+
+// ramp is the legend of a map: its colors.
+function ramp() {
+  const legend = charts.make('p', { class: 'legend' }, '1 '), svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+  for (const [k, v] of Object.entries({ class: 'ramp', viewBox: '0 0 200 12', width: 200, height: 12, 'aria-hidden': 'true' })) svg.setAttribute(k, v);
+  for (let i = 0; i < 10; i++) {
+    const cell = document.createElementNS(svg.namespaceURI, 'path');
+    cell.setAttribute('class', 'cells h' + i);
+    cell.setAttribute('d', `M${20 * i} 0h20v12h-20z`);
+    svg.append(cell);
+  }
+  legend.append(svg, ' most in a cell');
+  return legend;
 }
 
 // Figures draws the charts of a run into an element.
@@ -189,8 +237,8 @@ export class Figures {
     this.group.clear();
     this.into.replaceChildren();
     for (const c of all) {
-      const { make } = charts, f = make('figure', { id: 'c-' + c.id }), caption = make('figcaption'), legend = make('ul', { class: 'legend' }), plot = make('div', { class: 'plot' });
-      caption.append(make('h2', {}, c.title), make('p', {}, c.note));
+      const { make } = charts, f = make('figure', { id: 'c-' + c.id }), caption = make('figcaption'), legend = c.map ? ramp() : make('ul', { class: 'legend' }), plot = make('div', { class: 'plot' });
+      caption.append(make('h2', {}, c.title), make('p', {}, format.unbroken(c.note)));
       f.append(caption, legend, plot);
       this.into.append(f);
       new charts.Chart(of(c), plot, legend, this.group);

@@ -70,9 +70,18 @@ async function queue() {
   $('idle').hidden = jobs.length > 0;
 }
 
-const COLUMNS = 'target,op,throughput,response_p99,service_p99,limits,trust_level,branch';
-// What became of the limits of a report, by the field of stores.
-const RESULTS = { holds: 'limits hold', 'cannot tell': 'cannot tell', broken: 'limits broken' };
+const COLUMNS = 'target,op,throughput,response_p99,service_p99,limits,exit,trust_level,branch';
+// The answer of a report in a word, and its color, by its exit code.
+const ANSWERS = { 0: ['DONE', 'good'], 1: ['FAIL', 'bad'], 2: ['FAIL', 'bad'], 3: ['NOT TRUSTED', 'bad'], 4: ['CANNOT TELL', 'open'], 130: ['INTERRUPTED', 'caution'] };
+
+// answer is the cell with the answer of a report.
+function answer({ running, fields: f = {} }) {
+  const [word, mark] = running ? ['RUNNING', 'live'] : f.exit === 0 && f.limits ? ['PASS', 'good'] : ANSWERS[f.exit] ?? ['', ''];
+  const td = cell('', '', !running && f.trust_level !== 'trusted' && f.exit !== 3 ? f.trust_level : '');
+  if (word) td.prepend(charts.make('b', { class: 'said ' + mark }, word));
+  return td;
+}
+
 const chosen = new Set();
 
 function open(ids) {
@@ -127,7 +136,7 @@ async function reports() {
     const p99 = f.response_p99 ?? f.service_p99;
     row.append(pick, id, cell(new Date(r.started_at).toLocaleString(undefined, { dateStyle: 'short', timeStyle: 'short' })), cell([f.op, f.target].filter(Boolean).join(' '), 'line', f.branch),
       cell(f.throughput === undefined ? '' : format(f.throughput, '/s')), cell(p99 === undefined ? '' : format(p99 * 1e6, 'measured'), '', p99 !== undefined && f.response_p99 === undefined ? 'service' : ''),
-      cell(r.running ? 'running' : RESULTS[f.limits] ?? '', '', r.running ? '' : f.trust_level));
+      answer(r));
     return row;
   }));
   name($('reports'));

@@ -233,6 +233,19 @@ func open(t *testing.T, path string) *Store {
 	return s
 }
 
+// A report of 30 s takes less than 100 KiB, so that 300 of them take less than 30 MB.
+func TestSize(t *testing.T) {
+	const reports = 6
+	path := filepath.Join(t.TempDir(), "reports.db")
+	s := assert.Value(Open(t.Context(), path))(t)
+	for n := range reports {
+		assert.OK(t, s.Put(t.Context(), reporttest.Document(n, 30)))
+	}
+	assert.OK(t, s.Close())
+	info := assert.Value(os.Stat(path))(t)
+	assert.True(t, info.Size() < reports*100<<10, "%d reports take %d bytes", reports, info.Size())
+}
+
 func TestStore(t *testing.T) {
 	reporttest.RunStore(t, func(t *testing.T) store.Store {
 		dir := filepath.Join(t.TempDir(), "a folder")

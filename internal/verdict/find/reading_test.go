@@ -94,8 +94,9 @@ func TestReadingText(t *testing.T) {
 		}, Elapsed: time.Minute,
 	}
 	p := &layout.Page{}
-	a.Text(p, "")
+	Head(p, "", "DONE", a.Headline(""))
+	a.Details(p)
 	assert.Has(t, p.String(),
-		"reading 1 to 1.01 M/s; the interval of the median of 6 trials at full speed; 3", "\n  precision     1%\n",
+		"DONE  reading 1 to 1.01 M/s\nthe interval of the median of 6 trials at full speed; 3 trials", "\n  precision     1%\n",
 		"full speed     1 M/s  30 s  bbbbbbbb  counts\n", "cccccccc  invalid: it did not run\n")
 }

@@ -79,18 +79,17 @@ func (r *Repeated) count(e Ending) (n int) {
 	return n
 }
 
-// Text writes the answer, the answer of each search, and its trials.
-func (r *Repeated) Text(p *layout.Page, limits string) {
-	for _, line := range layout.Wrap(r.Headline(limits), p.Columns()) {
-		p.Line(line)
-	}
+// Details writes how far apart the searches are, and each of them with its trials.
+func (r *Repeated) Details(p *layout.Page, limits string) {
 	if e := r.LowerEnds; e.N > 1 {
-		p.Section("what is known")
+		p.Line("")
 		p.Pair("", "lower ends", fmt.Sprintf("median %s, from %s: %s apart", units.FormatRate(e.Median), rangeText(e.Least, e.Most), units.FormatPercent(e.Most/e.Least-1)))
 	}
 	for i, a := range r.Searches {
-		p.Line("")
-		p.Line(fmt.Sprintf("search %d of %d", i+1, len(r.Searches)))
-		a.Text(p, limits)
+		p.Section(fmt.Sprintf("Search %d of %d", i+1, len(r.Searches)))
+		for _, line := range layout.Wrap(a.Headline(limits), p.Columns()) {
+			p.Line(line)
+		}
+		a.Details(p)
 	}
 }

@@ -166,22 +166,29 @@ func (a *Answer) Rows() [][]string {
 	return out
 }
 
-// Text writes the answer with its trials.
-func (a *Answer) Text(p *layout.Page, limits string) {
-	for _, line := range layout.Wrap(a.Headline(limits), p.Columns()) {
-		p.Line(line)
+// Head writes a headline after the word that answers: first what was found, then what limited it and what it cost.
+func Head(p *layout.Page, color, word, headline string) {
+	found, rest, _ := strings.Cut(headline, "; ")
+	p.Answer(color, word, found)
+	if rest != "" {
+		for _, line := range layout.Wrap(rest, p.Columns()) {
+			p.Line(line)
+		}
 	}
+}
+
+// Details writes what is known besides the answer, and the trials.
+func (a *Answer) Details(p *layout.Page) {
 	if len(a.Trials) == 0 {
 		return
 	}
-	remarks := a.Remarks()
-	if len(remarks) > 0 {
-		p.Section("what is known")
+	if remarks := a.Remarks(); len(remarks) > 0 {
+		p.Line("")
+		for _, r := range remarks {
+			p.Pair("", r.Name, r.Text)
+		}
 	}
-	for _, r := range remarks {
-		p.Pair("", r.Name, r.Text)
-	}
-	p.Section("trials")
+	p.Section("Trials")
 	t := &layout.Table{Headings: 1, Left: []int{5}, Elastic: []int{5}, Keep: []int{20}, Wrapped: []int{5}}
 	for _, row := range a.Rows() {
 		t.Row(row...)

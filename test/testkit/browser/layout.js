@@ -31,11 +31,17 @@
 
   // Texts of the page. What is closed, or scrolls by itself, is left out.
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const unit = /\d[\s\u00a0]((?:[kMGT]|[numkM]?s|h|B|[KMGT]iB)\b|%|\/s)/g;
   const one = /^[<>≥=~\s]*[-\d.,]+ ?(k|M|G|ms|us|ns|s|%|KiB|MiB|GiB|B)?(\/s)?$/;
   while (walk.nextNode()) {
     const node = walk.currentNode, e = node.parentElement, text = node.data.trim();
     if (!text || !e.checkVisibility({ visibilityProperty: true }) || e.closest('.screen-reader,.skip,pre,script,style,svg,noscript,option,details:not([open])')) continue;
     const range = document.createRange();
+    for (const m of e.closest('button,select') ? [] : node.data.matchAll(unit)) {
+      range.setStart(node, m.index);
+      range.setEnd(node, m.index + m[0].length);
+      if (new Set([...range.getClientRects()].filter((r) => r.width > 0).map((r) => Math.round(r.top))).size > 1) say('wraps within a sentence:', m[0], 'of', text.slice(0, 60));
+    }
     range.selectNodeContents(node);
     const boxes = [...range.getClientRects()].filter((r) => r.width > 0);
     if (boxes.length === 0) continue;
