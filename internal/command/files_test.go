@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"carronade/internal/report"
 	"carronade/test/testkit/assert"
 )
 
@@ -150,18 +148,4 @@ func TestSettingsByName(t *testing.T) {
 			ask("metrics-adr")
 		}()
 	}
-}
-
-func (w *watched) Get(ctx context.Context, id string) (*report.Document, error) {
-	w.read(w.n)
-	w.n++
-	return w.Store.Get(ctx, id)
-}
-
-func (e *endless) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = e.b
-	}
-	e.read += int64(len(p))
-	return len(p), nil
 }
