@@ -1,10 +1,6 @@
 package load
 
-import (
-	"time"
-
-	"carronade/measure"
-)
+import "time"
 
 // takeAnswers empties the inbox and accounts for its contents.
 func (t *thread) takeAnswers(now time.Duration) {
@@ -60,7 +56,7 @@ func (t *thread) retry(o *Outcome, now time.Duration) bool {
 		return false
 	}
 	s := o.Batch
-	if s.FirstSent = o.firstSent(); s.FirstSent < 0 {
+	if s.FirstSent = o.SentFirst(); s.FirstSent < 0 {
 		s.Free = max(s.Free, o.Done) // until then it waited for the system, such as for a connection
 	}
 	s.Attempt++
@@ -70,15 +66,6 @@ func (t *thread) retry(o *Outcome, now time.Duration) bool {
 	t.refiring.add(ls.index)
 	t.updateRank(ls)
 	return true
-}
-
-// firstSent is when the first byte of the batch was written, at any attempt; -1 if none
-// was.
-func (o *Outcome) firstSent() time.Duration {
-	if o.Attempt > 0 && o.FirstSent >= 0 {
-		return o.FirstSent
-	}
-	return o.Sent
 }
 
 // bytesOf returns the share of the batch's bytes that belongs to n of its events.
@@ -212,7 +199,7 @@ func (t *thread) arrivedAt(o *Outcome) (at, since time.Duration) {
 		return since, since // no answer arrived: the lane gave up
 	}
 	since = min(since, t.run.watchdog.earliest(o.Done))
-	at = max(since, o.firstSent())
+	at = max(since, o.SentFirst())
 	if o.Done-at >= leastFreeze {
 		t.run.watchdog.note(frozeReceiving, at, o.Done)
 	}
@@ -224,16 +211,14 @@ func (t *thread) arrivedAt(o *Outcome) (at, since time.Duration) {
 // lower bounds of both, without the delay that the generator itself may have added, and notes in the outcome
 // what the lower bound of its end-to-end times needs.
 func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
-	sent := o.firstSent()
-	written := o.Sent >= 0
-	batches := uint64(o.count())
+	sent, written, batches := o.SentFirst(), o.Sent >= 0, uint64(o.count())
 	lower := &t.lower[o.Phase]
 	if written { // after sent was noted, the process may have frozen, or a library waited, before the write
 		unwritten := o.Unwritten
 		if t.run.mode == FullSpeed {
 			unwritten = 0 // a library always has more to write than it can: its queue is the load
 		}
-		arrived = max(sent, arrived-max(unwritten, t.run.watchdog.within(sent, arrived)))
+		arrived -= max(unwritten, t.run.watchdog.within(sent, arrived))
 	}
 	disturbed := t.run.disturbed.list.Load()
 	if disturbed.after(o.DueFirst) {
@@ -242,21 +227,16 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	if o.Late = 0; disturbed != nil && o.DueFirst >= 0 {
 		o.Late = max(disturbed.at(o.DueFirst), disturbed.at(o.DueLast))
 	}
+	p := o.passage(o.Done, arrived)
 	if written && !t.run.plan.Unanswered {
-		switch {
+		switch e := p.Service(); {
 		case o.Acked > 0:
 			pg.Answered += batches
-			recordN(&pg.Service, o.Done-sent, batches)
-			late := o.Late
-			// A batch that waited for room met a system that was as full as the bound
-			// allows, with or without a burst from the generator.
-			if o.Free > o.Ready {
-				late = 0
-			}
-			lower.service.Record(arrived-sent, 0, late, batches)
+			recordN(&pg.Service, e.took, batches)
+			lower.service.Record(e, batches)
 		case o.Failed > 0:
 			pg.Answered += batches
-			recordN(&pg.FailedService, o.Done-sent, batches)
+			recordN(&pg.FailedService, e.took, batches)
 		}
 	}
 	if o.DueFirst < 0 {
@@ -264,9 +244,10 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	}
 	if o.Free > o.Ready { // the answer that made room may have waited while the process was frozen
 		o.Free = max(o.Ready, t.run.watchdog.earliest(o.Free))
+		p.Free = o.Free
 	}
 	if written {
-		hist(&pg.Queueing).Record(max(0, o.Free-o.Ready))
+		recordN(&pg.Queueing, max(0, o.Free-o.Ready), 1)
 	}
 	acks, unknowns := uint64(o.Acked), uint64(o.Unknown)
 	if t.run.plan.Unanswered {
@@ -274,17 +255,17 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	}
 	n := uint64(o.Events)
 	if o.DueFirst == o.DueLast {
-		delay := o.sendDelay(o.DueFirst)
+		e := p.Since(o.DueFirst)
 		if written {
-			hist(&pg.Batching).RecordN(max(0, o.Ready-o.DueFirst), n)
-			recordN(&pg.SendDelay, delay, n)
+			recordN(&pg.Batching, max(0, o.Ready-o.DueFirst), n)
+			recordN(&pg.SendDelay, e.delay, n)
 		}
 		if acks > 0 {
-			recordN(&pg.Response, o.Done-o.DueFirst, acks)
-			lower.response.Record(arrived-o.DueFirst, delay, o.Late, acks)
+			recordN(&pg.Response, e.took, acks)
+			lower.response.Record(e, acks)
 		}
 		if unknowns > 0 {
-			hist(&pg.Censored).RecordN(o.Done-o.DueFirst, unknowns)
+			recordN(&pg.Censored, e.took, unknowns)
 		}
 		return
 	}
@@ -294,93 +275,20 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	batching, delays := hist(&pg.Batching), hist(&pg.SendDelay)
 	for i := range n {
 		due := t.run.due(o.Stream, o.First+i)
-		delay := o.sendDelay(due)
+		p.Late = disturbed.at(due)
+		e := p.Since(due)
 		if written {
 			batching.Record(max(0, o.Ready-due))
-			delays.Record(delay)
+			delays.Record(e.delay)
 		}
 		if i < acks {
-			hist(&pg.Response).Record(o.Done - due)
-			lower.response.Record(arrived-due, delay, disturbed.at(due), 1)
+			hist(&pg.Response).Record(e.took)
+			lower.response.Record(e, 1)
 		}
 		if i >= n-unknowns {
-			hist(&pg.Censored).Record(o.Done - due)
+			hist(&pg.Censored).Record(e.took)
 		}
 	}
-}
-
-// lowerBounds are the lower bounds of one phase's times, without what the generator may
-// have added.
-type lowerBounds struct{ response, service, endToEnd LowerBound }
-
-// A LowerBound is the histogram of the lower bounds of one kind of time: without what the generator may
-// have added. Its zero value is empty.
-type LowerBound struct {
-	h       *measure.Histogram
-	leftOut uint64 // number of values that were left out
-
-	median   time.Duration // of h when it had medianOf values
-	medianOf uint64
-}
-
-// Record counts n equal times without what the generator added: its own delay, or, for
-// disturbed events, the greatest lateness at that time. A disturbed time that is then
-// below the median says nothing about the system. It is left out, as if it were like the
-// others, unless more values were left out than counted.
-//
-// A stall of the system raises the mean far above what most events take, so with the mean
-// the shorter times of the stall itself would be left out.
-func (l *LowerBound) Record(d, delay, late time.Duration, n uint64) {
-	d = max(0, d-max(delay, late))
-	if late > 0 && l.leftOut < l.h.Count() && d <= l.recentMedian() {
-		l.leftOut += n
-		return
-	}
-	recordN(&l.h, d, n)
-}
-
-// recentMedian returns the median of h, or the one from when h had at least 8/9 of its
-// values: to find it takes a pass over the histogram.
-func (l *LowerBound) recentMedian() time.Duration {
-	if n := l.h.Count(); l.medianOf == 0 || n > l.medianOf+l.medianOf/8 {
-		l.median, l.medianOf = l.h.Percentile(50), n
-	}
-	return l.median
-}
-
-// compact frees the memory of empty cells.
-func (l *lowerBounds) compact() {
-	for _, w := range []*LowerBound{&l.response, &l.service, &l.endToEnd} {
-		w.h = w.h.Compact()
-	}
-}
-
-// merge adds what another thread recorded.
-func (l *lowerBounds) merge(o *lowerBounds) {
-	for _, w := range [][2]*LowerBound{{&l.response, &o.response}, {&l.service, &o.service}, {&l.endToEnd, &o.endToEnd}} {
-		if w[1].h != nil { // else it may be a time that does not exist
-			hist(&w[0].h).Merge(w[1].h)
-		}
-		w[0].leftOut += w[1].leftOut
-	}
-}
-
-// bound returns the lower bounds of what was measured.
-func (l *lowerBounds) bound(s *measure.Set) *measure.Lower {
-	return &measure.Lower{Response: l.response.Bound(s.Response), Service: l.service.Bound(s.Service), EndToEnd: l.endToEnd.Bound(s.EndToEnd)}
-}
-
-// Bound returns the lower bound of measured times; nil without any. The values that were left out were
-// below the median. If they are many, as while the system stalls, leaving them out raises
-// percentiles above the measured ones, so they also count as the median. No bound is
-// above what was measured.
-func (l *LowerBound) Bound(measured *measure.Histogram) *measure.Histogram {
-	if l.leftOut == 0 || l.h.Count() == 0 {
-		return l.h
-	}
-	all := l.h.Clone()
-	all.RecordN(all.Percentile(50), l.leftOut)
-	return measure.LeastOf(all, l.h, measured)
 }
 
 // Consumed records that the events of a batch were consumed at a time and arrived no
@@ -394,11 +302,11 @@ func (r *Run) Consumed(o *Outcome, at, earliest time.Duration) {
 	pg := j.rec.at(at, int(o.Phase), r.partOf(o.Stream))
 	pg.Consumed += uint64(o.Events)
 	h, lower := hist(&pg.EndToEnd), &j.lower[o.Phase].endToEnd
-	earliest = min(earliest, r.watchdog.earliest(at))
+	p := o.ReadAt(at, min(earliest, r.watchdog.earliest(at)), r.watchdog.within)
 	r.eachDue(o, 0, o.Events, func(due time.Duration, n uint64) {
-		took, least, delay := o.EndToEnd(due, at, earliest, r.watchdog.within)
-		h.RecordN(took, n)
-		lower.Record(least, delay, o.Late, n)
+		e := p.Since(due)
+		h.RecordN(e.took, n)
+		lower.Record(e, n)
 	})
 }
 
@@ -419,7 +327,7 @@ func (r *Run) Unread(o *Outcome, at time.Duration) {
 		pg.Unread += uint64(unknown)
 	}
 	h := hist(&pg.UnreadAges)
-	age := func(due time.Duration, n uint64) { h.RecordN(o.sinceStart(due, at), n) }
+	age := func(due time.Duration, n uint64) { h.RecordN(o.Age(due, at), n) }
 	r.eachDue(o, 0, acked, age)
 	r.eachDue(o, o.Events-unknown, o.Events, age)
 }
@@ -437,31 +345,4 @@ func (r *Run) eachDue(o *Outcome, from, to int32, f func(due time.Duration, n ui
 	for k := from; k < to; k++ {
 		f(r.due(o.Stream, o.First+uint64(k)), 1)
 	}
-}
-
-// EndToEnd returns the end-to-end time of an event of a batch that was due at a time (below 0: never, so
-// that it counts from when it was sent), read at another one, and arrived no earlier than a third; what
-// remains of it without what the reader may have added; and the delay of the generator in sending it, which
-// is a part of both. With the outcome's Late, a LowerBound takes the last two. frozen returns how much of a
-// span the reader did not run: it then requests its next data later, too, so all data in transit may be late
-// by as much.
-func (o *Outcome) EndToEnd(due, at, earliest time.Duration, frozen func(from, to time.Duration) time.Duration) (took, least, delay time.Duration) {
-	earliest = min(earliest, at-frozen(o.firstSent(), at))
-	if due >= 0 {
-		delay = o.sendDelay(due)
-	}
-	return o.sinceStart(due, at), o.sinceStart(due, min(at, max(earliest, o.firstSent()))), delay
-}
-
-// sinceStart returns the time from when an event was due, or sent if nothing was due, to a later one.
-func (o *Outcome) sinceStart(due, at time.Duration) time.Duration {
-	if due < 0 {
-		due = max(0, o.firstSent())
-	}
-	return max(0, at-due)
-}
-
-// sendDelay is the generator's own delay in sending an event of the batch that was due at a time.
-func (o *Outcome) sendDelay(due time.Duration) time.Duration {
-	return max(0, o.firstSent()-max(due, o.Ready, o.Free))
 }

@@ -286,7 +286,7 @@ func TestLowerBoundInAStall(t *testing.T) {
 			d, disturbed = usual+time.Duration(1250-i)*2*time.Millisecond, late
 		}
 		measured.Record(d)
-		l.Record(d, 0, disturbed, 1)
+		l.Record(Elapsed{least: d, late: disturbed}, 1)
 	}
 	for _, p := range []float64{50, 90.4, 95, 99} {
 		want := measured.Percentile(p) - late

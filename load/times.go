@@ -1,0 +1,152 @@
+package load
+
+import (
+	"time"
+
+	"carronade/measure"
+)
+
+// A Passage is when events of a batch passed the points between which their times lie. Response, service
+// and end-to-end time, their lower bounds and the send delay come from Since and Service, for everything that
+// sends or reads.
+type Passage struct {
+	Ready   time.Duration // the batch was full, or its linger was over
+	Free    time.Duration // the in-flight bound had room for it
+	Sent    time.Duration // the first byte was written, at any attempt; below 0: none was
+	Done    time.Duration // the answer was read, or the events were
+	Arrived time.Duration // the earliest moment at which what came at Done can have come
+	Late    time.Duration // how long the lateness of other events of the run may have delayed these
+}
+
+// An Elapsed is a time of an event, and what of it the generator may have added. Only a Passage makes one.
+type Elapsed struct{ took, least, delay, late time.Duration }
+
+// Since returns the time to Done from when an event was due: the response time, or, of events that were
+// read, the end-to-end time. Below 0, the event had no due time: it counts from when it was sent.
+func (p *Passage) Since(due time.Duration) Elapsed {
+	e := Elapsed{late: p.Late}
+	if due < 0 {
+		due = max(0, p.Sent)
+	} else {
+		e.delay = max(0, p.Sent-max(due, p.Ready, p.Free))
+	}
+	e.took, e.least = max(0, p.Done-due), max(0, min(p.Done, max(p.Arrived, p.Sent))-due)
+	return e
+}
+
+// Service returns the time of the batch from its first byte to its answer. A batch that waited for room met a
+// system that was as full as the bound allows, with or without a burst from the generator.
+func (p *Passage) Service() Elapsed {
+	e := p.Since(-1)
+	if p.Free > p.Ready {
+		e.late = 0
+	}
+	return e
+}
+
+// Took is the time as it was measured.
+func (e Elapsed) Took() time.Duration { return e.took }
+
+// Delay is the send delay: the generator's own delay in sending the event. It is a part of the time.
+func (e Elapsed) Delay() time.Duration { return e.delay }
+
+// passage returns when the batch passed its points. What came at Done arrived no earlier than another time.
+func (o *Outcome) passage(done, arrived time.Duration) Passage {
+	return Passage{Ready: o.Ready, Free: o.Free, Sent: o.SentFirst(), Done: done, Arrived: arrived, Late: o.Late}
+}
+
+// ReadAt is the passage of a batch that was read at a time and arrived no earlier than another. frozen returns
+// how much of a span the reader did not run: it then requests its next data later, too, so all data in transit may
+// be late by as much.
+func (o *Outcome) ReadAt(at, earliest time.Duration, frozen func(from, to time.Duration) time.Duration) Passage {
+	return o.passage(at, min(earliest, at-frozen(o.SentFirst(), at)))
+}
+
+// Age returns how long ago, at a time, an event was due that has not been read (below 0: it had no due time, and
+// counts from when it was sent). Nothing arrives before it is sent.
+func (o *Outcome) Age(due, at time.Duration) time.Duration {
+	p := o.passage(max(at, o.SentFirst()), at)
+	return p.Since(due).took
+}
+
+// SentFirst is when the first byte of the batch was written, at any attempt; -1 if none was.
+func (o *Outcome) SentFirst() time.Duration {
+	if o.Attempt > 0 && o.FirstSent >= 0 {
+		return o.FirstSent
+	}
+	return o.Sent
+}
+
+// lowerBounds are the lower bounds of one phase's times, without what the generator may
+// have added.
+type lowerBounds struct{ response, service, endToEnd LowerBound }
+
+// A LowerBound is the histogram of the lower bounds of one kind of time: without what the generator may
+// have added. Its zero value is empty.
+type LowerBound struct {
+	h       *measure.Histogram
+	leftOut uint64 // number of values that were left out
+
+	median   time.Duration // of h when it had medianOf values
+	medianOf uint64
+}
+
+// Record counts n equal times without what the generator added: its own delay, or, for
+// disturbed events, the greatest lateness at that time. A disturbed time that is then
+// below the median says nothing about the system. It is left out, as if it were like the
+// others, unless more values were left out than counted.
+//
+// A stall of the system raises the mean far above what most events take, so with the mean
+// the shorter times of the stall itself would be left out.
+func (l *LowerBound) Record(e Elapsed, n uint64) {
+	d := max(0, e.least-max(e.delay, e.late))
+	if e.late > 0 && l.leftOut < l.h.Count() && d <= l.recentMedian() {
+		l.leftOut += n
+		return
+	}
+	recordN(&l.h, d, n)
+}
+
+// recentMedian returns the median of h, or the one from when h had at least 8/9 of its
+// values: to find it takes a pass over the histogram.
+func (l *LowerBound) recentMedian() time.Duration {
+	if n := l.h.Count(); l.medianOf == 0 || n > l.medianOf+l.medianOf/8 {
+		l.median, l.medianOf = l.h.Percentile(50), n
+	}
+	return l.median
+}
+
+// compact frees the memory of empty cells.
+func (l *lowerBounds) compact() {
+	for _, w := range []*LowerBound{&l.response, &l.service, &l.endToEnd} {
+		w.h = w.h.Compact()
+	}
+}
+
+// merge adds what another thread recorded.
+func (l *lowerBounds) merge(o *lowerBounds) {
+	for _, w := range [][2]*LowerBound{{&l.response, &o.response}, {&l.service, &o.service}, {&l.endToEnd, &o.endToEnd}} {
+		if w[1].h != nil { // else it may be a time that does not exist
+			hist(&w[0].h).Merge(w[1].h)
+		}
+		w[0].leftOut += w[1].leftOut
+	}
+}
+
+// bound returns the lower bounds of what was measured.
+func (l *lowerBounds) bound(s *measure.Set) *measure.Lower {
+	return &measure.Lower{Response: l.response.Bound(s.Response), Service: l.service.Bound(s.Service), EndToEnd: l.endToEnd.Bound(s.EndToEnd)}
+}
+
+// Bound returns the lower bound of measured times; nil without any. The values that were left out were
+// below the median. If they are many, as while the system stalls, leaving them out raises
+// percentiles above the measured ones, so they also count as the median. No bound is
+// above what was measured.
+func (l *LowerBound) Bound(measured *measure.Histogram) *measure.Histogram {
+	if l.leftOut == 0 || l.h.Count() == 0 {
+		return l.h
+	}
+	all := l.h.Clone()
+	all.RecordN(all.Percentile(50), l.leftOut)
+	return measure.LeastOf(all, l.h, measured)
+}
