@@ -97,7 +97,7 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	}
 	t.batchesInFlight -= batches // stopWaiting follows after the next batches were fired
 	part := t.run.partOf(o.Stream)
-	t.addInFlight(max(o.Done, t.changed), -int64(o.Events), part)
+	t.addInFlightOf(t.run, o.Done, -int64(o.Events), part)
 	t.unblock(ls, now) // not at arrived: the thread could not use the room before it noticed
 
 	pg := t.rec.at(o.Done, int(o.Phase), part)
@@ -118,20 +118,13 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	if t.run.plan.Unanswered {
 		came += o.Unknown
 	}
-	at := t.run.phaseAt(o.Done)
-	t.addArrived(pg, o.Done, at, part, uint64(came))
-	t.arrived[at] += uint64(came)
-	t.arrivedB[at] += o.bytesOf(came)
-	own := t.account(part)
-	if own != nil {
-		own.arrived[at] += uint64(came)
-		own.arrivedB[at] += o.bytesOf(came)
-	}
+	own := t.of(part)
+	counts := own.at(t.run, o.Done)
+	counts.arrived += uint64(came)
+	counts.arrivedB += o.bytesOf(came)
+	t.addArrived(pg, o.Done, own.phase, part, uint64(came))
 	if o.Status != 0 || o.Sent >= 0 && (o.Acked > 0 || o.Failed > 0) { // a batch that was never sent has no answer
-		t.answers[at] += uint64(batches)
-		if own != nil {
-			own.answers[at] += uint64(batches)
-		}
+		counts.answers += uint64(batches)
 	}
 	t.recordTimes(pg, o, arrived)
 	if t.run.plan.Unanswered {
@@ -178,11 +171,7 @@ func (t *thread) addRead(pg *page, o *Outcome) {
 	}
 	o.Bytes += o.Read
 	pg.Bytes += uint64(o.Read)
-	at := t.run.phaseAt(o.Done)
-	t.sendsB[at] += uint64(o.Read)
-	if own := t.account(t.run.partOf(o.Stream)); own != nil {
-		own.sendsB[at] += uint64(o.Read)
-	}
+	t.of(pg.part).at(t.run, o.Done).sendsB += uint64(o.Read)
 	t.countBytes(o.Read, int(o.Phase), o.Done)
 }
 

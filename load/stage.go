@@ -98,7 +98,7 @@ func NewStage(plan StagePlan, of Follower, sending *Plan) *Stage {
 // Start begins to read, once the run exists and before it starts.
 func (s *Stage) Start(r *Run) {
 	s.run = r
-	s.tally, s.account = newPartTally(r), newAccount(len(r.phases)+1) // one more: the drain
+	s.tally, s.account = newPartTally(r), newAccount(len(r.phases)+1)
 	s.of.Start(r.Now, s.complete)
 	go s.drive()
 }
@@ -233,7 +233,7 @@ func (s *Stage) complete(reads []Outcome) {
 		}
 		r := &s.inFlight[o.Seq]
 		s.reading--
-		s.account.addInFlight(s.run, max(o.Done, s.account.changed), -int64(o.Events))
+		s.account.addInFlight(s.run, o.Done, -int64(o.Events))
 		p := r.passage(o)
 		e := p.Since(r.due)
 		s.record(r, o, &p)
@@ -290,15 +290,15 @@ func (s *Stage) record(r *stageRead, o *Outcome, p *Passage) {
 	t.Bytes += bytes
 	t.AckedBytes += bytes
 	t.WireBytes += uint64(max(o.Wire, 0))
-	at := s.run.phaseAt(o.Sent)
-	s.account.sends[at] += uint64(o.Events)
-	s.account.sendsB[at] += bytes
-	at = s.run.phaseAt(o.Done)
-	s.account.arrived[at] += uint64(o.Acked)
-	s.account.arrivedB[at] += bytes
+	sent := s.account.at(s.run, o.Sent)
+	sent.sends += uint64(o.Events)
+	sent.sendsB += bytes
+	done := s.account.at(s.run, o.Done)
+	done.arrived += uint64(o.Acked)
+	done.arrivedB += bytes
 	if o.Acked > 0 || o.Failed > 0 {
 		t.Answered++
-		s.account.answers[at]++
+		done.answers++
 	}
 	since, service := p.Since(r.due), p.Service()
 	hist(&t.Set.SendDelay).RecordN(since.delay, uint64(o.Events))
