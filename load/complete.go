@@ -102,7 +102,9 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 
 	pg := t.rec.at(o.Done, int(o.Phase), part)
 	o.Counted = int32(pg.interval) //nolint:gosec // of seconds, or tens of milliseconds
-	t.addRead(pg, o)
+	if o.Read > 0 {
+		t.addRead(pg, o)
+	}
 	pg.Acked += uint64(o.Acked)
 	pg.AckedBytes += o.bytesOf(o.Acked)
 	pg.Counts.Failed += uint64(o.Failed)
@@ -122,7 +124,13 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	counts := own.at(t.run, o.Done)
 	counts.arrived += uint64(came)
 	counts.arrivedB += o.bytesOf(came)
-	t.addArrived(pg, o.Done, own.phase, part, uint64(came))
+	if came > 0 && own.phase < len(t.run.phases) { // what comes in the drain is only in the tally of the drain
+		in := pg
+		if own.phase != pg.phase {
+			in = t.rec.at(o.Done, own.phase, part)
+		}
+		in.arrived += uint64(came)
+	}
 	if o.Status != 0 || o.Sent >= 0 && (o.Acked > 0 || o.Failed > 0) { // a batch that was never sent has no answer
 		counts.answers += uint64(batches)
 	}
@@ -143,18 +151,6 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	}
 }
 
-// addArrived adds answers that came at a time, in a phase, to its interval. pg is the page of their batch,
-// which may belong to another phase. In the drain they are only in the tally of the drain.
-func (t *thread) addArrived(pg *page, done time.Duration, phase, part int, n uint64) {
-	if n == 0 || phase == len(t.run.phases) {
-		return
-	}
-	if phase != pg.phase {
-		pg = t.rec.at(done, phase, part)
-	}
-	pg.arrived += n
-}
-
 // allReadySince returns a time before which no event that is still to be fired on a lane
 // was ready; below 0: not known.
 func (t *thread) allReadySince(ls *laneState) time.Duration {
@@ -166,9 +162,6 @@ func (t *thread) allReadySince(ls *laneState) time.Duration {
 
 // addRead counts the bytes that an answer brought.
 func (t *thread) addRead(pg *page, o *Outcome) {
-	if o.Read == 0 {
-		return
-	}
 	o.Bytes += o.Read
 	pg.Bytes += uint64(o.Read)
 	t.of(pg.part).at(t.run, o.Done).sendsB += uint64(o.Read)
@@ -216,7 +209,8 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	if o.Late = 0; disturbed != nil && o.DueFirst >= 0 {
 		o.Late = max(disturbed.at(o.DueFirst), disturbed.at(o.DueLast))
 	}
-	p := o.passage(o.Done, arrived)
+	p := &t.passage
+	p.of(o, o.Done, arrived)
 	if written && !t.run.plan.Unanswered {
 		switch e := p.Service(); {
 		case o.Acked > 0:

@@ -48,6 +48,7 @@ type thread struct {
 	idleUntil        time.Duration // end of the last long wait with nothing to do
 
 	batches [64]Batch
+	passage Passage // of the batch whose times are recorded
 
 	accounts
 

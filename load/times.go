@@ -50,22 +50,25 @@ func (e Elapsed) Took() time.Duration { return e.took }
 // Delay is the send delay: the generator's own delay in sending the event. It is a part of the time.
 func (e Elapsed) Delay() time.Duration { return e.delay }
 
-// passage returns when the batch passed its points. What came at Done arrived no earlier than another time.
-func (o *Outcome) passage(done, arrived time.Duration) Passage {
-	return Passage{Ready: o.Ready, Free: o.Free, Sent: o.SentFirst(), Done: done, Arrived: arrived, Late: o.Late}
+// of sets when a batch passed its points. What came at done arrived no earlier than another time.
+func (p *Passage) of(o *Outcome, done, arrived time.Duration) {
+	// Field by field: a composite literal would be built separately and copied.
+	p.Ready, p.Free, p.Sent, p.Done, p.Arrived, p.Late = o.Ready, o.Free, o.SentFirst(), done, arrived, o.Late
 }
 
 // ReadAt is the passage of a batch that was read at a time and arrived no earlier than another. frozen returns
 // how much of a span the reader did not run: it then requests its next data later, too, so all data in transit may
 // be late by as much.
-func (o *Outcome) ReadAt(at, earliest time.Duration, frozen func(from, to time.Duration) time.Duration) Passage {
-	return o.passage(at, min(earliest, at-frozen(o.SentFirst(), at)))
+func (o *Outcome) ReadAt(at, earliest time.Duration, frozen func(from, to time.Duration) time.Duration) (p Passage) {
+	p.of(o, at, min(earliest, at-frozen(o.SentFirst(), at)))
+	return p
 }
 
 // Age returns how long ago, at a time, an event was due that has not been read (below 0: it had no due time, and
 // counts from when it was sent). Nothing arrives before it is sent.
 func (o *Outcome) Age(due, at time.Duration) time.Duration {
-	p := o.passage(max(at, o.SentFirst()), at)
+	var p Passage
+	p.of(o, max(at, o.SentFirst()), at)
 	return p.Since(due).took
 }
 
