@@ -153,6 +153,9 @@ func TestFindings(t *testing.T) {
 			"run/a.go:3: the send delay is computed by load.Passage, and nowhere else: use it",
 			"run/a.go:4: the send delay is computed by load.Passage, and nowhere else: use it",
 		}},
+		{"a second list of counters", "run/a.go", "package run\n\nvar x = []uint64{c.Offered,\nc.Retries, c.AckedBytes}\n", []string{
+			"run/a.go:3: the counters are listed by measure.CountsOf, and nowhere else: use it",
+		}},
 		{"the send delay", "load/times.go", "package load\n\nvar x = p.Sent-max(due, p.Ready)\n", nil},
 		{"others' files", "load/testdata/a.go", "package util\n", nil},
 	}

@@ -15,6 +15,7 @@ var definitions = []struct {
 	in      []string // the files that may have it
 }{
 	{"the send delay is computed by load.Passage", regexp.MustCompile(`(?i)\bsent(first\(\))? ?- ?max\([^)]*\.(due|ready|free|room)\b`), []string{"load/times.go"}},
+	{"the counters are listed by measure.CountsOf", regexp.MustCompile(`(?s)\bOffered\b.{0,1000}\bRetries\b.{0,500}\bAckedBytes\b`), []string{"measure/counts.go"}},
 }
 
 // checkOnce returns a finding for each definition that a Go file repeats.

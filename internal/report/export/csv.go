@@ -17,11 +17,7 @@ var seriesTimes = []string{"response", "service", "send_delay", "end_to_end"}
 // rely on it: columns may be added at the end, and none is moved or removed.
 func seriesColumns() []string {
 	cols := []string{"id", "phase", "start_s", "end_s"}
-	report.EachCount(&measure.Counts{}, func(r report.Row, _ uint64) {
-		if r.Name != unreadColumn {
-			cols = append(cols, r.Name)
-		}
-	})
+	cols, late := appendCounts(cols, func(k *measure.Counter) string { return k.Name })
 	cols = append(cols, "events_per_s", "in_flight", "lag_events")
 	for _, t := range seriesTimes {
 		cols = append(cols, t+"_count", t+"_mean_us", t+"_min_us")
@@ -30,12 +26,27 @@ func seriesColumns() []string {
 		}
 		cols = append(cols, t+"_max_us", t+"_at_least_from_us")
 	}
-	return append(cols,
+	cols = append(cols,
 		"generator_cpu_s", "generator_rss_bytes", "generator_gc_pauses", "generator_gc_pause_max_us", "generator_gc_cpu_s",
 		"response_at_least_from_p", unreadColumn, "end_to_end_at_least_from_p", "within_s", "arrived")
+	return append(cols, late...)
 }
 
-// unreadColumn is the count that was added at the end.
+// appendCounts appends a cell for each counter that has its column at the beginning, and returns the cells of
+// those that are at the end because they are newer. Unread has a place between.
+func appendCounts(row []string, cell func(k *measure.Counter) string) (begin, end []string) {
+	for i := range measure.Counters {
+		switch k := &measure.Counters[i]; {
+		case !k.Late:
+			row = append(row, cell(k))
+		case k.Name != unreadColumn:
+			end = append(end, cell(k))
+		}
+	}
+	return row, end
+}
+
+// unreadColumn is the count that was added among columns of other kinds.
 const unreadColumn = "unread"
 
 // writeCSV writes the series: one row per interval (and phase); the first line
@@ -84,11 +95,7 @@ func writeRows(w io.Writer, columns []string, rs Reports, rows func(d *report.Do
 
 func seriesRow(row []string, d *report.Document, iv *report.Interval) []string {
 	row = append(row, d.ID, iv.Phase, number(iv.StartS), number(iv.EndS))
-	report.EachCount(&iv.Counts, func(r report.Row, n uint64) {
-		if r.Name != unreadColumn {
-			row = append(row, count(n))
-		}
-	})
+	row, late := appendCounts(row, func(k *measure.Counter) string { return count(k.Of(&iv.Counts)) })
 	behind := ""
 	if len(d.Logs) > 0 && iv.LagEvents >= 0 { // only a run that consumes has a lag
 		behind = strconv.FormatInt(iv.LagEvents, 10)
@@ -104,8 +111,9 @@ func seriesRow(row []string, d *report.Document, iv *report.Interval) []string {
 		}
 		return number(s.AtLeastFrom)
 	}
-	return append(row, number(g.CPUS), count(g.RSSBytes), count(g.GCPauses), number(g.GCPauseMaxUS), number(g.GCCPUS), first(iv.Response), count(iv.Unread), first(iv.EndToEnd),
+	row = append(row, number(g.CPUS), count(g.RSSBytes), count(g.GCPauses), number(g.GCPauseMaxUS), number(g.GCCPUS), first(iv.Response), count(iv.Unread), first(iv.EndToEnd),
 		number(iv.WithinS), count(iv.Arrived))
+	return append(row, late...)
 }
 
 // appendTime appends the eleven columns of a time. If nothing was counted, only
