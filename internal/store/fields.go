@@ -150,7 +150,11 @@ func Fields() []KnownField {
 			ps = slices.Insert(ps, 0, "mean")
 		}
 		if t.Main {
-			ps = []string{"mean", "min", "p50", "p90", "p95", "p99", "p999", "p9999", "max"}
+			ps = []string{"mean", "min"}
+			for _, p := range measure.StandardPercentiles() {
+				ps = append(ps, "p"+digits(p))
+			}
+			ps = append(ps, "max")
 		}
 		title := t.Title
 		if !strings.HasSuffix(title, "delay") {
@@ -160,7 +164,8 @@ func Fields() []KnownField {
 			out = append(out, KnownField{t.Name + "_" + p, KindDuration, title + ", " + p})
 		}
 		if t.Main {
-			for _, p := range []string{"p50", "p99", "p999"} {
+			for _, of := range measure.PercentilesOf(measure.Compared) {
+				p := "p" + digits(of)
 				out = append(out, KnownField{t.Name + "_lower_" + p, KindDuration, title + ", " + p + ", without the generator's own delays"})
 			}
 		}

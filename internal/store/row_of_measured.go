@@ -197,7 +197,7 @@ func (b *builder) times(name string, s *measure.Summary, all bool) {
 // lower adds a time without the generator's own delays, at the percentiles by
 // which runs are compared.
 func (b *builder) lower(name string, s *measure.Summary) {
-	for _, p := range []float64{50, 99, 99.9} {
+	for _, p := range measure.PercentilesOf(measure.Compared) {
 		if v, ok := s.At(p); ok {
 			b.bound(name+"_lower_p"+digits(p), v)
 		}

@@ -156,6 +156,9 @@ func TestFindings(t *testing.T) {
 		{"a second list of counters", "run/a.go", "package run\n\nvar x = []uint64{c.Offered,\nc.Retries, c.AckedBytes}\n", []string{
 			"run/a.go:3: the counters are listed by measure.CountsOf, and nowhere else: use it",
 		}},
+		{"a second list of percentiles", "run/a.go", "package run\n\nvar x = []string{\"p50\", \"p99\", \"p999\"}\n", []string{
+			"run/a.go:3: the percentiles of reports are listed by measure.PercentilesOf, and nowhere else: use it",
+		}},
 		{"the send delay", "load/times.go", "package load\n\nvar x = p.Sent-max(due, p.Ready)\n", nil},
 		{"others' files", "load/testdata/a.go", "package util\n", nil},
 	}

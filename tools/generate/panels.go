@@ -1,6 +1,11 @@
 package main
 
-import "carronade/measure"
+import (
+	"math"
+	"strconv"
+
+	"carronade/measure"
+)
 
 // rows are the panels of a dashboard, by the rows that contain them.
 func (s *source) rows() []row {
@@ -108,8 +113,9 @@ func (s *source) lines(title, about, unit string, expr func(string) string, name
 // percentiles is a panel of percentiles of a time.
 func (s *source) percentiles(title, about, time string) panel {
 	p := panel{title: title, about: about, kind: "timeseries", width: 12, height: 8, unit: "s"}
-	for _, q := range [][2]string{{"p50", "0.5"}, {"p90", "0.9"}, {"p99", "0.99"}, {"p99.9", "0.999"}} {
-		p.queries = append(p.queries, query{s.percentile(q[1], time), s.legend(q[0])})
+	for _, q := range measure.PercentilesOf(measure.Brief) {
+		share := strconv.FormatFloat(math.Round(q*1e4)/1e6, 'f', -1, 64)
+		p.queries = append(p.queries, query{s.percentile(share, time), s.legend(measure.PercentileName(q))})
 	}
 	return p
 }
