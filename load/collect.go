@@ -178,7 +178,7 @@ func (c *collector) closeInterval(i int, end time.Duration) {
 	c.wire = written
 	var inFlight int64
 	for _, t := range r.threads {
-		inFlight += t.inFlight.Load()
+		inFlight += t.published.Load()
 	}
 	now := r.phaseAt(max(start, end-1)) // the interval's usage belongs to the phase that it ends in
 	if now == len(r.phases) {
@@ -354,7 +354,7 @@ func (c *collector) checkArrived(intervals []measure.Interval) error {
 	left := map[string]uint64{}
 	for i := range c.run.phases {
 		for _, t := range c.run.threads {
-			left[c.run.rowName(i)] += t.arrived[i]
+			t.eachOf(i, func(p *phaseCount) { left[c.run.rowName(i)] += p.arrived })
 		}
 	}
 	for i := range intervals {

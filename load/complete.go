@@ -1,10 +1,6 @@
 package load
 
-import (
-	"time"
-
-	"carronade/measure"
-)
+import "time"
 
 // takeAnswers empties the inbox and accounts for its contents.
 func (t *thread) takeAnswers(now time.Duration) {
@@ -60,7 +56,7 @@ func (t *thread) retry(o *Outcome, now time.Duration) bool {
 		return false
 	}
 	s := o.Batch
-	if s.FirstSent = o.firstSent(); s.FirstSent < 0 {
+	if s.FirstSent = o.SentFirst(); s.FirstSent < 0 {
 		s.Free = max(s.Free, o.Done) // until then it waited for the system, such as for a connection
 	}
 	s.Attempt++
@@ -70,15 +66,6 @@ func (t *thread) retry(o *Outcome, now time.Duration) bool {
 	t.refiring.add(ls.index)
 	t.updateRank(ls)
 	return true
-}
-
-// firstSent is when the first byte of the batch was written, at any attempt; -1 if none
-// was.
-func (o *Outcome) firstSent() time.Duration {
-	if o.Attempt > 0 && o.FirstSent >= 0 {
-		return o.FirstSent
-	}
-	return o.Sent
 }
 
 // bytesOf returns the share of the batch's bytes that belongs to n of its events.
@@ -110,12 +97,14 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	}
 	t.batchesInFlight -= batches // stopWaiting follows after the next batches were fired
 	part := t.run.partOf(o.Stream)
-	t.addInFlight(max(o.Done, t.changed), -int64(o.Events), part)
+	t.addInFlightOf(t.run, o.Done, -int64(o.Events), part)
 	t.unblock(ls, now) // not at arrived: the thread could not use the room before it noticed
 
 	pg := t.rec.at(o.Done, int(o.Phase), part)
 	o.Counted = int32(pg.interval) //nolint:gosec // of seconds, or tens of milliseconds
-	t.addRead(pg, o)
+	if o.Read > 0 {
+		t.addRead(pg, o)
+	}
 	pg.Acked += uint64(o.Acked)
 	pg.AckedBytes += o.bytesOf(o.Acked)
 	pg.Counts.Failed += uint64(o.Failed)
@@ -131,20 +120,19 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	if t.run.plan.Unanswered {
 		came += o.Unknown
 	}
-	at := t.run.phaseAt(o.Done)
-	t.addArrived(pg, o.Done, at, part, uint64(came))
-	t.arrived[at] += uint64(came)
-	t.arrivedB[at] += o.bytesOf(came)
-	own := t.account(part)
-	if own != nil {
-		own.arrived[at] += uint64(came)
-		own.arrivedB[at] += o.bytesOf(came)
+	own := t.of(part)
+	counts := own.at(t.run, o.Done)
+	counts.arrived += uint64(came)
+	counts.arrivedB += o.bytesOf(came)
+	if came > 0 && own.phase < len(t.run.phases) { // what comes in the drain is only in the tally of the drain
+		in := pg
+		if own.phase != pg.phase {
+			in = t.rec.at(o.Done, own.phase, part)
+		}
+		in.arrived += uint64(came)
 	}
 	if o.Status != 0 || o.Sent >= 0 && (o.Acked > 0 || o.Failed > 0) { // a batch that was never sent has no answer
-		t.answers[at] += uint64(batches)
-		if own != nil {
-			own.answers[at] += uint64(batches)
-		}
+		counts.answers += uint64(batches)
 	}
 	t.recordTimes(pg, o, arrived)
 	if t.run.plan.Unanswered {
@@ -163,18 +151,6 @@ func (t *thread) complete(o *Outcome, now time.Duration) {
 	}
 }
 
-// addArrived adds answers that came at a time, in a phase, to its interval. pg is the page of their batch,
-// which may belong to another phase. In the drain they are only in the tally of the drain.
-func (t *thread) addArrived(pg *page, done time.Duration, phase, part int, n uint64) {
-	if n == 0 || phase == len(t.run.phases) {
-		return
-	}
-	if phase != pg.phase {
-		pg = t.rec.at(done, phase, part)
-	}
-	pg.arrived += n
-}
-
 // allReadySince returns a time before which no event that is still to be fired on a lane
 // was ready; below 0: not known.
 func (t *thread) allReadySince(ls *laneState) time.Duration {
@@ -186,16 +162,9 @@ func (t *thread) allReadySince(ls *laneState) time.Duration {
 
 // addRead counts the bytes that an answer brought.
 func (t *thread) addRead(pg *page, o *Outcome) {
-	if o.Read == 0 {
-		return
-	}
 	o.Bytes += o.Read
 	pg.Bytes += uint64(o.Read)
-	at := t.run.phaseAt(o.Done)
-	t.sendsB[at] += uint64(o.Read)
-	if own := t.account(t.run.partOf(o.Stream)); own != nil {
-		own.sendsB[at] += uint64(o.Read)
-	}
+	t.of(pg.part).at(t.run, o.Done).sendsB += uint64(o.Read)
 	t.countBytes(o.Read, int(o.Phase), o.Done)
 }
 
@@ -212,7 +181,7 @@ func (t *thread) arrivedAt(o *Outcome) (at, since time.Duration) {
 		return since, since // no answer arrived: the lane gave up
 	}
 	since = min(since, t.run.watchdog.earliest(o.Done))
-	at = max(since, o.firstSent())
+	at = max(since, o.SentFirst())
 	if o.Done-at >= leastFreeze {
 		t.run.watchdog.note(frozeReceiving, at, o.Done)
 	}
@@ -224,16 +193,14 @@ func (t *thread) arrivedAt(o *Outcome) (at, since time.Duration) {
 // lower bounds of both, without the delay that the generator itself may have added, and notes in the outcome
 // what the lower bound of its end-to-end times needs.
 func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
-	sent := o.firstSent()
-	written := o.Sent >= 0
-	batches := uint64(o.count())
+	sent, written, batches := o.SentFirst(), o.Sent >= 0, uint64(o.count())
 	lower := &t.lower[o.Phase]
 	if written { // after sent was noted, the process may have frozen, or a library waited, before the write
 		unwritten := o.Unwritten
 		if t.run.mode == FullSpeed {
 			unwritten = 0 // a library always has more to write than it can: its queue is the load
 		}
-		arrived = max(sent, arrived-max(unwritten, t.run.watchdog.within(sent, arrived)))
+		arrived -= max(unwritten, t.run.watchdog.within(sent, arrived))
 	}
 	disturbed := t.run.disturbed.list.Load()
 	if disturbed.after(o.DueFirst) {
@@ -242,21 +209,17 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	if o.Late = 0; disturbed != nil && o.DueFirst >= 0 {
 		o.Late = max(disturbed.at(o.DueFirst), disturbed.at(o.DueLast))
 	}
+	p := &t.passage
+	p.of(o, o.Done, arrived)
 	if written && !t.run.plan.Unanswered {
-		switch {
+		switch e := p.Service(); {
 		case o.Acked > 0:
 			pg.Answered += batches
-			recordN(&pg.Service, o.Done-sent, batches)
-			late := o.Late
-			// A batch that waited for room met a system that was as full as the bound
-			// allows, with or without a burst from the generator.
-			if o.Free > o.Ready {
-				late = 0
-			}
-			lower.service.Record(arrived-sent, 0, late, batches)
+			recordN(&pg.Service, e.took, batches)
+			lower.service.Record(e, batches)
 		case o.Failed > 0:
 			pg.Answered += batches
-			recordN(&pg.FailedService, o.Done-sent, batches)
+			recordN(&pg.FailedService, e.took, batches)
 		}
 	}
 	if o.DueFirst < 0 {
@@ -264,9 +227,10 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	}
 	if o.Free > o.Ready { // the answer that made room may have waited while the process was frozen
 		o.Free = max(o.Ready, t.run.watchdog.earliest(o.Free))
+		p.Free = o.Free
 	}
 	if written {
-		hist(&pg.Queueing).Record(max(0, o.Free-o.Ready))
+		recordN(&pg.Queueing, max(0, o.Free-o.Ready), 1)
 	}
 	acks, unknowns := uint64(o.Acked), uint64(o.Unknown)
 	if t.run.plan.Unanswered {
@@ -274,17 +238,17 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	}
 	n := uint64(o.Events)
 	if o.DueFirst == o.DueLast {
-		delay := o.sendDelay(o.DueFirst)
+		e := p.Since(o.DueFirst)
 		if written {
-			hist(&pg.Batching).RecordN(max(0, o.Ready-o.DueFirst), n)
-			recordN(&pg.SendDelay, delay, n)
+			recordN(&pg.Batching, max(0, o.Ready-o.DueFirst), n)
+			recordN(&pg.SendDelay, e.delay, n)
 		}
 		if acks > 0 {
-			recordN(&pg.Response, o.Done-o.DueFirst, acks)
-			lower.response.Record(arrived-o.DueFirst, delay, o.Late, acks)
+			recordN(&pg.Response, e.took, acks)
+			lower.response.Record(e, acks)
 		}
 		if unknowns > 0 {
-			hist(&pg.Censored).RecordN(o.Done-o.DueFirst, unknowns)
+			recordN(&pg.Censored, e.took, unknowns)
 		}
 		return
 	}
@@ -294,60 +258,20 @@ func (t *thread) recordTimes(pg *page, o *Outcome, arrived time.Duration) {
 	batching, delays := hist(&pg.Batching), hist(&pg.SendDelay)
 	for i := range n {
 		due := t.run.due(o.Stream, o.First+i)
-		delay := o.sendDelay(due)
+		p.Late = disturbed.at(due)
+		e := p.Since(due)
 		if written {
 			batching.Record(max(0, o.Ready-due))
-			delays.Record(delay)
+			delays.Record(e.delay)
 		}
 		if i < acks {
-			hist(&pg.Response).Record(o.Done - due)
-			lower.response.Record(arrived-due, delay, disturbed.at(due), 1)
+			hist(&pg.Response).Record(e.took)
+			lower.response.Record(e, 1)
 		}
 		if i >= n-unknowns {
-			hist(&pg.Censored).Record(o.Done - due)
+			hist(&pg.Censored).Record(e.took)
 		}
 	}
-}
-
-// lowerBounds are the lower bounds of one phase's times, without what the generator may
-// have added.
-type lowerBounds struct{ response, service, endToEnd LowerBound }
-
-// A LowerBound is the histogram of the lower bounds of one kind of time: without what the generator may
-// have added. Its zero value is empty.
-type LowerBound struct{ h *measure.Histogram }
-
-// Record counts n equal times without what the generator added: its own delay, or, for
-// disturbed events, the greatest lateness at that time.
-//
-// What remains of a disturbed event may say little about the system. It counts nevertheless: to leave
-// out only the short ones, as if they were like the others, makes the median of what is left too long.
-func (l *LowerBound) Record(d, delay, late time.Duration, n uint64) {
-	recordN(&l.h, max(0, d-max(delay, late)), n)
-}
-
-// Bound returns the lower bounds of what was measured; nil without any.
-func (l *LowerBound) Bound() *measure.Histogram { return l.h }
-
-// compact frees the memory of empty cells.
-func (l *lowerBounds) compact() {
-	for _, w := range []*LowerBound{&l.response, &l.service, &l.endToEnd} {
-		w.h = w.h.Compact()
-	}
-}
-
-// merge adds what another thread recorded.
-func (l *lowerBounds) merge(o *lowerBounds) {
-	for _, w := range [][2]*LowerBound{{&l.response, &o.response}, {&l.service, &o.service}, {&l.endToEnd, &o.endToEnd}} {
-		if w[1].h != nil { // else it may be a time that does not exist
-			hist(&w[0].h).Merge(w[1].h)
-		}
-	}
-}
-
-// bound returns the lower bounds.
-func (l *lowerBounds) bound() *measure.Lower {
-	return &measure.Lower{Response: l.response.h, Service: l.service.h, EndToEnd: l.endToEnd.h}
 }
 
 // Consumed records that the events of a batch were consumed at a time and arrived no
@@ -361,11 +285,11 @@ func (r *Run) Consumed(o *Outcome, at, earliest time.Duration) {
 	pg := j.rec.at(at, int(o.Phase), r.partOf(o.Stream))
 	pg.Consumed += uint64(o.Events)
 	h, lower := hist(&pg.EndToEnd), &j.lower[o.Phase].endToEnd
-	earliest = min(earliest, r.watchdog.earliest(at))
+	p := o.ReadAt(at, min(earliest, r.watchdog.earliest(at)), r.watchdog.within)
 	r.eachDue(o, 0, o.Events, func(due time.Duration, n uint64) {
-		took, least, delay := o.EndToEnd(due, at, earliest, r.watchdog.within)
-		h.RecordN(took, n)
-		lower.Record(least, delay, o.Late, n)
+		e := p.Since(due)
+		h.RecordN(e.took, n)
+		lower.Record(e, n)
 	})
 }
 
@@ -386,7 +310,7 @@ func (r *Run) Unread(o *Outcome, at time.Duration) {
 		pg.Unread += uint64(unknown)
 	}
 	h := hist(&pg.UnreadAges)
-	age := func(due time.Duration, n uint64) { h.RecordN(o.sinceStart(due, at), n) }
+	age := func(due time.Duration, n uint64) { h.RecordN(o.Age(due, at), n) }
 	r.eachDue(o, 0, acked, age)
 	r.eachDue(o, o.Events-unknown, o.Events, age)
 }
@@ -404,31 +328,4 @@ func (r *Run) eachDue(o *Outcome, from, to int32, f func(due time.Duration, n ui
 	for k := from; k < to; k++ {
 		f(r.due(o.Stream, o.First+uint64(k)), 1)
 	}
-}
-
-// EndToEnd returns the end-to-end time of an event of a batch that was due at a time (below 0: never, so
-// that it counts from when it was sent), read at another one, and arrived no earlier than a third; what
-// remains of it without what the reader may have added; and the delay of the generator in sending it, which
-// is a part of both. With the outcome's Late, a LowerBound takes the last two. frozen returns how much of a
-// span the reader did not run: it then requests its next data later, too, so all data in transit may be late
-// by as much.
-func (o *Outcome) EndToEnd(due, at, earliest time.Duration, frozen func(from, to time.Duration) time.Duration) (took, least, delay time.Duration) {
-	earliest = min(earliest, at-frozen(o.firstSent(), at))
-	if due >= 0 {
-		delay = o.sendDelay(due)
-	}
-	return o.sinceStart(due, at), o.sinceStart(due, min(at, max(earliest, o.firstSent()))), delay
-}
-
-// sinceStart returns the time from when an event was due, or sent if nothing was due, to a later one.
-func (o *Outcome) sinceStart(due, at time.Duration) time.Duration {
-	if due < 0 {
-		due = max(0, o.firstSent())
-	}
-	return max(0, at-due)
-}
-
-// sendDelay is the generator's own delay in sending an event of the batch that was due at a time.
-func (o *Outcome) sendDelay(due time.Duration) time.Duration {
-	return max(0, o.firstSent()-max(due, o.Ready, o.Free))
 }

@@ -43,19 +43,15 @@ func (c *collector) finish(started time.Time) *Result {
 		area := 0.0
 		for _, t := range r.threads {
 			for i := first; i < len(r.phases); i++ {
-				area += t.area[i]
+				area += t.phases[i].area
 			}
 		}
-		measurement.InFlight = area / measurement.Length().Seconds()
+		measurement.InFlight = area / float64(measurement.Length())
 	}
 	res.Measurement = measurement
 	res.Drain = measure.Tally{Name: measure.Drain, Start: end, End: max(now, end)}
 	for _, t := range r.threads {
-		res.Drain.Arrived += t.arrived[len(r.phases)]
-		res.Drain.ArrivedBytes += t.arrivedB[len(r.phases)]
-		res.Drain.Answers += t.answers[len(r.phases)]
-		res.Drain.Sends += t.sends[len(r.phases)]
-		res.Drain.SendBytes += t.sendsB[len(r.phases)]
+		t.eachOf(len(r.phases), func(p *phaseCount) { p.addTo(&res.Drain) })
 	}
 	for _, name := range []string{measure.WarmUp, measure.Measurement} {
 		if c.run.plan.Schedule != nil {
@@ -164,8 +160,10 @@ func (c *collector) addUnsent(i int) {
 	t := &c.total[i]
 	var offered, unsent uint64
 	for _, th := range r.threads {
-		offered += th.offered[i]
-		unsent += th.unsent[i]
+		th.eachOf(i, func(p *phaseCount) {
+			offered += p.offered
+			unsent += p.unsent
+		})
 	}
 	t.Unsent += unsent
 	if min(r.stopAt.Load(), r.byteLimitAt.Load()) == int64(Never) && r.abortAt.Load() == int64(Never) {
@@ -208,17 +206,13 @@ func (c *collector) tally(i int, name string, start, end time.Duration) measure.
 	lower.merge(&c.run.consumed.lower[i])
 	for _, th := range c.run.threads {
 		lower.merge(&th.lower[i])
-		t.Arrived += th.arrived[i]
-		t.ArrivedBytes += th.arrivedB[i]
-		t.Answers += th.answers[i]
-		t.Sends += th.sends[i]
-		t.SendBytes += th.sendsB[i]
-		area += th.area[i]
-		t.InFlightPeak += uint64(th.most[i])
+		th.eachOf(i, func(p *phaseCount) { p.addTo(&t) })
+		area += th.phases[i].area
+		t.InFlightPeak += uint64(th.phases[i].most)
 	}
 	t.Lower = *lower.bound()
 	if t.Length() > 0 {
-		t.InFlight = area / t.Length().Seconds()
+		t.InFlight = area / float64(t.Length())
 	}
 	return t
 }
@@ -326,6 +320,7 @@ func (t *thread) finish() {
 	if t.scheduled() {
 		t.countUnsent(now)
 	}
+	t.published.Store(t.inFlight)
 	t.rec.takeBefore(1<<62, func(p *page) { t.run.pages.put(t.id, p) })
 	t.run.pages.markEnded(t.id)
 }
@@ -343,19 +338,13 @@ func (t *thread) countUnsent(now time.Duration) {
 			ph := &r.phases[i]
 			from, to := r.partitioner.Before(s.id, ph.from), r.partitioner.Before(s.id, min(ph.to, max(due, ph.from)))
 			to = max(to, min(s.next, r.partitioner.Before(s.id, ph.to)))
-			t.offered[i] += to - from
-			own := t.account(s.part)
-			if own != nil {
-				own.offered[i] += to - from
-			}
+			p := &t.of(s.part).phases[i]
+			p.offered += to - from
 			k := max(from, s.next)
 			if k >= to {
 				continue
 			}
-			t.unsent[i] += to - k
-			if own != nil {
-				own.unsent[i] += to - k
-			}
+			p.unsent += to - k
 			pg := t.rec.at(now, i, s.part)
 			var ages []*measure.Histogram
 			if !r.plan.Unanswered {

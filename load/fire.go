@@ -225,20 +225,16 @@ func (t *thread) recordSent(batch *Batch, s *stream, ls *laneState, phase int, n
 		t.rankFired(ls)
 	}
 	s.next += uint64(batch.Events)
-	t.addInFlight(now, int64(batch.Events), s.part)
+	t.addInFlightOf(t.run, now, int64(batch.Events), s.part)
 	t.startWaiting(now)
 	t.batchesInFlight += batches
 	pg := t.rec.at(now, phase, s.part)
 	pg.Sent += uint64(batch.Events)
 	pg.Bytes += uint64(batch.Bytes)
 	pg.Batches += uint64(batches)
-	at := t.run.phaseAt(now)
-	t.sends[at] += uint64(batch.Events)
-	t.sendsB[at] += uint64(batch.Bytes)
-	if own := t.account(s.part); own != nil {
-		own.sends[at] += uint64(batch.Events)
-		own.sendsB[at] += uint64(batch.Bytes)
-	}
+	p := t.of(s.part).at(t.run, now)
+	p.sends += uint64(batch.Events)
+	p.sendsB += uint64(batch.Bytes)
 	if !t.scheduled() {
 		pg.Offered += uint64(batch.Events)
 	}
@@ -255,30 +251,6 @@ func (t *thread) countBytes(n int64, phase int, now time.Duration) {
 	}
 	t.run.byteLimitAt.CompareAndSwap(int64(Never), int64(now))
 	t.run.wakeAll()
-}
-
-// addInFlight changes the number of events in flight and integrates it over time. It
-// splits the integral at the ends of phases, because a phase may contain no change or
-// several. A number that lasted for no time does not count for the maximum.
-func (t *thread) addInFlight(now time.Duration, by int64, part int) {
-	if own := t.account(part); own != nil {
-		own.addInFlight(t.run, now, by)
-	}
-	n := t.inFlight.Load()
-	if now > t.changed {
-		for from := t.changed; n > 0 && from < now; {
-			ph := t.run.phaseAt(from)
-			to := min(now, t.run.phaseEnd(ph))
-			if to <= from { // the end has become known only now, and has passed
-				to = now
-			}
-			t.area[ph] += float64(n) * (to - from).Seconds()
-			t.most[ph] = max(t.most[ph], n)
-			from = to
-		}
-		t.changed = now
-	}
-	t.inFlight.Store(n + by)
 }
 
 // markFull records that a lane accepts no more. A lane that is full with nothing in

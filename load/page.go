@@ -56,7 +56,9 @@ func recordN(h **measure.Histogram, d time.Duration, n uint64) {
 type recorder struct {
 	length time.Duration // of an interval
 	open   []*page
-	last   *page
+	last   *page         // the one of the call before, as nearly always; nil: none
+	from   time.Duration // its interval, without a division
+	to     time.Duration
 	oldest int // pages of earlier intervals have been handed over
 	free   chan *page
 }
@@ -64,10 +66,11 @@ type recorder struct {
 // at returns the page for something that happened at t to events of a phase and a part. If its
 // interval has been handed over already, it counts in the oldest open one.
 func (r *recorder) at(t time.Duration, phase, part int) *page {
-	i := max(int(t/r.length), r.oldest)
-	if p := r.last; p != nil && p.interval == i && p.phase == phase && p.part == part {
+	if p := r.last; p != nil && t >= r.from && t < r.to && p.phase == phase && p.part == part {
 		return p
 	}
+	i := max(int(t/r.length), r.oldest)
+	r.from, r.to = time.Duration(i)*r.length, time.Duration(i+1)*r.length
 	for _, p := range r.open {
 		if p.interval == i && p.phase == phase && p.part == part {
 			r.last = p

@@ -6,62 +6,6 @@ import (
 	"carronade/measure"
 )
 
-// An account is what a thread records of one part of a run, by phase, besides what it
-// records of the whole.
-type account struct {
-	inFlight int64 // events
-	changed  time.Duration
-	area     []float64 // events in flight x seconds, per phase of time
-
-	arrived, arrivedB, answers []uint64 // per phase of time
-	sends, sendsB              []uint64 // the same
-	unsent, offered            []uint64 // per phase of the events
-}
-
-// addInFlight is thread.addInFlight for one part.
-func (a *account) addInFlight(r *Run, now time.Duration, by int64) {
-	for a.inFlight > 0 && a.changed < now {
-		ph := r.phaseAt(a.changed)
-		to := min(now, r.phaseEnd(ph))
-		if to <= a.changed { // the end has become known only now, and has passed
-			to = now
-		}
-		a.area[ph] += float64(a.inFlight) * (to - a.changed).Seconds()
-		a.changed = to
-	}
-	a.changed = max(a.changed, now)
-	a.inFlight += by
-}
-
-// newAccounts returns the accounts of a thread's parts, for n phases; nil without parts.
-func newAccounts(r *Run, n int) []account {
-	if r.mix == nil {
-		return nil
-	}
-	all := make([]account, len(r.mix.parts))
-	for i := range all {
-		all[i] = newAccount(n)
-	}
-	return all
-}
-
-// newAccount returns an account for n phases.
-func newAccount(n int) account {
-	return account{
-		area: make([]float64, n), arrived: make([]uint64, n), arrivedB: make([]uint64, n), answers: make([]uint64, n),
-		sends: make([]uint64, n), sendsB: make([]uint64, n),
-		unsent: make([]uint64, n), offered: make([]uint64, n),
-	}
-}
-
-// account returns the account of a part; nil without parts.
-func (t *thread) account(part int) *account {
-	if t.accounts == nil {
-		return nil
-	}
-	return &t.accounts[part]
-}
-
 // partOf returns which part a stream belongs to; 0 without parts.
 func (r *Run) partOf(stream int32) int {
 	if r.mix == nil {
@@ -228,7 +172,7 @@ func (c *collector) partTallies(start, end time.Duration) []PartResult {
 	for i := range c.parts {
 		var accounts []*account
 		for _, th := range r.threads {
-			accounts = append(accounts, &th.accounts[i])
+			accounts = append(accounts, &th.parts[i])
 		}
 		all = append(all, r.partResult(&c.parts[i], accounts, measure.Tally{Name: r.mix.parts[i].Name, Start: start, End: end}))
 	}
@@ -245,18 +189,15 @@ func (r *Run) partResult(own *partTally, accounts []*account, whole measure.Tall
 		res.Set.Merge(&t.Set)
 		res.Statuses.Merge(t.statuses)
 		for _, a := range accounts {
-			res.Arrived += a.arrived[ph]
-			res.ArrivedBytes += a.arrivedB[ph]
-			res.Answers += a.answers[ph]
-			res.Sends += a.sends[ph]
-			res.SendBytes += a.sendsB[ph]
-			res.Offered += a.offered[ph]
-			res.Unsent += a.unsent[ph]
-			area += a.area[ph]
+			p := &a.phases[ph]
+			p.addTo(&res.Tally)
+			res.Offered += p.offered
+			res.Unsent += p.unsent
+			area += p.area
 		}
 	}
 	if res.Length() > 0 {
-		res.InFlight = area / res.Length().Seconds()
+		res.InFlight = area / float64(res.Length())
 	}
 	return res
 }

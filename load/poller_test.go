@@ -286,7 +286,7 @@ func TestLowerBoundInAStall(t *testing.T) {
 			d, disturbed = usual+time.Duration(1250-i)*2*time.Millisecond, late
 		}
 		measured.Record(d)
-		l.Record(d, 0, disturbed, 1)
+		l.Record(Elapsed{least: d, late: disturbed}, 1)
 	}
 	for _, p := range []float64{50, 90.4, 95, 99} {
 		want := measured.Percentile(p) - late
@@ -322,7 +322,7 @@ func TestLowerBoundIsNotAbove(t *testing.T) {
 				}
 				actual.Record(d)
 				measured.Record(d + added)
-				l.Record(d+added, 0, late, 1)
+				l.Record(Elapsed{took: d + added, least: d + added, late: late}, 1)
 			}
 			for _, p := range []float64{1, 10, 50, 75, 90, 95, 99} {
 				lower, upper, want := l.Bound().Percentile(p), measured.Percentile(p), actual.Percentile(p)

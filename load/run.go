@@ -41,14 +41,15 @@ type Run struct {
 	watchdog  watchdog
 	disturbed disturbances
 
-	stopAt         atomic.Int64 // when firing stopped early; Never while it has not
-	byteLimitAt    atomic.Int64 // when the limit on bytes was reached; Never before
-	abortAt        atomic.Int64 // when waiting for answers ended; Never before
-	measurementAt  atomic.Int64 // start of the measurement; Never until known
-	measurementEnd atomic.Int64 // end of the measurement; Never until known
-	lastFiredAt    atomic.Int64 // when the last of a limited number of events was fired; Never while some are left
-	reason         atomic.Value // Reason
-	feedEnded      atomic.Bool  // the allowance ended a run without a schedule
+	stopAt         atomic.Int64  // when firing stopped early; Never while it has not
+	byteLimitAt    atomic.Int64  // when the limit on bytes was reached; Never before
+	abortAt        atomic.Int64  // when waiting for answers ended; Never before
+	measurementAt  atomic.Int64  // start of the measurement; Never until known
+	measurementEnd atomic.Int64  // end of the measurement; Never until known
+	lastFiredAt    atomic.Int64  // when the last of a limited number of events was fired; Never while some are left
+	edition        atomic.Uint32 // counts changes of the ends of phases: stopAt, measurementAt, measurementEnd
+	reason         atomic.Value  // Reason
+	feedEnded      atomic.Bool   // the allowance ended a run without a schedule
 
 	warmLeft, measurementLeft atomic.Int64  // events left to claim, without a schedule
 	bytes                     atomic.Int64  // sent so far
@@ -248,6 +249,7 @@ func (r *Run) markNow(moment *atomic.Int64) {
 		at = max(0, r.Now())
 	}
 	moment.CompareAndSwap(int64(Never), int64(at))
+	r.edition.Add(1)
 	threads := r.threads
 	r.starting.Unlock()
 	for _, t := range threads {
@@ -405,8 +407,11 @@ func (r *Run) claim(n int, now time.Duration) (got, phase int) {
 		if got := takeFrom(&r.warmLeft, int64(n)); got > 0 {
 			return int(got), 0
 		}
-		if r.measurementAt.CompareAndSwap(int64(Never), int64(now)) && r.plan.Measurement.Time > 0 {
-			r.measurementEnd.Store(int64(now + r.plan.Measurement.Time))
+		if r.measurementAt.CompareAndSwap(int64(Never), int64(now)) {
+			if r.plan.Measurement.Time > 0 {
+				r.measurementEnd.Store(int64(now + r.plan.Measurement.Time))
+			}
+			r.edition.Add(1)
 		}
 	} else if measurement == 1 && now < r.plan.WarmupTime {
 		return n, 0

@@ -146,7 +146,7 @@ type Progress struct {
 func (r *Run) Progress() Progress {
 	s := Progress{Done: time.Duration(r.lastDone.Load())}
 	for _, t := range r.threads {
-		s.InFlight += t.inFlight.Load()
+		s.InFlight += t.published.Load()
 	}
 	s.Written, s.Read = r.target.Wire()
 	switch g := r.plan.Gate; {

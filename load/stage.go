@@ -75,10 +75,9 @@ type stageRead struct {
 	room time.Duration // since when there was room for it
 }
 
-// late is the generator's part of the time from due to read: the read could have begun
-// earlier. Until Free it waited for a connection or a leader.
-func (r *stageRead) late(read *Outcome) time.Duration {
-	return max(0, read.Sent-max(r.due, r.room, read.Free))
+// passage returns when a read passed its points. Until Free it waited for a connection or a leader.
+func (r *stageRead) passage(read *Outcome) Passage {
+	return Passage{Ready: r.room, Free: read.Free, Sent: read.Sent, Done: read.Done, Arrived: read.Done}
 }
 
 // NewStage returns a stage and sets the Observe and the Gate of the run that sends.
@@ -99,7 +98,7 @@ func NewStage(plan StagePlan, of Follower, sending *Plan) *Stage {
 // Start begins to read, once the run exists and before it starts.
 func (s *Stage) Start(r *Run) {
 	s.run = r
-	s.tally, s.account = newPartTally(r), newAccount(len(r.phases)+1) // one more: the drain
+	s.tally, s.account = newPartTally(r), newAccount(len(r.phases)+1)
 	s.of.Start(r.Now, s.complete)
 	go s.drive()
 }
@@ -234,15 +233,17 @@ func (s *Stage) complete(reads []Outcome) {
 		}
 		r := &s.inFlight[o.Seq]
 		s.reading--
-		s.account.addInFlight(s.run, max(o.Done, s.account.changed), -int64(o.Events))
-		s.record(r, o)
+		s.account.addInFlight(s.run, o.Done, -int64(o.Events))
+		p := r.passage(o)
+		e := p.Since(r.due)
+		s.record(r, o, &p)
 		back += uint64(o.Events)
 		if o.Acked == o.Events {
 			earliest := o.Done
 			if o.Earliest > 0 {
 				earliest = o.Earliest
 			}
-			s.run.Consumed(&r.sent, o.Done, max(earliest-r.late(o), r.sent.Done))
+			s.run.Consumed(&r.sent, o.Done, max(earliest-e.delay, r.sent.Done))
 		} else {
 			s.run.Unread(&r.sent, o.Done)
 		}
@@ -264,7 +265,7 @@ func (s *Stage) complete(reads []Outcome) {
 }
 
 // record adds a completed read to the tally.
-func (s *Stage) record(r *stageRead, o *Outcome) {
+func (s *Stage) record(r *stageRead, o *Outcome, p *Passage) {
 	if o.Unknown > 0 {
 		o.Class = o.Class.OfUnknown()
 	}
@@ -289,23 +290,24 @@ func (s *Stage) record(r *stageRead, o *Outcome) {
 	t.Bytes += bytes
 	t.AckedBytes += bytes
 	t.WireBytes += uint64(max(o.Wire, 0))
-	at := s.run.phaseAt(o.Sent)
-	s.account.sends[at] += uint64(o.Events)
-	s.account.sendsB[at] += bytes
-	at = s.run.phaseAt(o.Done)
-	s.account.arrived[at] += uint64(o.Acked)
-	s.account.arrivedB[at] += bytes
+	sent := s.account.at(s.run, o.Sent)
+	sent.sends += uint64(o.Events)
+	sent.sendsB += bytes
+	done := s.account.at(s.run, o.Done)
+	done.arrived += uint64(o.Acked)
+	done.arrivedB += bytes
 	if o.Acked > 0 || o.Failed > 0 {
 		t.Answered++
-		s.account.answers[at]++
+		done.answers++
 	}
-	hist(&t.Set.SendDelay).RecordN(r.late(o), uint64(o.Events))
+	since, service := p.Since(r.due), p.Service()
+	hist(&t.Set.SendDelay).RecordN(since.delay, uint64(o.Events))
 	switch {
 	case o.Acked > 0:
-		hist(&t.Set.Response).RecordN(o.Done-r.due, uint64(o.Acked))
-		hist(&t.Set.Service).RecordN(o.Done-o.Sent, 1)
+		hist(&t.Set.Response).RecordN(since.took, uint64(o.Acked))
+		hist(&t.Set.Service).RecordN(service.took, 1)
 	case o.Failed > 0:
-		hist(&t.Set.FailedService).RecordN(o.Done-o.Sent, 1)
+		hist(&t.Set.FailedService).RecordN(service.took, 1)
 	}
 }
 

@@ -25,7 +25,6 @@ type thread struct {
 	streamBuffer     uint64        // events of a stream that fit into the buffer; 0: no buffer
 	gated            []*stream     // waiting for the run's gate
 	starved          bool          // the shares have counted the thread as waiting for another part
-	accounts         []account     // of each part; nil if the run has none
 	lanes            []*laneState  // seen so far
 	byID             []*laneState  // by the ID of the lane; nil: not seen
 	freest           laneHeap      // lanes that share a backlog
@@ -49,19 +48,12 @@ type thread struct {
 	idleUntil        time.Duration // end of the last long wait with nothing to do
 
 	batches [64]Batch
+	passage Passage // of the batch whose times are recorded
 
-	inFlight        atomic.Int64 // events
+	accounts
+
 	batchesInFlight int
 	waitingSince    atomic.Int64  // since when answers are expected (batches are in flight, or a lane is full); Never while none is
-	changed         time.Duration // when inFlight last changed
-	area            []float64     // events in flight x seconds, per phase of time
-	most            []int64       // most events in flight, per phase of time
-	arrived         []uint64      // events answered, per phase of time
-	arrivedB        []uint64      // their bytes
-	sends, sendsB   []uint64      // per phase of time: events sent, and their bytes
-	answers         []uint64      // batches answered, with any result, per phase of time
-	unsent          []uint64      // events due and not sent, per phase
-	offered         []uint64      // events offered, per phase (only when stopped early)
 	idleFor         time.Duration // time waited during the measurement
 	lower           []lowerBounds // per phase of the events
 	compacted       int           // number of leading entries of lower that are compacted
@@ -123,12 +115,8 @@ func newThread(r *Run, id, of int) *thread {
 	t.watched = true
 	t.streamBuffer = r.plan.streamBuffer(r.partitioner.Streams())
 	t.rec = recorder{length: r.plan.Interval, free: make(chan *page, 8)}
-	n := len(r.phases) + 1
-	t.area, t.arrived, t.arrivedB, t.answers = make([]float64, n), make([]uint64, n), make([]uint64, n), make([]uint64, n)
-	t.sends, t.sendsB = make([]uint64, n), make([]uint64, n)
 	t.lower = make([]lowerBounds, len(r.phases))
-	t.unsent, t.offered, t.most = make([]uint64, n), make([]uint64, n), make([]int64, n)
-	t.accounts = newAccounts(r, n)
+	t.accounts.open(r)
 	if c := r.plan.Concurrency; c > 0 {
 		mine := c / of
 		if id < c%of {
@@ -241,7 +229,7 @@ func (t *thread) noteLate(wanted, at time.Duration) {
 	t.run.watchdog.note(frozeSending, wanted, at)
 	t.caughtUpAt, t.laterAnswered = 0, false
 	if !t.disturbed {
-		t.levelBefore = t.inFlight.Load()
+		t.levelBefore = t.inFlight
 	}
 	t.run.disturbed.begin(wanted, at, t.disturbed)
 	t.disturbed = true
@@ -267,10 +255,10 @@ func (t *thread) endDisturbance(now time.Duration) {
 		return
 	}
 	var area float64
-	for _, a := range t.area {
-		area += a
+	for i := range t.phases {
+		area += t.phases[i].area
 	}
-	if n := t.inFlight.Load(); n > t.levelBefore && float64(n) > area/now.Seconds() {
+	if n := t.inFlight; n > t.levelBefore && float64(n) > area/float64(now) {
 		return
 	}
 	t.disturbed = false
@@ -549,8 +537,11 @@ func (t *thread) firingEnded(now time.Duration) time.Duration {
 	return t.ended
 }
 
-// handOver passes the pages of past intervals to the collector.
+// handOver shows other goroutines what is in flight, and passes the pages of past intervals to the collector.
 func (t *thread) handOver(now time.Duration) {
+	if t.published.Load() != t.inFlight {
+		t.published.Store(t.inFlight)
+	}
 	if i := int(now / t.rec.length); i > t.rec.oldest {
 		t.rec.takeBefore(i, func(p *page) { t.run.pages.put(t.id, p) })
 		t.run.pages.markComplete(t.id, i)

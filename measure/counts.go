@@ -1,51 +1,118 @@
 package measure
 
-// Counts is what became of the events of one phase, step or interval. All fields
-// count events unless their name says otherwise.
+import (
+	"reflect"
+	"strings"
+)
+
+// CountsOf is what became of the events of one phase, step or interval; N is int64 if it is a difference. All
+// fields count events unless their unit says otherwise.
+//
+// The struct is the table of all counters: reports, rows, files, frames, metrics, panels and the fields that can be
+// filtered come from it, so that a line here adds a counter to all of them. The tags are those of Counter.
 //
 // Two identities apply at the end of every run, and the engine checks them:
 //
 //	Offered = Sent + Dropped + Unsent
 //	Sent    = Acked + Failed + Unknown
-type Counts struct {
-	Offered uint64 `json:"offered"` // due within the phase
-	Sent    uint64 `json:"sent"`    // handed to the system
-	Dropped uint64 `json:"dropped"` // dropped at the in-flight bound
-	Unsent  uint64 `json:"unsent"`  // due, but not sent when the run ended
-	Acked   uint64 `json:"acked"`   // answered: accepted
-	Failed  uint64 `json:"failed"`  // answered, or otherwise certain: not accepted
-	Unknown uint64 `json:"unknown"` // sent, without a certain answer
+type CountsOf[N uint64 | int64] struct {
+	Offered N `json:"offered" unit:"events" means:"due in the measurement" help:"Events due."`
+	Sent    N `json:"sent" unit:"events" means:"handed to the system" help:"Events handed to the system."`
+	Dropped N `json:"dropped" unit:"events" means:"dropped at the in-flight limit" help:"Events dropped at the in-flight limit."`
+	Unsent  N `json:"unsent" unit:"events" means:"due, and not sent at the end" help:"Events due and not sent when the run ended."`
+	Acked   N `json:"acked" unit:"events" means:"accepted by the system" help:"Events acked."`
+	Failed  N `json:"failed" unit:"events" means:"refused for certain" help:"Events refused for certain."`
+	Unknown N `json:"unknown" unit:"events" means:"written, without a certain answer" help:"Events sent and without a certain answer."`
 
-	Consumed uint64 `json:"consumed"` // read by a consumer; zero when only sending
+	Consumed N `json:"consumed" unit:"events" means:"read by a consumer" help:"Events read by a consumer."`
 	// Unread counts acked events (sent ones, if nothing is acknowledged) that a run which also reads did not read.
-	Unread uint64 `json:"unread,omitempty"`
+	Unread N `json:"unread,omitempty" unit:"events" means:"acked, and never read" help:"Acked events that were to be read and were not." late:"1"`
 
-	Retries    uint64 `json:"retries"`     // attempts beyond the first, in batches
-	Batches    uint64 `json:"batches"`     // batches sent
-	Answered   uint64 `json:"answered"`    // batches completed with an answer
-	Bytes      uint64 `json:"bytes"`       // of events sent (or consumed): key, value and headers, before compression
-	AckedBytes uint64 `json:"acked_bytes"` // the part of Bytes whose events were acked
-	WireBytes  uint64 `json:"wire_bytes"`  // on the connection, with all overhead
+	Retries    N `json:"retries" unit:"batches" means:"attempts beyond the first" help:"Attempts beyond the first."`
+	Batches    N `json:"batches" unit:"batches" means:"sent" help:"Batches sent."`
+	Answered   N `json:"answered" unit:"batches" means:"answered, whatever the answer was" help:"Batches answered, whatever the answer was." metric:"answered_batches"`
+	Bytes      N `json:"bytes" unit:"bytes" means:"of events, before compression" help:"Bytes of the events sent (or consumed), before compression." metric:"event_bytes" field:"bytes_moved"`
+	AckedBytes N `json:"acked_bytes" label:"bytes acked" unit:"bytes" means:"of events that were acked" help:"Bytes of the events acked, before compression." metric:"acked_event_bytes"`
+	WireBytes  N `json:"wire_bytes" label:"on the wire" unit:"bytes" means:"all bytes on the connections" help:"Bytes on the connections, with all overhead."`
+}
+
+// Counts are the counters of a phase, step or interval.
+type Counts = CountsOf[uint64]
+
+// A Counter describes a field of Counts, by its tags.
+type Counter struct {
+	Name   string // in reports and files: "acked"
+	Label  string // for people
+	Unit   string // "events", "batches" or "bytes"
+	Means  string // in a few words
+	Metric string // as a metric: "acked_events"
+	Help   string // of the metric, and of the field
+	Field  string // by which reports are filtered
+	Late   bool   // it was added after files with columns for the others had been written: its column is at the end
+	index  int
+}
+
+// Counters are all counters, in the order of tables.
+var Counters = counters()
+
+func counters() []Counter {
+	var all []Counter
+	for i, f := range reflect.VisibleFields(reflect.TypeFor[Counts]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		k := Counter{
+			Name: name, Label: name, Metric: name, Field: name, index: i,
+			Unit: f.Tag.Get("unit"), Means: f.Tag.Get("means"), Help: f.Tag.Get("help"), Late: f.Tag.Get("late") != "",
+		}
+		if k.Unit == "events" {
+			k.Metric += "_events"
+		}
+		for tag, to := range map[string]*string{"label": &k.Label, "metric": &k.Metric, "field": &k.Field} {
+			if text := f.Tag.Get(tag); text != "" {
+				*to = text
+			}
+		}
+		all = append(all, k)
+	}
+	return all
+}
+
+// Of returns the value of a counter.
+func (k *Counter) Of(c *Counts) uint64 { return reflect.ValueOf(c).Elem().Field(k.index).Uint() }
+
+// Fields returns all counters, in the order of the table.
+func (c *CountsOf[N]) Fields() []*N {
+	v := reflect.ValueOf(c).Elem()
+	all := make([]*N, v.NumField())
+	for i := range all {
+		all[i] = v.Field(i).Addr().Interface().(*N)
+	}
+	return all
 }
 
 // Add adds o to c.
-func (c *Counts) Add(o Counts) {
-	c.Offered += o.Offered
-	c.Sent += o.Sent
-	c.Dropped += o.Dropped
-	c.Unsent += o.Unsent
-	c.Acked += o.Acked
-	c.Failed += o.Failed
-	c.Unknown += o.Unknown
-	c.Consumed += o.Consumed
-	c.Unread += o.Unread
-	c.Retries += o.Retries
-	c.Batches += o.Batches
-	c.Answered += o.Answered
-	c.Bytes += o.Bytes
-	c.AckedBytes += o.AckedBytes
-	c.WireBytes += o.WireBytes
+func (c *CountsOf[N]) Add(o CountsOf[N]) {
+	from := o.Fields()
+	for i, to := range c.Fields() {
+		*to += *from[i]
+	}
+}
+
+// Subtract subtracts o from c.
+func (c *CountsOf[N]) Subtract(o CountsOf[N]) {
+	from := o.Fields()
+	for i, to := range c.Fields() {
+		*to -= *from[i]
+	}
+}
+
+// Signed converts counts for a difference.
+func Signed(c Counts) (out CountsOf[int64]) {
+	from := c.Fields()
+	for i, to := range out.Fields() {
+		*to = int64(*from[i])
+	}
+	return out
 }
 
 // IsZero reports whether nothing was counted.
-func (c Counts) IsZero() bool { return c == Counts{} }
+func (c CountsOf[N]) IsZero() bool { return c == CountsOf[N]{} }

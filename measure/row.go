@@ -41,11 +41,8 @@ func (iv *Interval) code(c *rowCoder) {
 	iv.End = iv.Start + length
 	codeNumber(c, &iv.Within)
 	codeNumber(c, &iv.Arrived)
-	n, u := &iv.Counts, &iv.Generator
-	for _, v := range []*uint64{
-		&n.Offered, &n.Sent, &n.Dropped, &n.Unsent, &n.Acked, &n.Failed, &n.Unknown, &n.Consumed, &n.Unread, &n.Retries,
-		&n.Batches, &n.Answered, &n.Bytes, &n.AckedBytes, &n.WireBytes, &iv.InFlight, &u.RSS, &u.MaxRSS, &u.GCPauses,
-	} {
+	u := &iv.Generator
+	for _, v := range append(iv.Counts.Fields(), &iv.InFlight, &u.RSS, &u.MaxRSS, &u.GCPauses) {
 		codeNumber(c, v)
 	}
 	for _, v := range []*time.Duration{&u.CPU, &u.GCPauseMax, &u.GCCPU} {

@@ -12,12 +12,6 @@ import (
 	"time"
 )
 
-// standard are the percentiles in every summary.
-var standard = []float64{50, 90, 95, 99, 99.9, 99.99}
-
-// StandardPercentiles returns the percentiles in every summary.
-func StandardPercentiles() []float64 { return slices.Clone(standard) }
-
 // A Value is one percentile.
 type Value struct {
 	P       float64 // in percent
@@ -253,9 +247,9 @@ func (s *Summary) Average() (Value, bool) {
 // Micros returns d in microseconds, the unit of reports.
 func Micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// percentileKey is the JSON name of percentile p: p50_us, p999_us for 99.9.
+// PercentileKey is the JSON name of percentile p: p50_us, p999_us for 99.9.
 // Below ten per cent the point has to stay visible: p0_1_us.
-func percentileKey(p float64) string {
+func PercentileKey(p float64) string {
 	whole, rest, fraction := strings.Cut(PercentileName(p), ".")
 	switch {
 	case !fraction:
@@ -266,7 +260,7 @@ func percentileKey(p float64) string {
 	return whole + "_" + rest + "_us"
 }
 
-// parsePercentileKey is the inverse of percentileKey.
+// parsePercentileKey is the inverse of PercentileKey.
 func parsePercentileKey(key string) (float64, bool) {
 	digits, ok := strings.CutPrefix(key, "p")
 	if !ok {
@@ -282,7 +276,7 @@ func parsePercentileKey(key string) (float64, bool) {
 		digits = digits[:2] + "." + digits[2:]
 	}
 	p, err := strconv.ParseFloat(digits, 64)
-	return p, err == nil && p >= 0 && p <= 100 && percentileKey(p) == key
+	return p, err == nil && p >= 0 && p <= 100 && PercentileKey(p) == key
 }
 
 // MarshalJSON writes one flat object, percentiles under names such as p50_us. Numbers
@@ -304,7 +298,7 @@ func (s *Summary) MarshalJSON() ([]byte, error) {
 	number("mean_us", s.Mean, s.Count > 0)
 	number("min_us", s.Min, s.Count > 0)
 	for _, v := range s.Percentiles {
-		number(percentileKey(v.P), Micros(v.D), !s.IsEmpty())
+		number(PercentileKey(v.P), Micros(v.D), !s.IsEmpty())
 	}
 	number("max_us", s.Max, s.Count > 0)
 	fmt.Fprintf(&b, `,"below_range":%d,"above_range":%d,"censored":%d`, s.Below, s.Above, s.Censored)

@@ -187,7 +187,7 @@ func TestOlderReaders(t *testing.T) {
 			got, want := old["at_least_from_us"], Micros(tt.age)
 			assert.True(t, got == want, "bounds are from %v us on, the smallest age is %v us", got, want)
 			for _, v := range s.Percentiles {
-				least := old[percentileKey(v.P)] >= old["at_least_from_us"]
+				least := old[PercentileKey(v.P)] >= old["at_least_from_us"]
 				assert.True(t, !v.AtLeast || least, "p%v is a lower bound, but an older program takes it as known", v.P)
 			}
 		})
@@ -259,7 +259,7 @@ func TestPercentileKey(t *testing.T) {
 		{0.01, "p0_01_us"},
 		{100, "p100_us"},
 	} {
-		assert.Equal(t, percentileKey(tt.p), tt.want, "percentileKey(%v)", tt.p)
+		assert.Equal(t, PercentileKey(tt.p), tt.want, "percentileKey(%v)", tt.p)
 		got, ok := parsePercentileKey(tt.want)
 		assert.True(t, ok && got == tt.p, "parsePercentileKey(%q): got %v, %v; want %v", tt.want, got, ok, tt.p)
 	}

@@ -178,11 +178,11 @@ func doneOf(d *report.Document, err error) live.Done {
 		return out
 	}
 	out := live.Done{
-		Report: d.ID, Headline: d.Headline(), Band: d.Band(), Trust: string(d.TrustLevel()), Exit: d.ExitCode(), Totals: live.CountsOf(d.Totals.Counts),
+		Report: d.ID, Headline: d.Headline(), Band: d.Band(), Trust: string(d.TrustLevel()), Exit: d.ExitCode(), Totals: measure.Signed(d.Totals.Counts),
 	}
 	for i := range d.Phases {
 		if p := &d.Phases[i]; p.Name == measure.WarmUp {
-			warm := live.CountsOf(p.Totals.Counts)
+			warm := measure.Signed(p.Totals.Counts)
 			out.Warmup = &warm
 		}
 	}

@@ -131,7 +131,7 @@ func TestFramesAddUp(t *testing.T) {
 				}
 				var want live.Counts
 				for i := range d.Phases {
-					want.Add(live.CountsOf(d.Phases[i].Totals.Counts))
+					want.Add(measure.Signed(d.Phases[i].Totals.Counts))
 				}
 				s, done := frames.all[d.ID], frames.done[d.ID]
 				assert.Must(t, s != nil && done != nil && done.Report == d.ID && done.Headline == d.Headline(),
@@ -148,9 +148,9 @@ func TestFramesAddUp(t *testing.T) {
 				fired.Add(want)
 				sameInAllForms(t, p, &d)
 				got.Subtract(warm)
-				total := live.CountsOf(d.Totals.Counts)
+				total := measure.Signed(d.Totals.Counts)
 				assert.True(t, got == total, "without the warm-up they add up to\n%+v, the report's totals are\n%+v", got, total)
-				if i := len(d.Phases); i > 0 && d.Phases[0].Name == measure.WarmUp && warm != live.CountsOf(d.Phases[0].Totals.Counts) {
+				if i := len(d.Phases); i > 0 && d.Phases[0].Name == measure.WarmUp && warm != measure.Signed(d.Phases[0].Totals.Counts) {
 					t.Errorf("the warm-up's add up to\n%+v, want\n%+v", warm, d.Phases[0].Totals.Counts)
 				}
 			}

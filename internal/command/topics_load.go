@@ -58,7 +58,8 @@ func measured(ctx context.Context, work cluster.TopicLoad) (*cluster.TopicResult
 	h := &out.Measurement
 	h.Name, h.Rate, h.End, h.Arrived, h.ArrivedBytes = measure.Measurement, work.Rate*float64(r.PerRequest), r.Elapsed, r.Done, r.Bytes
 	h.InFlight = r.BusyMean * float64(r.PerRequest)
-	h.Set, h.Lower = s.total, s.lower
+	h.Set = s.total
+	h.Lower = measure.Lower{Response: s.response.Bound(), Service: s.service.Bound()}
 	for i := range out.Intervals {
 		h.Counts.Add(out.Intervals[i].Counts)
 	}

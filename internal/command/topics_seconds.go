@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"carronade/internal/kafka/cluster"
+	"carronade/load"
 	"carronade/measure"
 )
 
@@ -19,7 +20,8 @@ type seconds struct {
 	open      [2]measure.Interval // the older one first
 	next      int                 // the second after the newer open one
 	total     measure.Set
-	lower     measure.Lower // without the generator's delays
+
+	response, service load.LowerBound
 
 	// State of the request whose operations are being reported.
 	acked, failed bool
@@ -29,7 +31,7 @@ type seconds struct {
 func newSeconds(w *cluster.TopicLoad) *seconds {
 	s := &seconds{
 		see: w.Each, each: uint64(max(1, w.PerRequest)), scheduled: w.Rate > 0, series: measure.NewSeries(measure.DefaultSeries),
-		total: measure.Set{Service: measure.NewHistogram()}, lower: measure.Lower{Service: measure.NewHistogram()},
+		total: measure.Set{Service: measure.NewHistogram()},
 	}
 	for i := range s.open {
 		s.open[i] = second(i, measure.Set{})
@@ -105,20 +107,26 @@ func (s *seconds) done(d cluster.TopicDone) {
 	}
 }
 
+// passage returns when an operation passed the points of its times.
+func passage(d *cluster.TopicDone) load.Passage {
+	return load.Passage{Ready: d.Due, Free: d.Free, Sent: d.Sent, Done: d.At, Arrived: d.At}
+}
+
 // time records the times of an operation that was due.
 func (s *seconds) time(row *measure.Interval, d *cluster.TopicDone) {
-	delay := max(0, d.Sent-max(d.Due, d.Free))
+	p := passage(d)
+	e := p.Since(d.Due)
 	if d.Class == "" {
-		hist(&s.lower.Response).Record(d.At - d.Due - delay)
+		s.response.Record(e, 1)
 	}
 	for _, set := range []*measure.Set{&row.Set, &s.total} {
 		hist(&set.Batching).Record(0) // operations of a request are due together
-		hist(&set.SendDelay).Record(delay)
+		hist(&set.SendDelay).Record(e.Delay())
 		switch {
 		case d.Class == "":
-			hist(&set.Response).Record(d.At - d.Due)
+			hist(&set.Response).Record(e.Took())
 		case !d.Certain:
-			hist(&set.Censored).Record(d.At - d.Due)
+			hist(&set.Censored).Record(e.Took())
 		}
 	}
 }
@@ -129,15 +137,17 @@ func (s *seconds) request(sent, row *measure.Interval, d *cluster.TopicDone) {
 	if s.acked || s.failed {
 		row.Answered++
 	}
+	p := passage(d)
+	e := p.Service()
 	if s.acked {
-		s.lower.Service.Record(d.At - d.Sent)
+		s.service.Record(e, 1)
 	}
 	for _, set := range []*measure.Set{&row.Set, &s.total} {
 		switch {
 		case s.acked:
-			hist(&set.Service).Record(d.At - d.Sent)
+			hist(&set.Service).Record(e.Took())
 		case s.failed:
-			hist(&set.FailedService).Record(d.At - d.Sent)
+			hist(&set.FailedService).Record(e.Took())
 		}
 		if s.scheduled {
 			hist(&set.Queueing).Record(max(0, d.Free-d.Due))

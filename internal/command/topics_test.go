@@ -210,8 +210,8 @@ func TestSecondsLate(t *testing.T) {
 	}{
 		{"send delay", s.total.SendDelay, 6, 10 * ms, 30 * ms},
 		{"response", s.total.Response, 6, 50 * ms, 70 * ms},
-		{"response, lower", s.lower.Response, 6, 20 * ms, 60 * ms},
-		{"service, lower", s.lower.Service, 2, 20 * ms, 20 * ms},
+		{"response, lower", s.response.Bound(), 6, 20 * ms, 60 * ms},
+		{"service, lower", s.service.Bound(), 2, 20 * ms, 20 * ms},
 	} {
 		assert.True(t, c.got.Count() == c.n && c.got.Min() == c.least && c.got.Max() == c.longest,
 			"%s: got %d from %s to %s, want %d from %s to %s",

@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/store"
 	"carronade/internal/verdict/stats"
+	"carronade/measure"
 )
 
 // ComparisonSchema names the format of a comparison's JSON.
@@ -455,7 +456,13 @@ func unitOf(k store.ValueKind) string {
 }
 
 // distributionPoints are the percentiles that describe a distribution.
-var distributionPoints = []string{"min", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"}
+var distributionPoints = func() []string {
+	out := []string{"min"}
+	for _, p := range measure.StandardPercentiles() {
+		out = append(out, measure.PercentileName(p))
+	}
+	return append(out, "max")
+}()
 
 // Share is the share of events whose time was at most this long. It is false
 // for the maximum: its share depends on the number of events.

@@ -6,6 +6,7 @@ import (
 
 	"carronade/internal/store"
 	"carronade/internal/verdict/stats"
+	"carronade/measure"
 )
 
 // A quantity is something measured: a row of comparisons, a column of
@@ -36,7 +37,14 @@ var (
 var times = []string{"response", "service", "end_to_end"}
 
 // comparedAt are the percentiles of times that have rows in comparisons.
-var comparedAt = []string{"50", "99", "99.9"}
+var comparedAt = textsOf(measure.PercentilesOf(measure.Compared))
+
+func textsOf(ps []float64) (texts []string) {
+	for _, p := range ps {
+		texts = append(texts, strings.TrimPrefix(measure.PercentileName(p), "p"))
+	}
+	return texts
+}
 
 // timeAt is a percentile of a time. The column of the median also names the
 // time for the columns next to it.
@@ -79,7 +87,7 @@ var columns = func() []quantity {
 		{field: "per_batch", column: "per batch", better: stats.Less},
 	}
 	for _, t := range times {
-		for _, p := range []string{"50", "95", "99", "99.9"} {
+		for _, p := range textsOf(measure.PercentilesOf(measure.Collated)) {
 			out = append(out, timeAt(t, p))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"carronade/internal/conn"
+	"carronade/measure"
 	"carronade/protocol"
 )
 
@@ -163,8 +164,8 @@ func (g *graphite) lines(p *point) []byte {
 		line("sangrenel.p99", 0)
 	}
 	tags = ";target=" + tagValue(p.run.Target) + ";op=" + tagValue(p.run.Op)
-	for _, c := range counters {
-		line("carronade."+c.name+"_per_s", perS(c.of(&p.interval)))
+	for _, c := range measure.Counters {
+		line("carronade."+c.Metric+"_per_s", perS(c.Of(&p.interval)))
 	}
 	line("carronade.in_flight_events", float64(p.inFlight))
 	if p.behind >= 0 && p.counts.Consumed > 0 {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"carronade/internal/conn"
+	"carronade/measure"
 	"carronade/protocol"
 )
 
@@ -179,14 +180,10 @@ func (c *collector) request(p *point) otlpRequest {
 	start, at := nanos(p.began), nanos(p.at)
 	series := []otlpAttribute{attribute("target", p.run.Target), attribute("op", p.run.Op)} // also in the resource, which many stores do not show with a series
 	var metrics []otlpMetric
-	for _, k := range counters {
-		unit := k.unit
-		if unit != "By" {
-			unit = "{" + unit + "}"
-		}
+	for _, k := range measure.Counters {
 		metrics = append(metrics, otlpMetric{
-			Name: "carronade." + k.name, Description: k.help, Unit: unit,
-			Sum: &otlpSum{Temporality: cumulative, Monotonic: true, Points: []otlpNumber{{Attributes: series, Start: start, Time: at, Int: formatUint(k.of(&p.counts))}}},
+			Name: "carronade." + k.Metric, Description: k.Help, Unit: map[string]string{"events": "{event}", "batches": "{batch}", "bytes": "By"}[k.Unit],
+			Sum: &otlpSum{Temporality: cumulative, Monotonic: true, Points: []otlpNumber{{Attributes: series, Start: start, Time: at, Int: formatUint(k.Of(&p.counts))}}},
 		})
 	}
 	if len(p.statuses) > 0 {

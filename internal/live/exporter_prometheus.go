@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"carronade/internal/conn"
+	"carronade/measure"
 	"carronade/protocol"
 )
 
@@ -102,8 +103,8 @@ func (p *metricsServer) collect() (all []*dto.MetricFamily) {
 		return all
 	}
 	gauge("phase", "The phase that the run is in.", 1, "phase", s.phase)
-	for _, c := range counters {
-		counter(c.name+"_total", c.help, float64(c.of(&s.counts)))
+	for _, c := range measure.Counters {
+		counter(c.Metric+"_total", c.Help, float64(c.Of(&s.counts)))
 	}
 	for _, st := range s.statuses {
 		counter("answers_total", "Batches answered, by status code.", float64(st.Batches), "code", strconv.Itoa(st.Code))

@@ -133,28 +133,3 @@ func (p *point) errorRate() float64 {
 	}
 	return 100 * float64(lost) / float64(done)
 }
-
-// A counter is a number of a run that only grows.
-type counter struct {
-	name, unit, help string // the unit in OTLP: By, or a word
-	of               func(*measure.Counts) uint64
-}
-
-// counters are the counts that are published.
-var counters = []counter{
-	{"offered_events", "event", "Events due.", func(c *measure.Counts) uint64 { return c.Offered }},
-	{"sent_events", "event", "Events handed to the system.", func(c *measure.Counts) uint64 { return c.Sent }},
-	{"acked_events", "event", "Events acked.", func(c *measure.Counts) uint64 { return c.Acked }},
-	{"failed_events", "event", "Events refused for certain.", func(c *measure.Counts) uint64 { return c.Failed }},
-	{"unknown_events", "event", "Events sent and without a certain answer.", func(c *measure.Counts) uint64 { return c.Unknown }},
-	{"dropped_events", "event", "Events dropped at the in-flight limit.", func(c *measure.Counts) uint64 { return c.Dropped }},
-	{"unsent_events", "event", "Events due and not sent when the run ended.", func(c *measure.Counts) uint64 { return c.Unsent }},
-	{"consumed_events", "event", "Events read by a consumer.", func(c *measure.Counts) uint64 { return c.Consumed }},
-	{"batches", "batch", "Batches sent.", func(c *measure.Counts) uint64 { return c.Batches }},
-	{"answered_batches", "batch", "Batches answered, whatever the answer was.", func(c *measure.Counts) uint64 { return c.Answered }},
-	{"unread_events", "event", "Acked events that were to be read and were not.", func(c *measure.Counts) uint64 { return c.Unread }},
-	{"retries", "batch", "Attempts beyond the first.", func(c *measure.Counts) uint64 { return c.Retries }},
-	{"event_bytes", "By", "Bytes of the events sent (or consumed), before compression.", func(c *measure.Counts) uint64 { return c.Bytes }},
-	{"acked_event_bytes", "By", "Bytes of the events acked, before compression.", func(c *measure.Counts) uint64 { return c.AckedBytes }},
-	{"wire_bytes", "By", "Bytes on the connections, with all overhead.", func(c *measure.Counts) uint64 { return c.WireBytes }},
-}

@@ -264,7 +264,7 @@ func TestOTLP(t *testing.T) {
 		err = protojson.Unmarshal(body, &parsed)
 		assert.True(t, err == nil, "%v", err)
 		ms := parsed.ResourceMetrics[0].ScopeMetrics[0].Metrics
-		assert.True(t, len(ms) >= len(counters) && ms[0].GetSum() != nil, "as OpenTelemetry reads it: %v", &parsed)
+		assert.True(t, len(ms) >= len(measure.Counters) && ms[0].GetSum() != nil, "as OpenTelemetry reads it: %v", &parsed)
 		got <- one
 		io.WriteString(w, "{}")
 	}))

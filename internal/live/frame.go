@@ -81,54 +81,7 @@ type Mark struct {
 // Counts are those of measure.Counts. They are signed: the last frame of a run corrects
 // what was known too late, such as how many events of a schedule that was cut short
 // were due.
-type Counts struct {
-	Offered    int64 `json:"offered"`
-	Sent       int64 `json:"sent"`
-	Dropped    int64 `json:"dropped"`
-	Unsent     int64 `json:"unsent"`
-	Acked      int64 `json:"acked"`
-	Failed     int64 `json:"failed"`
-	Unknown    int64 `json:"unknown"`
-	Consumed   int64 `json:"consumed"`
-	Unread     int64 `json:"unread,omitempty"`
-	Retries    int64 `json:"retries"`
-	Batches    int64 `json:"batches"`
-	Answered   int64 `json:"answered"`
-	Bytes      int64 `json:"bytes"`
-	AckedBytes int64 `json:"acked_bytes"`
-	WireBytes  int64 `json:"wire_bytes"`
-}
-
-// CountsOf converts counts.
-func CountsOf(c measure.Counts) Counts {
-	return Counts{
-		Offered: int64(c.Offered), Sent: int64(c.Sent), Dropped: int64(c.Dropped), Unsent: int64(c.Unsent),
-		Acked: int64(c.Acked), Failed: int64(c.Failed), Unknown: int64(c.Unknown), Consumed: int64(c.Consumed), Unread: int64(c.Unread),
-		Retries: int64(c.Retries), Batches: int64(c.Batches), Answered: int64(c.Answered),
-		Bytes: int64(c.Bytes), AckedBytes: int64(c.AckedBytes), WireBytes: int64(c.WireBytes),
-	}
-}
-
-// fields are all counts, in a fixed order.
-func (c *Counts) fields() [15]*int64 {
-	return [15]*int64{
-		&c.Offered, &c.Sent, &c.Dropped, &c.Unsent, &c.Acked, &c.Failed, &c.Unknown, &c.Consumed,
-		&c.Retries, &c.Batches, &c.Answered, &c.Bytes, &c.AckedBytes, &c.WireBytes, &c.Unread,
-	}
-}
-
-// Add adds o to c.
-func (c *Counts) Add(o Counts) { c.add(o, 1) }
-
-// Subtract subtracts o from c.
-func (c *Counts) Subtract(o Counts) { c.add(o, -1) }
-
-func (c *Counts) add(o Counts, sign int64) {
-	from := o.fields()
-	for i, to := range c.fields() {
-		*to += sign * *from[i]
-	}
-}
+type Counts = measure.CountsOf[int64]
 
 // Micros is a time in nanoseconds, in JSON in microseconds. A negative one does not
 // exist: it is null.

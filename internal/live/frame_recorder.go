@@ -88,7 +88,7 @@ func (r *Recorder) Show(s load.Snapshot) {
 	one.keepTimes()
 	for i := range s.Rows {
 		if s.Rows[i].Phase == measure.WarmUp {
-			one.warm.Add(CountsOf(s.Rows[i].Counts))
+			one.warm.Add(measure.Signed(s.Rows[i].Counts))
 		}
 	}
 	if s.Phase != r.phase {
@@ -229,7 +229,7 @@ func (r *Recorder) End(done Done) {
 // rest is what the frames lack of the totals.
 func (r *Recorder) rest(done *Done) (all, warm Counts) {
 	sum, sumWarm := r.sum, r.warm
-	sum.Add(CountsOf(r.open[0].Counts))
+	sum.Add(measure.Signed(r.open[0].Counts))
 	sumWarm.Add(r.open[0].warm)
 	if done.Report == "" {
 		done.Totals = sum
@@ -322,7 +322,7 @@ func (p *part) join(next *part) {
 func (p *part) frame(number, span int64) Frame {
 	f := Frame{
 		Number: number, Span: span, From: Seconds(p.Start), To: Seconds(p.End), Phase: p.Phase, Left: p.left,
-		Counts: CountsOf(p.Counts), InFlight: int64(p.InFlight), Lag: Level(p.LagEvents),
+		Counts: measure.Signed(p.Counts), InFlight: int64(p.InFlight), Lag: Level(p.LagEvents),
 		Response: timesOf(p.Response, p.Censored), Service: timesOf(p.Service, nil), EndToEnd: timesOf(p.EndToEnd, p.UnreadAges),
 		SendDelay: NoTime, Freezes: p.freezes, Frozen: Micros(p.frozen),
 		CPU: Micros(p.Generator.CPU), Memory: int64(p.Generator.RSS),

@@ -9,6 +9,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"carronade/measure"
 )
 
 // mostKept is how many frames of each span a Series keeps: an hour of seconds, ten hours
@@ -187,16 +189,25 @@ func (f *Frame) numbers() []*int64 {
 	for _, t := range []*Times{&f.Response, &f.Service, &f.EndToEnd} {
 		all = append(all, (*int64)(&t.P50), (*int64)(&t.P90), (*int64)(&t.P99), (*int64)(&t.Max), &t.AtLeast)
 	}
-	counts := f.Counts.fields()
-	return append(all, counts[:len(counts)-1]...) // unread events are rare: see hasUnread
+	return append(all, countsOf(f, false)...)
 }
 
 // What a frame may have besides its numbers.
 const (
 	hasWarmup = 1 << iota
-	hasUnread
+	hasLate
 	hasBins
 )
+
+// countsOf are the counters of a frame that are rare, or the others.
+func countsOf(f *Frame, late bool) (all []*int64) {
+	for i, n := range f.Counts.Fields() {
+		if measure.Counters[i].Late == late {
+			all = append(all, n)
+		}
+	}
+	return all
+}
 
 // append encodes a frame.
 func (s *Series) append(b []byte, f *Frame) []byte {
@@ -208,13 +219,15 @@ func (s *Series) append(b []byte, f *Frame) []byte {
 	b = append(b, 0)
 	if f.Warmup != nil {
 		b[flags] |= hasWarmup
-		for _, v := range f.Warmup.fields() {
+		for _, v := range f.Warmup.Fields() {
 			b = binary.AppendVarint(b, *v)
 		}
 	}
-	if f.Counts.Unread != 0 {
-		b[flags] |= hasUnread
-		b = binary.AppendVarint(b, f.Counts.Unread)
+	if late := countsOf(f, true); slices.ContainsFunc(late, func(n *int64) bool { return *n != 0 }) {
+		b[flags] |= hasLate
+		for _, v := range late {
+			b = binary.AppendVarint(b, *v)
+		}
 	}
 	if len(f.Bins) > 0 {
 		b[flags] |= hasBins
@@ -273,12 +286,14 @@ func (b *block) frame(i int, names []string) (f Frame) {
 	flags := count()
 	if flags&hasWarmup != 0 {
 		f.Warmup = &Counts{}
-		for _, v := range f.Warmup.fields() {
+		for _, v := range f.Warmup.Fields() {
 			*v = next()
 		}
 	}
-	if flags&hasUnread != 0 {
-		f.Counts.Unread = next()
+	if flags&hasLate != 0 {
+		for _, v := range countsOf(&f, true) {
+			*v = next()
+		}
 	}
 	if flags&hasBins != 0 {
 		f.Bins = make([]int64, count())

@@ -86,9 +86,9 @@ func (x *exampleFrame) next() load.Snapshot {
 }
 
 func (x *exampleFrame) done() Done {
-	d := Done{Report: "abc", Totals: CountsOf(x.sum)}
+	d := Done{Report: "abc", Totals: measure.Signed(x.sum)}
 	if !x.early.IsZero() {
-		warm := CountsOf(x.early)
+		warm := measure.Signed(x.early)
 		d.Warmup = &warm
 	}
 	return d
@@ -181,7 +181,7 @@ func TestWithoutAReport(t *testing.T) {
 		r.Show(x.next())
 	}
 	r.End(Done{Error: "broken"})
-	assert.Equal(t, done.Totals, CountsOf(x.sum))
+	assert.Equal(t, done.Totals, measure.Signed(x.sum))
 }
 
 // TestMergedPercentiles: those of a merged frame are of all its events, at the

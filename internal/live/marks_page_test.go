@@ -187,7 +187,7 @@ func TestUnreadIsShown(t *testing.T) {
 			}
 		})
 		r.Show(s)
-		r.End(Done{Totals: CountsOf(s.Total), Report: "x"})
+		r.End(Done{Totals: measure.Signed(s.Total), Report: "x"})
 		f := frames[0]
 		assert.True(t, f.EndToEnd.AtLeast > 0 && f.EndToEnd.P99 >= Micros(3990*time.Millisecond) && f.Counts.Unread == 20, "the frame has %+v, %d unread", f.EndToEnd, f.Counts.Unread)
 		var all state

@@ -164,10 +164,6 @@ func exact(v measure.Value, ok bool) string {
 	}
 }
 
-// briefPercentiles are the columns of the brief table, besides the requested ones; 100 is the
-// maximum.
-var briefPercentiles = []float64{50, 90, 99, 99.9}
-
 // The number of percentiles that fit a screen, with and without meanings of the times.
 const (
 	mostPercentiles    = 7
@@ -190,9 +186,9 @@ func timeTable(cols []Time, upper func(time string, p float64) bool) *layout.Tab
 // briefOf are the percentiles of the brief table.
 func briefOf(cols []Time) []float64 {
 	var ps []float64
-	standard := measure.StandardPercentiles()
+	brief, standard := measure.PercentilesOf(measure.Brief), measure.StandardPercentiles()
 	for _, v := range cols[0].Sum.Percentiles {
-		if slices.Contains(briefPercentiles, v.P) || !slices.Contains(standard, v.P) {
+		if slices.Contains(brief, v.P) || !slices.Contains(standard, v.P) {
 			ps = append(ps, v.P)
 		}
 	}

@@ -41,37 +41,12 @@ func (r *Row) Text() string {
 	return units.FormatCount(uint64(math.Round(r.Value)))
 }
 
-// counts are what intervals, phases and totals count.
-var counts = []struct {
-	Row
-	of func(*measure.Counts) uint64
-}{
-	{Row{Name: "offered", Unit: "events", Meaning: "due in the measurement"}, func(c *measure.Counts) uint64 { return c.Offered }},
-	{Row{Name: "sent", Unit: "events", Meaning: "handed to the system"}, func(c *measure.Counts) uint64 { return c.Sent }},
-	{Row{Name: "dropped", Unit: "events", Meaning: "dropped at the in-flight limit"}, func(c *measure.Counts) uint64 { return c.Dropped }},
-	{Row{Name: "unsent", Unit: "events", Meaning: "due, and not sent at the end"}, func(c *measure.Counts) uint64 { return c.Unsent }},
-	{Row{Name: "acked", Unit: "events", Meaning: "accepted by the system"}, func(c *measure.Counts) uint64 { return c.Acked }},
-	{Row{Name: "failed", Unit: "events", Meaning: "refused for certain"}, func(c *measure.Counts) uint64 { return c.Failed }},
-	{Row{Name: "unknown", Unit: "events", Meaning: "written, without a certain answer"}, func(c *measure.Counts) uint64 { return c.Unknown }},
-	{Row{Name: "consumed", Unit: "events", Meaning: "read by a consumer"}, func(c *measure.Counts) uint64 { return c.Consumed }},
-	{Row{Name: "unread", Unit: "events", Meaning: "acked, and never read"}, func(c *measure.Counts) uint64 { return c.Unread }},
-	{Row{Name: "retries", Unit: "batches", Meaning: "attempts beyond the first"}, func(c *measure.Counts) uint64 { return c.Retries }},
-	{Row{Name: "batches", Label: "batches", Unit: "batches", Meaning: "sent"}, func(c *measure.Counts) uint64 { return c.Batches }},
-	{Row{Name: "answered", Unit: "batches", Meaning: "answered, whatever the answer was"}, func(c *measure.Counts) uint64 { return c.Answered }},
-	{Row{Name: "bytes", Unit: "bytes", Meaning: "of events, before compression"}, func(c *measure.Counts) uint64 { return c.Bytes }},
-	{Row{Name: "acked_bytes", Label: "bytes acked", Unit: "bytes", Meaning: "of events that were acked"}, func(c *measure.Counts) uint64 { return c.AckedBytes }},
-	{Row{Name: "wire_bytes", Label: "on the wire", Unit: "bytes", Meaning: "all bytes on the connections"}, func(c *measure.Counts) uint64 { return c.WireBytes }},
-}
-
 // EachCount calls f with every count, in the order of tables.
 func EachCount(c *measure.Counts, f func(r Row, n uint64)) {
-	for i := range counts {
-		r, n := counts[i].Row, counts[i].of(c)
-		if r.Label == "" {
-			r.Label = r.Name
-		}
-		r.Value = float64(n)
-		f(r, n)
+	for i := range measure.Counters {
+		k := &measure.Counters[i]
+		n := k.Of(c)
+		f(Row{Name: k.Name, Label: k.Label, Unit: k.Unit, Meaning: k.Means, Value: float64(n)}, n)
 	}
 }
 

@@ -209,14 +209,15 @@ func split(r *recorded) []load.Outcome {
 // arrived records the end-to-end time of events.
 func (f *fleetLedger) arrived(o load.Outcome, at, earliest time.Duration) {
 	n := uint64(max(o.Events, 0))
-	took, least, delay := o.EndToEnd(o.DueFirst, at, earliest, f.frozen.Within)
+	p := o.ReadAt(at, earliest, f.frozen.Within)
+	e := p.Since(o.DueFirst)
 	phase := entry(f.byPhase, o.Phase)
 	phase.events += n
-	phase.times.RecordN(took, n)
-	phase.lower.Record(least, delay, o.Late, n)
+	phase.times.RecordN(e.Took(), n)
+	phase.lower.Record(e, n)
 	row := f.row(rowKey{int64(at / f.interval), f.warm && o.Phase == 0})
 	row.events += n
-	row.times.RecordN(took, n)
+	row.times.RecordN(e.Took(), n)
 }
 
 // missed records the age of events that have not arrived. If not everything that arrived is known, they may have
@@ -227,12 +228,11 @@ func (f *fleetLedger) missed(o load.Outcome) {
 	if f.incomplete() {
 		known = 0
 	}
-	_, age, _ := o.EndToEnd(o.DueFirst, math.MaxInt64, known, f.frozen.Within) // nothing arrives before it is sent
 	unread := o.Acked
 	if f.unanswered {
 		unread += o.Unknown
 	}
-	f.unread(o.Phase, at, age, o.Acked+o.Unknown, unread)
+	f.unread(o.Phase, at, o.Age(o.DueFirst, known), o.Acked+o.Unknown, unread)
 }
 
 // incomplete reports whether something that arrived has no record.

@@ -72,10 +72,8 @@ func (s *samples) add(o *load.Outcome, at time.Duration) {
 // start is when event k of a batch was due, or sent.
 func (s *samples) start(o *load.Outcome, k uint64) time.Duration {
 	switch {
-	case o.DueFirst < 0 && o.Attempt > 0 && o.FirstSent >= 0:
-		return o.FirstSent
 	case o.DueFirst < 0:
-		return o.Sent
+		return o.SentFirst()
 	case o.DueFirst == o.DueLast || s.due == nil:
 		return o.DueFirst
 	}

@@ -276,8 +276,8 @@ func TestFleetLower(t *testing.T) {
 		}
 		sends.Fired([]load.Outcome{o})
 		reads.Arrived(0, []load.Arrival{{Base: o.Place, Events: 1, Sum: o.Sum, At: at}})
-		_, least, delay := o.EndToEnd(due, at, at, frozen.Within)
-		want.Record(least, delay, o.Late, 1)
+		p := o.ReadAt(at, at, frozen.Within)
+		want.Record(p.Since(due), 1)
 	}
 	for _, r := range []*Records{reads, sends} {
 		for _, chunk := range r.Rest() {

@@ -7,6 +7,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/workload"
+	"carronade/measure"
 	"carronade/protocol"
 )
 
@@ -33,7 +34,7 @@ func isTime(name string) bool { return slices.Contains(report.TimeNames(), name)
 
 // measuredFields are the fields that RowOf itself defines, in the order of
 // documents.
-var measuredFields = []KnownField{
+var measuredFields = slices.Concat([]KnownField{
 	{"id", KindText, "of the report"},
 	{"started", KindTime, "when the run began"},
 	{"ended", KindTime, "when it ended"},
@@ -69,20 +70,8 @@ var measuredFields = []KnownField{
 	{"per_batch", KindDuration, "measurement over accepted batches: the inverse of their rate, not a waiting time"},
 	{"rebalance", KindDuration, "until the first event could be read"},
 	{"fetch", KindDuration, "the rest of a reading measurement"},
-	{"offered", KindCount, "events due"},
-	{"sent", KindCount, "events sent"},
-	{"dropped", KindCount, "events dropped at the in-flight limit"},
-	{"unsent", KindCount, "events due and never sent"},
-	{"acked", KindCount, "events taken"},
-	{"failed", KindCount, "events refused for certain"},
-	{"unknown", KindCount, "events without a certain answer"},
-	{"consumed", KindCount, "events read"},
+}, counterFields(), []KnownField{
 	{"missing", KindCount, "events missing from --count"},
-	{"retries", KindCount, "attempts beyond the first"},
-	{"batches", KindCount, "batches sent"},
-	{"bytes_moved", KindSize, "of events sent or consumed"},
-	{"acked_bytes", KindSize, "of events acked"},
-	{"wire_bytes", KindSize, "on the connections"},
 	{"in_flight", KindNumber, "events in flight, mean"},
 	{"in_flight_max", KindCount, "events in flight, most at the end of an interval"},
 	{"in_flight_peak", KindCount, "events in flight, most at once"},
@@ -95,8 +84,7 @@ var measuredFields = []KnownField{
 	{"freeze_total", KindDuration, "their total, within the measurement"},
 	{"freeze_longest", KindDuration, "of those, the longest"},
 	{"lost", KindCount, "events acked and not found"},
-	{"unread", KindCount, "events acked, but not read: removed before, or not reached"},
-	{"removed", KindCount, "of these, removed before they were read"},
+	{"removed", KindCount, "events acked, but removed before they were read"},
 	{"duplicated", KindCount, "events found twice"},
 	{"reordered", KindCount, "events out of order"},
 	{"corrupted", KindCount, "events altered"},
@@ -134,6 +122,21 @@ var measuredFields = []KnownField{
 	{"generator_cpu_share", KindShare, "the same of all its processors"},
 	{"generator_max_rss", KindSize, "the generator's resident memory, peak"},
 	{"generator_busy", KindShare, "of the busiest sending thread"},
+})
+
+// counterFields are the fields of the counters.
+func counterFields() (out []KnownField) {
+	for _, k := range measure.Counters {
+		out = append(out, KnownField{k.Field, counterKind(&k), strings.ToLower(k.Help[:1]) + strings.TrimSuffix(k.Help[1:], ".")})
+	}
+	return out
+}
+
+func counterKind(k *measure.Counter) ValueKind {
+	if k.Unit == "bytes" {
+		return KindSize
+	}
+	return KindCount
 }
 
 // Fields lists every field whose name is known in advance: what was measured
@@ -147,7 +150,11 @@ func Fields() []KnownField {
 			ps = slices.Insert(ps, 0, "mean")
 		}
 		if t.Main {
-			ps = []string{"mean", "min", "p50", "p90", "p95", "p99", "p999", "p9999", "max"}
+			ps = []string{"mean", "min"}
+			for _, p := range measure.StandardPercentiles() {
+				ps = append(ps, "p"+digits(p))
+			}
+			ps = append(ps, "max")
 		}
 		title := t.Title
 		if !strings.HasSuffix(title, "delay") {
@@ -157,7 +164,8 @@ func Fields() []KnownField {
 			out = append(out, KnownField{t.Name + "_" + p, KindDuration, title + ", " + p})
 		}
 		if t.Main {
-			for _, p := range []string{"p50", "p99", "p999"} {
+			for _, of := range measure.PercentilesOf(measure.Compared) {
+				p := "p" + digits(of)
 				out = append(out, KnownField{t.Name + "_lower_" + p, KindDuration, title + ", " + p + ", without the generator's own delays"})
 			}
 		}

@@ -135,29 +135,26 @@ func accepted(t *report.Totals) (n uint64) {
 
 func (b *builder) counts(d *report.Document) {
 	t := &d.Totals
-	if t.RateOf == report.RateConsumed || t.Consumed > 0 || t.Unread > 0 {
-		b.count("consumed", t.Consumed)
+	reading := t.RateOf == report.RateConsumed
+	for i := range measure.Counters {
+		k := &measure.Counters[i]
+		has := !reading
+		switch k.Name {
+		case "consumed":
+			has = reading || t.Consumed > 0 || t.Unread > 0
+		case "unread":
+			has = !reading && d.Ledger == nil && t.Consumed+t.Unread > 0 // else that of the ledger, which covers the whole run
+		case "bytes":
+			has = true
+		}
+		if has {
+			b.number(k.Field, counterKind(k), float64(k.Of(&t.Counts)))
+		}
 	}
-	if d.Ledger == nil && t.Consumed+t.Unread > 0 && t.RateOf != report.RateConsumed {
-		b.count("unread", t.Unread) // else that of the ledger, which covers the whole run
-	}
-	b.number("bytes_moved", KindSize, float64(t.Bytes))
-	if t.RateOf == report.RateConsumed {
-		b.count("missing", t.Missing)
+	b.count("missing", t.Missing)
+	if reading {
 		return
 	}
-	b.count("offered", t.Offered)
-	b.count("sent", t.Sent)
-	b.count("dropped", t.Dropped)
-	b.count("unsent", t.Unsent)
-	b.count("acked", t.Acked)
-	b.count("failed", t.Failed)
-	b.count("unknown", t.Unknown)
-	b.count("retries", t.Retries)
-	b.count("batches", t.Batches)
-	b.count("missing", t.Missing)
-	b.number("acked_bytes", KindSize, float64(t.AckedBytes))
-	b.number("wire_bytes", KindSize, float64(t.WireBytes))
 	b.number("in_flight", KindNumber, t.InFlightMean)
 	b.count("in_flight_max", t.InFlightMax)
 	if t.InFlightPeak > 0 { // otherwise it was not counted
@@ -200,7 +197,7 @@ func (b *builder) times(name string, s *measure.Summary, all bool) {
 // lower adds a time without the generator's own delays, at the percentiles by
 // which runs are compared.
 func (b *builder) lower(name string, s *measure.Summary) {
-	for _, p := range []float64{50, 99, 99.9} {
+	for _, p := range measure.PercentilesOf(measure.Compared) {
 		if v, ok := s.At(p); ok {
 			b.bound(name+"_lower_p"+digits(p), v)
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carronade/measure"
 	"carronade/units"
 )
 
@@ -330,7 +331,11 @@ func (l *Limit) resolve(written string) (LimitResult, error) {
 
 // limitNames lists examples of every name, for suggestions.
 func limitNames() []string {
-	out := []string{"p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"}
+	var out []string
+	for _, p := range measure.StandardPercentiles() {
+		out = append(out, measure.PercentileName(p))
+	}
+	out = append(out, "max", "mean")
 	stats := len(out)
 	for i := range limitTimes {
 		for _, stat := range out[:stats] {

@@ -149,6 +149,17 @@ func TestFindings(t *testing.T) {
 		{"does not parse", "load/a.go", "pack", []string{
 			"load/a.go:0: does not parse: load/a.go:1:1: expected 'package', found pack",
 		}},
+		{"a second send delay", "run/a.go", "package run\n\nvar x = o.Sent - max(0, b.Free)\nvar y = o.SentFirst()-max(due, o.Ready)\n", []string{
+			"run/a.go:3: the send delay is computed by load.Passage, and nowhere else: use it",
+			"run/a.go:4: the send delay is computed by load.Passage, and nowhere else: use it",
+		}},
+		{"a second list of counters", "run/a.go", "package run\n\nvar x = []uint64{c.Offered,\nc.Retries, c.AckedBytes}\n", []string{
+			"run/a.go:3: the counters are listed by measure.CountsOf, and nowhere else: use it",
+		}},
+		{"a second list of percentiles", "run/a.go", "package run\n\nvar x = []string{\"p50\", \"p99\", \"p999\"}\n", []string{
+			"run/a.go:3: the percentiles of reports are listed by measure.PercentilesOf, and nowhere else: use it",
+		}},
+		{"the send delay", "load/times.go", "package load\n\nvar x = p.Sent-max(due, p.Ready)\n", nil},
 		{"others' files", "load/testdata/a.go", "package util\n", nil},
 	}
 	for _, tt := range tests {

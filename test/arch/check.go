@@ -66,6 +66,7 @@ func Check(tree fs.FS, packages []Package) (Result, error) {
 		}
 		r.Files++
 		r.Findings = append(r.Findings, checkProtocolNames(name, src)...)
+		r.Findings = append(r.Findings, checkOnce(name, src)...)
 		found, err := goFile(name, src, packages, r.Edges)
 		r.Findings = append(r.Findings, found...)
 		return err

@@ -1,5 +1,12 @@
 package main
 
+import (
+	"math"
+	"strconv"
+
+	"carronade/measure"
+)
+
 // rows are the panels of a dashboard, by the rows that contain them.
 func (s *source) rows() []row {
 	runs := panel{title: "Runs", about: "The selected runs, with the labels of their reports.", kind: "table", width: 20, height: 6, queries: []query{{"last_over_time(" + s.info + "[$__range])", ""}}}
@@ -14,21 +21,39 @@ func (s *source) rows() []row {
 			queries: []query{{s.gauge("carronade_phase"), s.legend("{{phase}}")}},
 		})
 	}
+	shown := map[string]bool{}
+	// counters is a panel of counters: legends and names, alternately; and those of a unit that no panel before shows.
+	counters := func(title, about, unit, of string, named ...string) panel {
+		metrics := map[string]string{}
+		for _, k := range measure.Counters {
+			metrics[k.Name] = "carronade_" + k.Metric + "_total"
+		}
+		for i := 1; i < len(named); i += 2 {
+			shown[named[i]] = true
+			named[i] = metrics[named[i]]
+		}
+		for _, k := range measure.Counters {
+			if k.Unit == of && !shown[k.Name] {
+				named = append(named, k.Label, metrics[k.Name])
+			}
+		}
+		return s.counts(title, about, unit, named...)
+	}
 	return []row{
 		{"Runs", state},
 		{"Rates", []panel{
-			s.counts("Events", "Events a second, in all phases: offered (due), sent, acked, and failed (certainly refused).", "cps",
-				"offered", "carronade_offered_events_total", "sent", "carronade_sent_events_total", "acked", "carronade_acked_events_total", "failed", "carronade_failed_events_total"),
-			s.counts("Events without an ack", "Events a second: failed (certainly refused), unknown (sent, without a certain answer), dropped at the in-flight limit, and unsent when the run ended.", "cps",
-				"failed", "carronade_failed_events_total", "unknown", "carronade_unknown_events_total", "dropped", "carronade_dropped_events_total", "unsent", "carronade_unsent_events_total"),
-			s.counts("Batches", "Batches a second: sent, answered (whatever the answer was), and attempts beyond the first.", "cps",
-				"sent", "carronade_batches_total", "answered", "carronade_answered_batches_total", "retried", "carronade_retries_total"),
+			counters("Events", "Events a second, in all phases: offered (due), sent, acked, and failed (certainly refused).", "cps", "",
+				"offered", "offered", "sent", "sent", "acked", "acked", "failed", "failed"),
+			counters("Events without an ack", "Events a second: failed (certainly refused), unknown (sent, without a certain answer), dropped at the in-flight limit, and unsent when the run ended.", "cps", "",
+				"failed", "failed", "unknown", "unknown", "dropped", "dropped", "unsent", "unsent"),
+			counters("Batches", "Batches a second: sent, answered (whatever the answer was), and attempts beyond the first.", "cps", "batches",
+				"sent", "batches", "answered", "answered", "retried", "retries"),
 			s.counts("Answers", "Batches answered a second, by status code. Only systems that answer with codes have them.", "cps",
 				"{{code}}", "carronade_answers_total"),
-			s.counts("Bytes", "Bytes a second: of events sent or consumed and of events acked, both before compression, and on the connections with all overhead.", "Bps",
-				"events", "carronade_event_bytes_total", "acked events", "carronade_acked_event_bytes_total", "connections", "carronade_wire_bytes_total"),
-			s.counts("Consumed events", "Events a second that a consumer read, and acked ones that a run which also reads has given up waiting for.", "cps",
-				"consumed", "carronade_consumed_events_total", "unread", "carronade_unread_events_total"),
+			counters("Bytes", "Bytes a second: of events sent or consumed and of events acked, both before compression, and on the connections with all overhead.", "Bps", "bytes",
+				"events", "bytes", "acked events", "acked_bytes", "connections", "wire_bytes"),
+			counters("Consumed events", "Events a second that a consumer read, and acked ones that a run which also reads has given up waiting for.", "cps", "events",
+				"consumed", "consumed", "unread", "unread"),
 		}},
 		{"Times", []panel{
 			s.percentiles("Response time", "Of acked events: done - due. It includes the time that an event waited before it was sent.", "response"),
@@ -88,8 +113,9 @@ func (s *source) lines(title, about, unit string, expr func(string) string, name
 // percentiles is a panel of percentiles of a time.
 func (s *source) percentiles(title, about, time string) panel {
 	p := panel{title: title, about: about, kind: "timeseries", width: 12, height: 8, unit: "s"}
-	for _, q := range [][2]string{{"p50", "0.5"}, {"p90", "0.9"}, {"p99", "0.99"}, {"p99.9", "0.999"}} {
-		p.queries = append(p.queries, query{s.percentile(q[1], time), s.legend(q[0])})
+	for _, q := range measure.PercentilesOf(measure.Brief) {
+		share := strconv.FormatFloat(math.Round(q*1e4)/1e6, 'f', -1, 64)
+		p.queries = append(p.queries, query{s.percentile(share, time), s.legend(measure.PercentileName(q))})
 	}
 	return p
 }

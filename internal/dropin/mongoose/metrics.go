@@ -128,11 +128,7 @@ func (b *batches) completed(out []load.Outcome) {
 	defer b.mu.Unlock()
 	for i := range out {
 		o := &out[i]
-		sent := o.Sent
-		if o.Attempt > 0 && o.FirstSent >= 0 {
-			sent = o.FirstSent
-		}
-		if o.Acked > 0 && sent >= 0 {
+		if sent := o.SentFirst(); o.Acked > 0 && sent >= 0 {
 			b.service.RecordN(o.Done-sent, uint64(o.Acked))
 		}
 	}

@@ -17,25 +17,40 @@ var seriesTimes = []string{"response", "service", "send_delay", "end_to_end"}
 // rely on it: columns may be added at the end, and none is moved or removed.
 func seriesColumns() []string {
 	cols := []string{"id", "phase", "start_s", "end_s"}
-	report.EachCount(&measure.Counts{}, func(r report.Row, _ uint64) {
-		if r.Name != unreadColumn {
-			cols = append(cols, r.Name)
-		}
-	})
+	cols, late := appendCounts(cols, func(k *measure.Counter) string { return k.Name })
+	begin, end := measure.ColumnPercentiles()
 	cols = append(cols, "events_per_s", "in_flight", "lag_events")
 	for _, t := range seriesTimes {
 		cols = append(cols, t+"_count", t+"_mean_us", t+"_min_us")
-		for _, p := range []string{"p50", "p90", "p95", "p99", "p999", "p9999"} {
-			cols = append(cols, t+"_"+p+"_us")
+		for _, p := range begin {
+			cols = append(cols, t+"_"+measure.PercentileKey(p))
+		}
+		for _, p := range end {
+			late = append(late, t+"_"+measure.PercentileKey(p))
 		}
 		cols = append(cols, t+"_max_us", t+"_at_least_from_us")
 	}
-	return append(cols,
+	cols = append(cols,
 		"generator_cpu_s", "generator_rss_bytes", "generator_gc_pauses", "generator_gc_pause_max_us", "generator_gc_cpu_s",
 		"response_at_least_from_p", unreadColumn, "end_to_end_at_least_from_p", "within_s", "arrived")
+	return append(cols, late...)
 }
 
-// unreadColumn is the count that was added at the end.
+// appendCounts appends a cell for each counter that has its column at the beginning, and returns the cells of
+// those that are at the end because they are newer. Unread has a place between.
+func appendCounts(row []string, cell func(k *measure.Counter) string) (begin, end []string) {
+	for i := range measure.Counters {
+		switch k := &measure.Counters[i]; {
+		case !k.Late:
+			row = append(row, cell(k))
+		case k.Name != unreadColumn:
+			end = append(end, cell(k))
+		}
+	}
+	return row, end
+}
+
+// unreadColumn is the count that was added among columns of other kinds.
 const unreadColumn = "unread"
 
 // writeCSV writes the series: one row per interval (and phase); the first line
@@ -84,18 +99,16 @@ func writeRows(w io.Writer, columns []string, rs Reports, rows func(d *report.Do
 
 func seriesRow(row []string, d *report.Document, iv *report.Interval) []string {
 	row = append(row, d.ID, iv.Phase, number(iv.StartS), number(iv.EndS))
-	report.EachCount(&iv.Counts, func(r report.Row, n uint64) {
-		if r.Name != unreadColumn {
-			row = append(row, count(n))
-		}
-	})
+	row, late := appendCounts(row, func(k *measure.Counter) string { return count(k.Of(&iv.Counts)) })
+	begin, end := measure.ColumnPercentiles()
 	behind := ""
 	if len(d.Logs) > 0 && iv.LagEvents >= 0 { // only a run that consumes has a lag
 		behind = strconv.FormatInt(iv.LagEvents, 10)
 	}
 	row = append(row, number(iv.EventsPerS), count(iv.InFlight), behind)
 	for _, t := range seriesTimes {
-		row = appendTime(row, iv.Time(t))
+		row = appendTime(row, iv.Time(t), begin)
+		late = appendPercentiles(late, iv.Time(t), end)
 	}
 	g := &iv.Generator
 	first := func(s *measure.Summary) string {
@@ -104,15 +117,16 @@ func seriesRow(row []string, d *report.Document, iv *report.Interval) []string {
 		}
 		return number(s.AtLeastFrom)
 	}
-	return append(row, number(g.CPUS), count(g.RSSBytes), count(g.GCPauses), number(g.GCPauseMaxUS), number(g.GCCPUS), first(iv.Response), count(iv.Unread), first(iv.EndToEnd),
+	row = append(row, number(g.CPUS), count(g.RSSBytes), count(g.GCPauses), number(g.GCPauseMaxUS), number(g.GCCPUS), first(iv.Response), count(iv.Unread), first(iv.EndToEnd),
 		number(iv.WithinS), count(iv.Arrived))
+	return append(row, late...)
 }
 
-// appendTime appends the eleven columns of a time. If nothing was counted, only
+// appendTime appends the columns of a time, with the percentiles ps. If nothing was counted, only
 // the count is filled in: a percentile of nothing is not 0.
-func appendTime(row []string, s *measure.Summary) []string {
+func appendTime(row []string, s *measure.Summary, ps []float64) []string {
 	if s == nil {
-		return append(row, "", "", "", "", "", "", "", "", "", "", "")
+		return append(row, make([]string, 5+len(ps))...)
 	}
 	row = append(row, count(s.Count))
 	if s.Count == 0 {
@@ -120,13 +134,7 @@ func appendTime(row []string, s *measure.Summary) []string {
 	} else {
 		row = append(row, number(s.Mean), number(s.Min))
 	}
-	for _, p := range measure.StandardPercentiles() {
-		if v, ok := s.At(p); ok {
-			row = append(row, number(float64(v.D)/1e3))
-		} else {
-			row = append(row, "")
-		}
-	}
+	row = appendPercentiles(row, s, ps)
 	largest, atLeast := "", ""
 	if s.Count > 0 {
 		largest = number(s.Max)
@@ -135,6 +143,17 @@ func appendTime(row []string, s *measure.Summary) []string {
 		atLeast = number(s.CensoredMin)
 	}
 	return append(row, largest, atLeast)
+}
+
+func appendPercentiles(row []string, s *measure.Summary, ps []float64) []string {
+	for _, p := range ps {
+		if v, ok := s.At(p); ok {
+			row = append(row, number(float64(v.D)/1e3))
+		} else {
+			row = append(row, "")
+		}
+	}
+	return row
 }
 
 // number is a number without an exponent, which every CSV reader accepts.

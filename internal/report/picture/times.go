@@ -12,20 +12,21 @@ import (
 
 type summary = *measure.Summary
 
-// linePercentiles are the percentiles that are drawn over time, in percent; 100 is
-// the maximum, which is exact.
-var linePercentiles = []struct {
+// A linePercentile is a percentile that is drawn over time, in percent; 100 is the maximum, which is exact.
+type linePercentile struct {
 	p    float64
 	name string
 	tone Tone
 	dash Dash
-}{
-	{50, "p50", Blue, Solid},
-	{90, "p90", Green, LongDash},
-	{99, "p99", Orange, Dashed},
-	{99.9, "p99.9", Purple, DashDot},
-	{100, "max", Red, Dotted},
 }
+
+var linePercentiles = func() (all []linePercentile) {
+	tones, dashes := []Tone{Blue, Green, Orange, Purple, Sky, Olive}, []Dash{Solid, LongDash, Dashed, DashDot}
+	for i, p := range measure.PercentilesOf(measure.Brief) {
+		all = append(all, linePercentile{p, measure.PercentileName(p), tones[i%len(tones)], dashes[i%len(dashes)]})
+	}
+	return append(all, linePercentile{100, "max", Red, Dotted})
+}()
 
 // An overTime is a time that is drawn over the run.
 type overTime struct {

@@ -88,11 +88,8 @@ type pairing struct {
 
 // report calls the callback.
 func (j *Join) report(p *pairing) {
-	sent, earliest := p.o.Sent, p.at.earliest
-	if p.o.Attempt > 0 && p.o.FirstSent >= 0 {
-		sent = p.o.FirstSent
-	}
-	if p.at.requested > 0 && sent >= p.at.requested {
+	earliest := p.at.earliest
+	if p.at.requested > 0 && p.o.SentFirst() >= p.at.requested {
 		earliest = max(earliest, p.at.at-p.at.waited)
 	}
 	j.call(p.o, p.at.at, earliest)

@@ -48,13 +48,9 @@ type row struct {
 // set fills the row in place, because rows are large and there are millions per
 // second.
 func (r *row) set(o *load.Outcome, requested, consumed time.Duration) {
-	sent := o.Sent
-	if o.Attempt > 0 && o.FirstSent >= 0 {
-		sent = o.FirstSent
-	}
 	// Field by field: a composite literal would be built separately and copied.
 	r.seq, r.index = o.Seq, o.First
-	r.due, r.dueLast, r.sent, r.done, r.at = o.DueFirst, o.DueLast, sent, o.Done, consumed
+	r.due, r.dueLast, r.sent, r.done, r.at = o.DueFirst, o.DueLast, o.SentFirst(), o.Done, consumed
 	r.requested = requested
 	r.offset, r.bytes, r.wire = o.Place, o.Bytes, o.Wire
 	r.lane, r.stream, r.events, r.batches = o.Lane, o.Stream, o.Events, max(o.Batches, 1)

@@ -1,0 +1,36 @@
+package arch
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A definition of the measurement stands in one place. Where the compiler cannot refuse a second one,
+// a pattern finds it.
+var definitions = []struct {
+	what    string
+	pattern *regexp.Regexp
+	in      []string // the files that may have it
+}{
+	{"the send delay is computed by load.Passage", regexp.MustCompile(`(?i)\bsent(first\(\))? ?- ?max\([^)]*\.(due|ready|free|room)\b`), []string{"load/times.go"}},
+	{"the counters are listed by measure.CountsOf", regexp.MustCompile(`(?s)\bOffered\b.{0,1000}\bRetries\b.{0,500}\bAckedBytes\b`), []string{"measure/counts.go"}},
+	{"the percentiles of reports are listed by measure.PercentilesOf", regexp.MustCompile(`\{(50, 90, |50, 99, |"p?50", "p?9[059]", "p?9)`), []string{"internal/live/frame_recorder.go"}}, // a frame is small: it has three
+}
+
+// checkOnce returns a finding for each definition that a Go file repeats.
+func checkOnce(name string, src []byte) (findings []Finding) {
+	if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "test/") {
+		return nil
+	}
+	for _, d := range definitions {
+		if slices.Contains(d.in, name) {
+			continue
+		}
+		for _, at := range d.pattern.FindAllIndex(src, -1) {
+			findings = append(findings, Finding{name, bytes.Count(src[:at[0]], []byte("\n")) + 1, d.what + ", and nowhere else: use it"})
+		}
+	}
+	return findings
+}
