@@ -82,7 +82,9 @@ type committedSource struct {
 	at atomic.Int64
 }
 
-func (c *committedSource) Capabilities() load.SourceCapabilities { return load.SourceCapabilities{Seeker: c} }
+func (c *committedSource) Capabilities() load.SourceCapabilities {
+	return load.SourceCapabilities{Seeker: c}
+}
 
 func (c *committedSource) Positions() []int64 { return []int64{c.at.Load()} }
 

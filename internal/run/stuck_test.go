@@ -329,4 +329,6 @@ func (p preparing) Route(int32) load.Lane { return p.lane }
 
 type preparedLane struct{ load.Lane }
 
-func (preparedLane) Capabilities() load.LaneCapabilities { return load.LaneCapabilities{Prepare: func() {}} }
+func (preparedLane) Capabilities() load.LaneCapabilities {
+	return load.LaneCapabilities{Prepare: func() {}}
+}
