@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/load"
 )
 
@@ -80,22 +81,4 @@ type Spec struct {
 }
 
 // An Error is a failure with a hint how to resolve it.
-type Error struct {
-	Doing string // what was tried: "connect to 127.0.0.1:9092"; "" if Err says it all
-	Err   error  // why it failed
-	Hint  string // what to check or to enter, one sentence
-}
-
-// Error implements error.
-func (e *Error) Error() string {
-	switch {
-	case e.Err == nil:
-		return e.Doing
-	case e.Doing == "":
-		return e.Err.Error()
-	}
-	return e.Doing + ": " + e.Err.Error()
-}
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
+type Error = advice.Error

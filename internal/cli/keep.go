@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"carronade/internal/advice"
 	"carronade/internal/command"
 	"carronade/internal/place"
 	"carronade/internal/report"
@@ -95,7 +96,7 @@ func (s *session) ownStore(ctx context.Context, place string) (store.Store, erro
 }
 
 func hintOr(err error, hint string) string {
-	if h := hintOf(err); h != "" {
+	if h := advice.Hint(err); h != "" {
 		return h
 	}
 	return hint

@@ -192,9 +192,9 @@ func TestRestrict(t *testing.T) {
 	defer ln.Close()
 	addr := ln.Addr().String()
 	why := errors.New("not there")
-	Restrict(func(a string) *NotAllowedError {
+	Restrict(func(a string) error {
 		if a == addr {
-			return &NotAllowedError{Err: why, Hint: "ask"}
+			return NotAllowed(why, "ask")
 		}
 		return nil
 	})
@@ -215,7 +215,7 @@ func TestRestrict(t *testing.T) {
 	end()
 	_, err = d.Dial(t.Context(), addr)
 	assert.True(t, errors.Is(err, why), "a server of this process that has ended: got %v", err)
-	Restrict(func(string) *NotAllowedError { return nil })
+	Restrict(func(string) error { return nil })
 	conn, err = d.Dial(t.Context(), addr)
 	assert.OK(t, err)
 	conn.Close()

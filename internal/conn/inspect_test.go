@@ -47,8 +47,8 @@ func TestContact(t *testing.T) {
 			assert.True(t, worst == tt.level && strings.Contains(text, tt.want), "got %v: %s, want %v: %s", worst, text, tt.level, tt.want)
 		})
 	}
-	Restrict(func(string) *NotAllowedError {
-		return &NotAllowedError{Err: errors.New("not there"), Hint: "ask"}
+	Restrict(func(string) error {
+		return NotAllowed(errors.New("not there"), "ask")
 	})
 	defer Restrict(nil)
 	c := (&Dialer{}).Contact(t.Context(), addr)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carronade/internal/advice"
 	"carronade/protocol"
 )
 
@@ -17,7 +18,7 @@ import (
 func ParseTarget(kinds []protocol.Kind, text string) (protocol.Kind, *url.URL, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
-		e := &Error{Where: "target", Err: fmt.Errorf("%q is not a URL: it has no scheme", hideUser(text)), Hint: "targets look like " + examples(kinds)}
+		e := &protocol.Error{Doing: "target", Err: fmt.Errorf("%q is not a URL: it has no scheme", hideUser(text)), Hint: "targets look like " + examples(kinds)}
 		if looksLikeHost(text) && len(kinds) > 0 {
 			e.Hint = fmt.Sprintf("did you mean %s://%s?", kinds[0].Schemes()[0], text)
 		}
@@ -35,8 +36,8 @@ func ParseTarget(kinds []protocol.Kind, text string) (protocol.Kind, *url.URL, e
 	}
 	hosts, tail := rest[:end], rest[end:]
 	if strings.Contains(hosts, "@") {
-		return nil, nil, &Error{
-			Where: "target", Err: errors.New("a URL must not contain a user or a password: reports and the process list would show it"),
+		return nil, nil, &protocol.Error{
+			Doing: "target", Err: errors.New("a URL must not contain a user or a password: reports and the process list would show it"),
 			Hint: "use the settings for them; secrets as env:NAME or file:PATH",
 		}
 	}
@@ -45,12 +46,12 @@ func ParseTarget(kinds []protocol.Kind, text string) (protocol.Kind, *url.URL, e
 		if inner, ok := errors.AsType[*url.Error](err); ok {
 			err = inner.Err
 		}
-		return nil, nil, &Error{Where: "target", Err: fmt.Errorf("%q is not a URL: %w", text, err), Hint: "targets look like " + examples(kinds)}
+		return nil, nil, &protocol.Error{Doing: "target", Err: fmt.Errorf("%q is not a URL: %w", text, err), Hint: "targets look like " + examples(kinds)}
 	}
 	u.Host = hosts
 	for _, h := range Hosts(u) {
 		if err := checkHost(h); err != nil {
-			return nil, nil, &Error{Where: "target", Err: fmt.Errorf("%q: %w", text, err), Hint: "targets look like " + examples(kinds)}
+			return nil, nil, &protocol.Error{Doing: "target", Err: fmt.Errorf("%q: %w", text, err), Hint: "targets look like " + examples(kinds)}
 		}
 	}
 	return kind, u, nil
@@ -90,8 +91,8 @@ func unknownScheme(kinds []protocol.Kind, scheme, rest string) error {
 			}
 		}
 	}
-	e := &Error{Where: "target", Err: fmt.Errorf("unknown scheme %q; the schemes are %s", scheme, strings.Join(known, ", "))}
-	near := Nearest(scheme, known)
+	e := &protocol.Error{Doing: "target", Err: fmt.Errorf("unknown scheme %q; the schemes are %s", scheme, strings.Join(known, ", "))}
+	near := advice.Nearest(scheme, known)
 	switch {
 	case near != "":
 		likely = []string{near}

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"slices"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -306,7 +306,7 @@ func TestParseLimitErrors(t *testing.T) {
 		{"lost=none", "", "lost<=0"},
 	} {
 		_, err := ParseLimit(c.text)
-		var e *Error
+		var e *protocol.Error
 		assert.True(t, errors.As(err, &e) && strings.Contains(e.Error(), c.fault) && strings.Contains(e.Hint, c.hint),
 			"%q: got %v (%+v), want %q, with hint %q", c.text, err, e, c.fault, c.hint)
 	}

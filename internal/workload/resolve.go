@@ -40,10 +40,10 @@ func resolveOne(kinds []protocol.Kind, flags, file *Document) (*Workload, error)
 
 	e, ok := given("target")
 	if !ok {
-		return nil, &Error{Err: errors.New("no target was given"), Hint: "a target is a URL, such as " + examples(kinds)}
+		return nil, &protocol.Error{Err: errors.New("no target was given"), Hint: "a target is a URL, such as " + examples(kinds)}
 	}
 	if len(e.Values) != 1 {
-		return nil, &Error{Where: e.Where, Err: errors.New("must be one URL")}
+		return nil, &protocol.Error{Doing: e.Where, Err: errors.New("must be one URL")}
 	}
 	var err error
 	if w.Kind, w.URL, err = ParseTarget(kinds, e.Values[0]); err != nil {
@@ -126,14 +126,14 @@ func (w *Workload) set(kinds []protocol.Kind, e Entry, from Origin) error {
 	}
 	switch {
 	case s.FlagOnly && from == FromFile:
-		return &Error{Where: e.Where, Err: errors.New("says where output goes, which is not part of a workload"), Hint: "give --" + s.Name + " on the command line"}
+		return &protocol.Error{Doing: e.Where, Err: errors.New("says where output goes, which is not part of a workload"), Hint: "give --" + s.Name + " on the command line"}
 	case !s.AppliesTo(w.Op):
 		if s.Type == protocol.Bool && len(e.Values) == 1 && e.Values[0] == "false" {
 			return nil
 		}
-		return &Error{Where: e.Where, Err: fmt.Errorf("has no meaning for the operation %s", w.Op), Hint: meaningHint(s, w.Kind.Ops())}
+		return &protocol.Error{Doing: e.Where, Err: fmt.Errorf("has no meaning for the operation %s", w.Op), Hint: meaningHint(s, w.Kind.Ops())}
 	case s.Type != protocol.List && len(e.Values) != 1:
-		return &Error{Where: e.Where, Err: fmt.Errorf("takes one value, not %d", len(e.Values))}
+		return &protocol.Error{Doing: e.Where, Err: fmt.Errorf("takes one value, not %d", len(e.Values))}
 	}
 	if s.Bare != "" && slices.Equal(e.Values, []string{"true"}) { // in a file the way to give no value
 		e.Values = []string{s.Bare}
@@ -222,16 +222,16 @@ func meaningHint(s *Setting, ops []string) string {
 func (w *Workload) unknown(kinds []protocol.Kind, e Entry, from Origin) error {
 	for _, k := range kinds {
 		if slices.ContainsFunc(k.Options(), func(o protocol.Option) bool { return o.Name == e.Name }) {
-			return &Error{
-				Where: e.Where, Err: fmt.Errorf("has no meaning for %s target", aKind(w.Kind)),
+			return &protocol.Error{
+				Doing: e.Where, Err: fmt.Errorf("has no meaning for %s target", aKind(w.Kind)),
 				Hint: fmt.Sprintf("it is an option of %s targets", k.Name()),
 			}
 		}
 	}
 	if find(PartTable(), e.Name) != nil {
-		return &Error{Where: e.Where, Err: errors.New("belongs to a part of a workload"), Hint: "put it into the list parts of a workload file"}
+		return &protocol.Error{Doing: e.Where, Err: errors.New("belongs to a part of a workload"), Hint: "put it into the list parts of a workload file"}
 	}
-	err := &Error{Where: e.Where, Err: errors.New("unknown setting"), Hint: "carronade run --help-all lists them all"}
+	err := &protocol.Error{Doing: e.Where, Err: errors.New("unknown setting"), Hint: "carronade run --help-all lists them all"}
 	if near := NearestSetting(e.Name, Names([]protocol.Kind{w.Kind})); near != "" {
 		if from == FromFlag {
 			near = "--" + near
@@ -262,7 +262,7 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 		if !ok {
 			e.Where = name
 		}
-		faults = append(faults, &Error{Where: e.Where, Err: fmt.Errorf(format, args...), Hint: hint})
+		faults = append(faults, &protocol.Error{Doing: e.Where, Err: fmt.Errorf(format, args...), Hint: hint})
 	}
 	var paces []string
 	for _, name := range []string{"rate", "shape", "concurrency"} {

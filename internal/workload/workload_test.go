@@ -230,7 +230,7 @@ func TestResolveFaults(t *testing.T) {
 			got := err.Error()
 			assert.True(t, strings.Contains(got, tt.want), "error: got %q, want %q in it", got, tt.want)
 			assert.True(t, !strings.Contains(err.Error(), "canary"), "the error repeats a secret: %q", err)
-			var e *Error
+			var e *protocol.Error
 			assert.Must(t, errors.As(err, &e), "got a %T, want an *Error", err)
 			assert.True(t, strings.Contains(e.Hint, tt.hint) && !strings.Contains(e.Hint, "canary"),
 				"hint: got %q, want %q in it", e.Hint, tt.hint)

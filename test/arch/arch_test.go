@@ -129,6 +129,9 @@ func TestFindings(t *testing.T) {
 		{"a capability by assertion", "cli/a.go", "package cli\nvar p, ok = t.(protocol.Poller)\n", []string{
 			"cli/a.go:2: a type assertion finds what a target can do, and a wrapper hides it: ask its Capabilities",
 		}},
+		{"a second error with a hint", "cli/a.go", "package cli\ntype e struct {\n\tErr error\n\tHint string\n}\n", []string{
+			"cli/a.go:2: an error with a hint is a protocol.Error (internal/advice)",
+		}},
 		{"an assertion to a type", "cli/a.go", "package cli\nvar p, ok = t.(*load.Mix)\n", nil},
 		{"unfinished", "load/a.go", "package load\n\n// to" + "do: more\n", []string{
 			"load/a.go:3: \"TO" + "DO\" must not be used: finish it or leave it out",

@@ -228,6 +228,9 @@ func goFile(name string, src []byte, packages []Package, edges map[Edge]bool) (f
 			if to := assertedTo(n); to == "load" || to == "protocol" {
 				add(n.Pos(), "a type assertion finds what a target can do, and a wrapper hides it: ask its Capabilities")
 			}
+			if s, ok := n.(*ast.StructType); ok && dir != "internal/advice" && hasField(s, "Err") && hasField(s, "Hint") {
+				add(n.Pos(), "an error with a hint is a protocol.Error (internal/advice)")
+			}
 			return true
 		})
 	}
@@ -259,6 +262,12 @@ func assertedTo(n ast.Node) string {
 		return x.Name
 	}
 	return ""
+}
+
+func hasField(s *ast.StructType, name string) bool {
+	return slices.ContainsFunc(s.Fields.List, func(f *ast.Field) bool {
+		return slices.ContainsFunc(f.Names, func(n *ast.Ident) bool { return n.Name == name })
+	})
 }
 
 // packageOf finds the row of a directory: the exact one, or else the longest one that

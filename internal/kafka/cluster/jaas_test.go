@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/protocol/protocoltest"
+	"carronade/internal/advice"
 	"carronade/test/testkit/assert"
 )
 
@@ -104,7 +104,7 @@ func TestNeverAnotherIdentity(t *testing.T) {
 			s, err := securityFor(t, tt.given, props)
 			if tt.wrong != "" {
 				assert.ErrorHas(t, err, tt.wrong)
-				assert.True(t, err != nil && !strings.Contains(fmt.Sprint(err, protocoltest.HintOf(err)), "canary"), "the error contains the secret: %v", err)
+				assert.True(t, err != nil && !strings.Contains(fmt.Sprint(err, advice.Hint(err)), "canary"), "the error contains the secret: %v", err)
 				return
 			}
 			assert.OK(t, err)

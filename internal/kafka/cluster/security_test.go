@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/protocol"
-	"carronade/protocol/protocoltest"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
@@ -78,8 +78,8 @@ func TestSecurityProperties(t *testing.T) {
 			t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 			s, err := securityFor(t, tt.given, tt.props)
 			if tt.wrong != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(protocoltest.HintOf(err), tt.hint) {
-					t.Fatalf("got %v with hint %q, want %q with hint %q", err, protocoltest.HintOf(err), tt.wrong, tt.hint)
+				if err == nil || !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(advice.Hint(err), tt.hint) {
+					t.Fatalf("got %v with hint %q, want %q with hint %q", err, advice.Hint(err), tt.wrong, tt.hint)
 				}
 				assert.Must(t, !strings.Contains(fmt.Sprintf("%v %+v", err, err), "canary"), "the error contains the secret: %v", err)
 				return
@@ -145,7 +145,7 @@ func TestExplainHasHints(t *testing.T) {
 		x509.CertificateInvalidError{},
 		os.ErrDeadlineExceeded, fmt.Errorf("whatever"),
 	} {
-		assert.True(t, protocoltest.HintOf(c.Explain("connect", err)) != "", "%v has no hint", err)
+		assert.True(t, advice.Hint(c.Explain("connect", err)) != "", "%v has no hint", err)
 	}
 }
 
