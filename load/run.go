@@ -96,14 +96,7 @@ func New(plan Plan, target Target) (*Run, error) {
 		plan.Schedule = m.schedules()
 	}
 	r := &Run{plan: plan, target: target, can: can, partitioner: target.Partitioner(), phases: plan.phases(), memory: goMemory{}, done: make(chan struct{})}
-	switch {
-	case plan.Schedule != nil:
-		r.mode = OpenLoop
-	case plan.Concurrency > 0:
-		r.mode = ClosedLoop
-	default:
-		r.mode = FullSpeed
-	}
+	r.mode = plan.Mode()
 	if r.mix, _ = target.(*Mix); r.mix != nil {
 		if plan.Gate != nil {
 			return nil, errors.New("the parts of a run have gates, not the run")
@@ -525,17 +518,13 @@ func storeMax(a *atomic.Int64, v int64) {
 
 // checkFailureLimits stops the run when a limit on failures is reached.
 func (r *Run) checkFailureLimits(events, failed uint64) {
-	l := &r.plan.Measurement
 	all := r.answered.Add(events)
 	bad := r.failed.Add(failed)
 	if failed == 0 {
 		return
 	}
-	if l.Failures > 0 && bad > l.Failures {
-		r.Stop(ByFailures)
-	}
-	if l.FailureRate > 0 && all >= 100 && float64(bad) > l.FailureRate*float64(all) {
-		r.Stop(ByFailureRate)
+	if why := r.plan.Measurement.Broken(bad, all); why != "" {
+		r.Stop(why)
 	}
 }
 

@@ -48,7 +48,7 @@ type Finding struct {
 	Level  Level  `json:"level"`
 	Found  string `json:"found"`            // with its number
 	Effect string `json:"effect,omitempty"` // on a measurement
-	Fix    string `json:"mend,omitempty"`   // the command or setting that changes it
+	Fix    string `json:"fix,omitempty"`    // the command or setting that changes it
 }
 
 // An Inspection is what a Kind found out about a system.

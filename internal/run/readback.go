@@ -113,27 +113,38 @@ func (b *readback) arrived(_ int, as []load.Arrival) {
 // catchUp waits until everything up to the logs' ends was read, nothing has arrived for the
 // idle time, which begins now, or the context ends.
 func (b *readback) catchUp(ctx context.Context, idle time.Duration) {
-	b.catchUpTo(ctx, b.ends(ctx), idle)
+	b.catchUpTo(ctx, nil, idle)
 }
 
 // catchUpTo is catchUp with known ends of the logs; nil: query them.
 func (b *readback) catchUpTo(ctx context.Context, ends []int64, idle time.Duration) {
+	began := time.Since(b.began)
+	b.await(ctx, ends, b.done, func() bool {
+		return time.Since(b.began)-max(began, time.Duration(b.last.Load())) > idle
+	})
+}
+
+// await waits until everything up to the logs' ends was read, the reading is done or idle, or the
+// context ends. It returns the ends of the logs, which it asks for if they are nil; nil: not known.
+func (b *readback) await(ctx context.Context, ends []int64, done <-chan struct{}, idle func() bool) []int64 {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	began := time.Since(b.began)
-	for !all(b.reached(ends)) {
-		select {
-		case <-b.done:
-			return
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if time.Since(b.began)-max(began, time.Duration(b.last.Load())) > idle {
-			return
-		}
+	for {
 		if ends == nil {
 			ends = b.ends(ctx)
+		}
+		if all(b.reached(ends)) {
+			return ends
+		}
+		select {
+		case <-done:
+			return ends
+		case <-ctx.Done():
+			return ends
+		case <-tick.C:
+		}
+		if idle() {
+			return ends
 		}
 	}
 }

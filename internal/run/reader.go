@@ -118,24 +118,8 @@ func (e *execution) read(ctx context.Context) (outcome, error) {
 
 // rest reads to the ends of the logs, unless nothing arrives for the idle time, which begins now.
 func (b *readback) rest(ctx context.Context, r *load.Reading, idle time.Duration) Reading {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
 	began := r.Now()
-	var ends []int64
-	for ctx.Err() == nil && r.Now()-max(began, r.Last()) < idle {
-		if ends == nil {
-			ends = b.ends(ctx)
-		}
-		if all(b.reached(ends)) {
-			break
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-		case <-r.Done():
-			return Reading{Ends: ends, Whole: b.reached(ends)}
-		}
-	}
+	ends := b.await(ctx, nil, r.Done(), func() bool { return r.Now()-max(began, r.Last()) >= idle })
 	return Reading{Ends: ends, Whole: b.reached(ends)}
 }
 
