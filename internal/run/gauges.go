@@ -29,7 +29,7 @@ type namedSource struct {
 // sources are the sources of this run.
 func (e *execution) sources() []namedSource {
 	var all []namedSource
-	if t := e.session.Capabilities().Figures; t != nil {
+	if t := e.can().Figures; t != nil {
 		all = append(all, namedSource{"server", t})
 	}
 	if e.system != nil {

@@ -162,7 +162,7 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	}()
 	var out outcome
 	if job.Fleet != nil {
-		out, err = e.command(ctx)
+		out, err = e.runFleet(ctx)
 	} else {
 		out, err = e.measure(ctx)
 	}
@@ -274,7 +274,7 @@ func (e *execution) found() error {
 
 // inspect adds what the session knows after a run.
 func (e *execution) inspect(out *outcome) {
-	can := e.session.Capabilities()
+	can := e.can()
 	if can.Finish != nil {
 		if err := can.Finish(); err != nil {
 			out.problems = append(out.problems, err.Error())
@@ -331,9 +331,9 @@ type execution struct {
 	clock   *host.Watch
 	causes  *host.Causes // nil if freezes are not watched
 	before  map[string]any
-	system  *underTest // nil if there is none
-	broken  breakage   // what its faults did to the system
-	hosts   []any      // other machines, described
+	system  *underTest   // nil if there is none
+	broken  faultWindows // what its faults did to the system
+	hosts   []any        // other machines, described
 	vitals  *host.HostMetrics
 	look    *trust.MachineLook // at what else uses this machine; nil: it is over
 	atOpen  host.State         // of this machine, before anything was sent
@@ -518,12 +518,17 @@ func partOf(w *workload.Workload, i int) report.PartInput {
 	return in
 }
 
+// can is what the session can do: nothing without one, as of a run that a fleet does.
+func (e *execution) can() protocol.SessionCapabilities {
+	if e.session == nil {
+		return protocol.SessionCapabilities{}
+	}
+	return e.session.Capabilities()
+}
+
 // encoding asks the target when the bytes of events are made.
 func (e *execution) encoding() *measure.Encoding {
-	if e.session == nil {
-		return nil
-	}
-	if encoding := e.session.Capabilities().Encoding; encoding != nil {
+	if encoding := e.can().Encoding; encoding != nil {
 		return encoding()
 	}
 	return nil
