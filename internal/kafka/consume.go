@@ -35,14 +35,14 @@ const (
 type wireSource struct {
 	*cluster.Progress
 	cl    *cluster.Cluster
-	parts []*part
+	parts []*partition
 	lanes []sync.Mutex // fetchers may share a lane when leaders change
 
 	// stamped: the run's own events carry stamps, which are parsed.
 	stamped bool
 
 	// inspect sees the plain records of each batch, from several goroutines; nil: nothing does.
-	inspect func(p *part, b *wire.Batch, records []byte)
+	inspect func(p *partition, b *wire.Batch, records []byte)
 
 	now  func() time.Duration
 	sink func(lane int, a []load.Arrival)
@@ -77,9 +77,9 @@ type fetcherKey struct {
 	broker            int32
 }
 
-// A part is one partition and how far it was read. Its plain fields belong to the
+// A partition is one partition and how far it was read. Its plain fields belong to the
 // fetcher that reads it, else to the manager.
-type part struct {
+type partition struct {
 	id         int32
 	client     int
 	connIndex  int
@@ -100,14 +100,14 @@ type part struct {
 }
 
 // done reports whether everything asked for was read.
-func (p *part) done() bool { return p.offset >= p.end }
+func (p *partition) done() bool { return p.offset >= p.end }
 
-// notRead is part.emptied of a partition that is not read, or was read to its end.
+// notRead is partition.emptied of a partition that is not read, or was read to its end.
 const notRead = math.MaxInt64
 
 // A lostPart is a partition handed back to the manager, with the reason.
 type lostPart struct {
-	p     *part
+	p     *partition
 	err   error
 	reset bool // its offset is out of the log's range
 }
@@ -125,13 +125,13 @@ func newWireSource(ctx context.Context, cl *cluster.Cluster, stamped bool) (*wir
 
 func newWireSourceAt(cl *cluster.Cluster, stamped bool, starts []int64) *wireSource {
 	n := cl.Partitions()
-	s := &wireSource{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, parts: make([]*part, n), topicID: cl.TopicID, skipped: make([][]load.Span, n)}
+	s := &wireSource{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, parts: make([]*partition, n), topicID: cl.TopicID, skipped: make([][]load.Span, n)}
 	clients := min(cl.Config.Clients, n)
 	if clients < cl.Config.Clients {
 		cl.Warnings = append(cl.Warnings, fmt.Sprintf("%d of %d clients read nothing: the topic has %d partitions", cl.Config.Clients-clients, cl.Config.Clients, n))
 	}
 	for i := range s.parts {
-		s.parts[i] = &part{id: int32(i), client: i % clients, connIndex: i / clients % connsPerBroker, leader: cl.Leaders[i], epoch: -1, start: starts[i], offset: starts[i], end: math.MaxInt64}
+		s.parts[i] = &partition{id: int32(i), client: i % clients, connIndex: i / clients % connsPerBroker, leader: cl.Leaders[i], epoch: -1, start: starts[i], offset: starts[i], end: math.MaxInt64}
 	}
 	s.lanes = make([]sync.Mutex, min(n, clients*connsPerBroker*max(1, len(cl.Brokers))))
 	return s
@@ -209,7 +209,7 @@ func (s *wireSource) Receive(ctx context.Context, now func() time.Duration, sink
 // are read to their ends, or an error is permanent.
 func (s *wireSource) manage(ctx context.Context) error {
 	left := 0
-	var unassigned []*part
+	var unassigned []*partition
 	for _, p := range s.parts {
 		p.fails = 0
 		if !p.done() && s.reads(p) {
@@ -279,13 +279,13 @@ func (s *wireSource) manage(ctx context.Context) error {
 
 // reads reports whether this process reads a partition. Of a consuming run with several
 // generators, each reads its own; who reads back what was sent reads all.
-func (s *wireSource) reads(p *part) bool {
+func (s *wireSource) reads(p *partition) bool {
 	return s.cl.Config.Op != cluster.OpConsume || s.cl.Config.Portion.Has(p.client)
 }
 
 // assign hands each partition to the fetcher of its leader and returns those without a
 // known leader.
-func (s *wireSource) assign(ctx context.Context, parts []*part) (unassigned []*part) {
+func (s *wireSource) assign(ctx context.Context, parts []*partition) (unassigned []*partition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range parts {
@@ -349,7 +349,7 @@ func (s *wireSource) refresh(ctx context.Context) error {
 // reset moves a partition whose offset is out of the log's range: to the start if
 // retention removed it, or if a producing run reads back a log that ends before the
 // offset at which the run started, and so was created again; else to the end.
-func (s *wireSource) reset(ctx context.Context, p *part) error {
+func (s *wireSource) reset(ctx context.Context, p *partition) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cl.Config.RequestTimeout)
 	defer cancel()
 	start, err := s.cl.Offsets(ctx, cluster.FromStart)

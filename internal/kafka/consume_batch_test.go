@@ -93,7 +93,7 @@ func TestDecoderCountsWhatWasAskedFor(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := decoder{decode: tt.decode, check: tt.decode}
-			p := &part{offset: tt.from, end: tt.end}
+			p := &partition{offset: tt.from, end: tt.end}
 			got := assert.Value(d.appendArrivals(p, &wire.FetchPartition{Records: tt.records}, time.Second, nil))(t)
 			var pieces []piece
 			for _, a := range got {
@@ -113,7 +113,7 @@ func TestDecoderFindsCorruption(t *testing.T) {
 		b[len(b)-9] ^= 4
 		for _, check := range []bool{true, false} {
 			d := decoder{decode: check, check: check}
-			got := assert.Value(d.appendArrivals(&part{offset: 5, end: 100}, &wire.FetchPartition{Records: b}, 1, nil))(t)
+			got := assert.Value(d.appendArrivals(&partition{offset: 5, end: 100}, &wire.FetchPartition{Records: b}, 1, nil))(t)
 			assert.True(t, len(got) == 1 && got[0].Events == 10 && got[0].Corrupt == check,
 				"%s, checked %v: got %+v, want one arrival of 10 events, corrupt %v", codec, check, got, check)
 		}
@@ -129,7 +129,7 @@ func TestDecoderReadsStamps(t *testing.T) {
 	}
 	vs[2][3] ^= 1
 	d := decoder{decode: true, check: true, stamps: true}
-	got, err := d.appendArrivals(&part{offset: 10, end: 100}, &wire.FetchPartition{Records: wireBatch(t, 10, wire.None, dense(3), vs, nil)}, 1, nil)
+	got, err := d.appendArrivals(&partition{offset: 10, end: 100}, &wire.FetchPartition{Records: wireBatch(t, 10, wire.None, dense(3), vs, nil)}, 1, nil)
 	assert.OK(t, err)
 	want := []load.Stamp{
 		{Run: 9, Stream: 2, Index: 0, Offset: 10},
@@ -174,7 +174,7 @@ func TestDecoderSkipsAborted(t *testing.T) {
 	aborted := []wire.AbortedTransaction{{ProducerID: 1}, {ProducerID: 1, FirstOffset: 28}, {ProducerID: 3, FirstOffset: 23}} // in the order of their ends
 	for _, committed := range []bool{true, false} {
 		d := decoder{committed: committed}
-		p := &part{end: 1000}
+		p := &partition{end: 1000}
 		got := assert.Value(d.appendArrivals(p, &wire.FetchPartition{Records: log, Aborted: aborted}, 1, nil))(t)
 		var bases []int64
 		for _, a := range got {
@@ -197,7 +197,7 @@ func FuzzDecoder(f *testing.F) {
 	f.Add([]byte{1, 2, 3}, int64(0), true)
 	f.Fuzz(func(t *testing.T, records []byte, from int64, decode bool) {
 		from = max(0, from) % (1 << 40)
-		p := &part{offset: from, end: 1 << 62}
+		p := &partition{offset: from, end: 1 << 62}
 		d := decoder{decode: decode, check: decode, stamps: decode, committed: !decode}
 		got, err := d.appendArrivals(p, &wire.FetchPartition{Records: records, Aborted: []wire.AbortedTransaction{{FirstOffset: from}}}, 1, nil)
 		assert.Must(t, p.offset >= from, "the offset moved back from %d to %d", from, p.offset)

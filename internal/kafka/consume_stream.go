@@ -30,10 +30,10 @@ type fetcher struct {
 	addr string
 	lane int
 
-	added []*part // handed over by the manager; guarded by wireSource.mu
+	added []*partition // handed over by the manager; guarded by wireSource.mu
 
 	// Everything below belongs to the fetcher's goroutine.
-	parts      []*part
+	parts      []*partition
 	firstIndex int // index of the first partition in the next request
 	conn       net.Conn
 	in         *socket.Stamped       // reads from conn
@@ -322,7 +322,7 @@ func (st *fetcher) handle(frame []byte) (time.Duration, error) {
 		return 0, err
 	}
 	for _, l := range st.handBack {
-		st.parts = slices.DeleteFunc(st.parts, func(p *part) bool { return p == l.p })
+		st.parts = slices.DeleteFunc(st.parts, func(p *partition) bool { return p == l.p })
 		s.mu.Lock()
 		l.p.owned = false
 		s.mu.Unlock()
@@ -333,7 +333,7 @@ func (st *fetcher) handle(frame []byte) (time.Duration, error) {
 
 // partition handles the answer for one partition.
 func (st *fetcher) partition(fp *wire.FetchPartition) error {
-	i := slices.IndexFunc(st.parts, func(p *part) bool { return p.id == fp.Partition })
+	i := slices.IndexFunc(st.parts, func(p *partition) bool { return p.id == fp.Partition })
 	if i < 0 {
 		return fmt.Errorf("the answer has partition %d, which was not in the request", fp.Partition)
 	}

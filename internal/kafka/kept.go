@@ -31,7 +31,7 @@ type readRange struct {
 const mostReadRanges = 1000
 
 // noteRead adds a batch that was read.
-func (p *part) noteRead(made, epoch int32, from, to int64, events int32) {
+func (p *partition) noteRead(made, epoch int32, from, to int64, events int32) {
 	if n := len(p.readRanges); n > 0 {
 		if last := &p.readRanges[n-1]; last.recreations == made && last.epoch == epoch && last.to <= from {
 			last.to = to

@@ -23,7 +23,7 @@ func TestExplains(t *testing.T) {
 		began := time.Now()
 		at := func(d time.Duration) time.Time { return began.Add(d) }
 		sleep := func(until time.Duration) { time.Sleep(time.Until(at(until))) }
-		var b breakage
+		var b faultWindows
 		sleep(5 * time.Second)
 		b.kill(func() bool { return false }) // it reached nothing
 		sleep(killed)

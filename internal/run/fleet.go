@@ -132,8 +132,8 @@ func Measure(ctx context.Context, job Job) (*Measured, error) {
 	}, nil
 }
 
-// command has the fleet run the workload, and merges what its generators measured.
-func (e *execution) command(ctx context.Context) (out outcome, err error) {
+// runFleet has the fleet run the workload, and merges what its generators measured.
+func (e *execution) runFleet(ctx context.Context) (out outcome, err error) {
 	w := e.Workload
 	mode, interval, err := e.modeOf()
 	if err != nil {

@@ -132,7 +132,7 @@ var Packages = []Package{
 		"serve.go":       {"internal/serve/shell"},
 		"shell.go":       {"internal/serve/shell"},
 		"stores.go":      {"internal/store/elastic"},
-		"subjects*.go":   {"payload"},
+		"help_pages*.go": {"payload"},
 		"system*.go":     {"internal/system"},
 		"targets.go":     {"internal/dropin/...", "internal/apm/standin", "internal/kafka/standin", "internal/riemann/standin", "internal/apm", "internal/kafka", "internal/null", "internal/riemann"},
 		"vary*.go":       {"internal/verdict/stats"},
