@@ -174,7 +174,7 @@ func (r *request) match(i int, partition int32) bool {
 }
 
 // throttle sends nothing on a lane for as long as the broker asked for (KIP-219: it
-// does not read from the connection meanwhile).
+// does not read from the connection until then).
 func (l *lane) throttle(now, wait time.Duration) {
 	l.metrics.Throttled++
 	l.metrics.Throttle += wait

@@ -316,7 +316,7 @@ func (l *lane) down(err error) {
 	l.ready(s.now)
 }
 
-// up starts to use a connection. False: the lane was closed meanwhile.
+// up starts to use a connection. False: the lane has been closed.
 func (l *lane) up(k *link) bool {
 	s := l.s
 	s.mu.Lock()

@@ -173,7 +173,7 @@ func (c *config) otherPorts(ctx context.Context, addr string) protocol.Finding {
 	for i := range transports {
 		r := &transports[i]
 		p := r.port
-		if r.scheme == udpScheme && !c.transport.web() { // beside TCP
+		if r.scheme == udpScheme && !c.transport.web() { // next to TCP
 			p = port
 		}
 		if r.scheme != c.transport.scheme && r.scheme != httpScheme {

@@ -222,7 +222,7 @@ func TestSystemLog(t *testing.T) {
 	assert.OK(t, os.WriteFile(path+".1", []byte("of an earlier run\n"), 0o600))
 	l := assert.Value(openSystemLog(path))(t)
 	shown := 0
-	add := l.beside(func(string) { shown++ })
+	add := l.tee(func(string) { shown++ })
 	add("first")
 	if data, _ := os.ReadFile(path); string(data) != "first\n" {
 		t.Errorf("while it runs: %q", data)

@@ -48,7 +48,7 @@ func (m *Marker) Mark(kind, name, by string, from, to time.Time) (fault.Mark, er
 	if n := len(m.rec.Marks()); n+m.reserved >= fault.MostMarks {
 		own := ""
 		if m.reserved > 0 {
-			own = fmt.Sprintf(" beside the %d of its own faults", m.reserved)
+			own = fmt.Sprintf(" next to the %d of its own faults", m.reserved)
 		}
 		return fault.Mark{}, fmt.Errorf("the run has %d marks, which are all that it takes%s", n, own)
 	}

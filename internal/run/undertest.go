@@ -69,7 +69,7 @@ func (e *execution) startSystem(ctx context.Context) (*underTest, error) {
 			u.release()
 			return nil, err
 		}
-		spec.Output = u.log.beside(spec.Output)
+		spec.Output = u.log.tee(spec.Output)
 	}
 	if u.System, err = system.Start(ctx, spec); err != nil {
 		u.release()

@@ -104,7 +104,7 @@ func resolveMix(kinds []protocol.Kind, flags, file *Document, parts []*Document)
 			}
 		}
 		if len(d.Parts) > 0 {
-			faults = append(faults, &protocol.Error{Doing: "part " + strconv.Itoa(i+1), Err: errors.New("has parts of its own"), Hint: "list them beside the others, with weights that multiply"})
+			faults = append(faults, &protocol.Error{Doing: "part " + strconv.Itoa(i+1), Err: errors.New("has parts of its own"), Hint: "list them next to the others, with weights that multiply"})
 		}
 		table, op := tableOf(kinds, flags, &own[i].file, file)
 		own[i].flags.Entries = inherited(table, op, flags, nil, used)
@@ -161,7 +161,7 @@ func checkPaces(parts []Part, whole ...*Document) (faults []error) {
 	for i := range parts {
 		switch p := &parts[i]; {
 		case !p.Paced:
-			faults = append(faults, &protocol.Error{Doing: "part " + strconv.Itoa(i+1), Err: fmt.Errorf("has no rate of its own, and part %d has one", paced+1), Hint: "give every part a rate or a shape, or give none and one rate beside parts"})
+			faults = append(faults, &protocol.Error{Doing: "part " + strconv.Itoa(i+1), Err: fmt.Errorf("has no rate of its own, and part %d has one", paced+1), Hint: "give every part a rate or a shape, or give none and one rate next to parts"})
 		case p.weighted != "":
 			faults = append(faults, &protocol.Error{Doing: p.weighted, Err: errors.New("has no meaning for a part with a rate or a shape of its own"), Hint: "leave out the weight or the rate"})
 		}
@@ -203,7 +203,7 @@ func (p *Part) take(e Entry) (mine bool, err error) {
 	s := find(PartTable(), e.Name)
 	if s == nil {
 		if l := find(Table(nil), e.Name); l != nil && l.Name != "op" && !ownPace(l.Name) {
-			return false, &protocol.Error{Doing: e.Where, Err: errors.New("applies to the whole workload, not to one part"), Hint: "put it beside parts"}
+			return false, &protocol.Error{Doing: e.Where, Err: errors.New("applies to the whole workload, not to one part"), Hint: "put it next to parts"}
 		}
 		return false, nil
 	}

@@ -100,7 +100,7 @@ func (cl *Cluster) Survey(ctx context.Context) error {
 	if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
 		return fmt.Errorf("look up the partitions' leaders after the run: %w", err)
 	}
-	cl.leadersAfter = make([]int32, len(t.Partitions)) // some may have been added meanwhile
+	cl.leadersAfter = make([]int32, len(t.Partitions)) // some may have been added since
 	for _, p := range t.Partitions {
 		if p.Partition >= 0 && int(p.Partition) < len(cl.leadersAfter) {
 			cl.leadersAfter[p.Partition] = p.Leader
