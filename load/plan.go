@@ -276,3 +276,29 @@ func takeFrom(budget *atomic.Int64, n int64) int64 {
 		}
 	}
 }
+
+// Mode is how the plan sends.
+func (p *Plan) Mode() Mode {
+	switch {
+	case p.Schedule != nil:
+		return OpenLoop
+	case p.Concurrency > 0:
+		return ClosedLoop
+	}
+	return FullSpeed
+}
+
+// leastAnswered is from how many answered events on a share of failures says something.
+const leastAnswered = 100
+
+// Broken is the limit on failures that is broken after as many events failed of those that were
+// answered; "": none.
+func (l *Limits) Broken(failed, answered uint64) Reason {
+	switch {
+	case l.Failures > 0 && failed > l.Failures:
+		return ByFailures
+	case l.FailureRate > 0 && answered >= leastAnswered && float64(failed) > l.FailureRate*float64(answered):
+		return ByFailureRate
+	}
+	return ""
+}

@@ -19,6 +19,7 @@ import (
 type Run struct {
 	plan        Plan
 	target      Target
+	can         TargetCapabilities // of the target
 	partitioner Partitioner
 	mix         *Mix    // the target, if it has parts; else nil
 	shares      *shares // of the parts, without a schedule; else nil
@@ -85,8 +86,9 @@ func New(plan Plan, target Target) (*Run, error) {
 	plan.MaxInFlight = cmp.Or(plan.MaxInFlight, defaultInFlight)
 	plan.Drain = cmp.Or(plan.Drain, defaultDrain)
 	plan.Interval = cmp.Or(plan.Interval, defaultInterval)
-	if g, ok := target.(SelfBatcher); ok {
-		plan.Linger, plan.MaxInFlight = 0, g.OwnBatching()
+	can := target.Capabilities()
+	if can.OwnBatching != nil {
+		plan.Linger, plan.MaxInFlight = 0, can.OwnBatching()
 	}
 	if m, ok := target.(*Mix); ok && m.scheduled {
 		if plan.Schedule == nil {
@@ -94,15 +96,8 @@ func New(plan Plan, target Target) (*Run, error) {
 		}
 		plan.Schedule = m.schedules()
 	}
-	r := &Run{plan: plan, target: target, partitioner: target.Partitioner(), phases: plan.phases(), memory: goMemory{}, done: make(chan struct{})}
-	switch {
-	case plan.Schedule != nil:
-		r.mode = OpenLoop
-	case plan.Concurrency > 0:
-		r.mode = ClosedLoop
-	default:
-		r.mode = FullSpeed
-	}
+	r := &Run{plan: plan, target: target, can: can, partitioner: target.Partitioner(), phases: plan.phases(), memory: goMemory{}, done: make(chan struct{})}
+	r.mode = plan.Mode()
 	if r.mix, _ = target.(*Mix); r.mix != nil {
 		if plan.Gate != nil {
 			return nil, errors.New("the parts of a run have gates, not the run")
@@ -150,7 +145,7 @@ func (r *Run) Threads() int {
 	most := r.plan.Threads
 	if most <= 0 {
 		most = Processors()
-		if p, ok := r.target.(Poller); ok && !r.plan.Portable {
+		if p := r.can.Poller; p != nil && !r.plan.Portable {
 			most = max(1, p.Threads(most))
 		}
 	}
@@ -528,17 +523,13 @@ func storeMax(a *atomic.Int64, v int64) {
 
 // checkFailureLimits stops the run when a limit on failures is reached.
 func (r *Run) checkFailureLimits(events, failed uint64) {
-	l := &r.plan.Measurement
 	all := r.answered.Add(events)
 	bad := r.failed.Add(failed)
 	if failed == 0 {
 		return
 	}
-	if l.Failures > 0 && bad > l.Failures {
-		r.Stop(ByFailures)
-	}
-	if l.FailureRate > 0 && all >= 100 && float64(bad) > l.FailureRate*float64(all) {
-		r.Stop(ByFailureRate)
+	if why := r.plan.Measurement.Broken(bad, all); why != "" {
+		r.Stop(why)
 	}
 }
 

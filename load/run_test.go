@@ -351,3 +351,22 @@ func TestIdentitiesCanFail(t *testing.T) {
 	errs := errors.Join(identities(&good))
 	assert.True(t, errs == nil, "%v", errs)
 }
+
+// TestBrokenLimits: too many failures, as a number or as a share of what was answered, end a run.
+func TestBrokenLimits(t *testing.T) {
+	for _, tt := range []struct {
+		limits           Limits
+		failed, answered uint64
+		want             Reason
+	}{
+		{Limits{}, 1000, 1000, ""},
+		{Limits{Failures: 3}, 3, 9, ""},
+		{Limits{Failures: 3}, 4, 9, ByFailures},
+		{Limits{FailureRate: 0.1}, 50, 99, ""},
+		{Limits{FailureRate: 0.1}, 10, 100, ""},
+		{Limits{FailureRate: 0.1}, 11, 100, ByFailureRate},
+		{Limits{Failures: 3, FailureRate: 0.1}, 11, 100, ByFailures},
+	} {
+		assert.Equal(t, tt.limits.Broken(tt.failed, tt.answered), tt.want, "%+v, %d of %d", tt.limits, tt.failed, tt.answered)
+	}
+}

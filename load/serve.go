@@ -43,7 +43,7 @@ const (
 
 // serveShared fires each batch on the lane with the most free slots. A thread that is late by
 // seconds does not fire all that is due at a time: what is fired and not written takes memory,
-// and meanwhile no answer is read.
+// and no answer is read while it fires.
 func (t *thread) serveShared(now time.Duration) {
 	var ls *laneState
 	var since time.Duration // when the slot that ls had free first became free

@@ -48,7 +48,7 @@ type Finding struct {
 	Level  Level  `json:"level"`
 	Found  string `json:"found"`            // with its number
 	Effect string `json:"effect,omitempty"` // on a measurement
-	Fix    string `json:"mend,omitempty"`   // the command or setting that changes it
+	Fix    string `json:"fix,omitempty"`    // the command or setting that changes it
 }
 
 // An Inspection is what a Kind found out about a system.
@@ -61,8 +61,7 @@ type Inspection struct {
 	Connections int
 }
 
-// An Inspector is a Kind that can look at a system before a run and find what would disturb
-// a measurement.
+// An Inspector looks at a system before a run and finds what would disturb a measurement.
 type Inspector interface {
 	// Inspects reports whether an option has an effect on what Inspect does.
 	Inspects(o *Option) bool

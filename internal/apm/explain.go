@@ -20,6 +20,11 @@ var errSpeaksTLS = errors.New("the server speaks TLS, but plain HTTP was tried")
 // explain adds a hint to a connection error. doing names what was tried, with
 // the address.
 func (c *config) explain(doing string, err error) error {
+	return conn.Explain(doing, bare(err), c.hint)
+}
+
+// bare is the cause of an error of net/http, in words that users understand.
+func bare(err error) error {
 	if _, ok := errors.AsType[*protocol.Error](err); ok {
 		return err
 	}
@@ -31,11 +36,11 @@ func (c *config) explain(doing string, err error) error {
 	// which users would not understand.
 	switch text := err.Error(); {
 	case strings.Contains(text, "readLoopPeekFail"), strings.Contains(text, "nsolicited response"):
-		err = errUnrequestedData
+		return errUnrequestedData
 	case strings.Contains(text, "server closed idle connection"):
-		err = io.EOF
+		return io.EOF
 	}
-	return &protocol.Error{Doing: doing, Err: err, Hint: c.hint(err)}
+	return err
 }
 
 // hint says what to check.

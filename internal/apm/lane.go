@@ -113,6 +113,9 @@ func (l *lane) accepts(now time.Duration) bool {
 	}
 }
 
+// Capabilities implements load.Lane.
+func (*lane) Capabilities() load.LaneCapabilities { return load.LaneCapabilities{} }
+
 // Flush implements load.Lane.
 func (l *lane) Flush() {
 	l.mu.Lock()

@@ -270,7 +270,7 @@ func (l *lane) down(err error) {
 	l.ready(now)
 }
 
-// up starts to use a connection, unless the lane was closed meanwhile.
+// up starts to use a connection, unless the lane has been closed.
 func (l *lane) up(k *link) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

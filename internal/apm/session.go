@@ -27,8 +27,8 @@ type runner interface {
 	count() (base string, m metrics)
 }
 
-// A session is one run's use of a server, or of several. It implements
-// load.Target.
+// A session is one run's use of a server, or of several. As a target it
+// implements load.Target.
 type session struct {
 	cfg     *config
 	servers []server
@@ -54,7 +54,7 @@ type session struct {
 // that of Elasticsearch, so that a wrong address is reported soon.
 const openTimeout = 15 * time.Second
 
-// Check implements protocol.Checker.
+// Check finds what is wrong with a spec by itself.
 func (Kind) Check(spec protocol.Spec) error {
 	_, err := parseConfig(spec, false)
 	return err
@@ -142,7 +142,24 @@ func (s *session) connect(ctx context.Context, cycles []*cycle) error {
 }
 
 // Target implements protocol.Session.
-func (s *session) Target() load.Target { return s }
+func (s *session) Target() load.Target { return target{s} }
+
+// Capabilities implements protocol.Session.
+func (s *session) Capabilities() protocol.SessionCapabilities {
+	c := protocol.SessionCapabilities{Encoding: s.Encoding, Brokers: s.Brokers, Figures: s.Figures}
+	if s.indexed != nil {
+		c.Confirm = s.Confirm
+	}
+	return c
+}
+
+// A target is the session as a load.Target.
+type target struct{ *session }
+
+// Capabilities implements load.Target.
+func (t target) Capabilities() load.TargetCapabilities {
+	return load.TargetCapabilities{Shares: t.Shares(), Connections: t.Connections, Connected: t.Connected, Poller: t}
+}
 
 // Source implements protocol.Session: events cannot be read back from APM servers.
 func (s *session) Source() load.Source { return nil }
@@ -181,12 +198,12 @@ func (s *session) Client(stream int32) int { return int(stream) }
 // Clients implements load.Target.
 func (s *session) Clients() int { return s.cfg.clients }
 
-// Connected implements load.Connected. net/http does not say which connections it has.
+// Connected counts the connections at the moment. net/http does not say which connections it has.
 func (s *session) Connected() (n int, known bool) {
 	return int(s.connected.Load()), s.cfg.raw()
 }
 
-// Connections implements load.Connector.
+// Connections counts those of a start.
 func (s *session) Connections() int { return len(s.lanes) }
 
 // Route implements load.Target.
@@ -204,7 +221,7 @@ func (s *session) Start(sink load.Sink) {
 	}
 }
 
-// Shares implements load.Sharer. It is false with several servers, since the head
+// Shares reports whether events need no order. It is false with several servers, since the head
 // of a request names its server, and over TLS or without pollers, where a body
 // may still be in use by a write when its answer comes.
 func (s *session) Shares() bool {
@@ -270,7 +287,7 @@ func (l *lane) count() (string, metrics) {
 	return l.base, l.metrics
 }
 
-// Brokers implements protocol.Metered: it counts what each server got.
+// Brokers counts what each server got.
 func (s *session) Brokers() []measure.Client {
 	var all []measure.Client
 	for _, base := range s.cfg.bases {

@@ -21,6 +21,7 @@ import (
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -51,13 +52,13 @@ func (s *session) agentCommand() *cobra.Command {
 		Args: command.Args(0, 0, "nothing"),
 		RunE: command.Run(func(cmd *cobra.Command, _ []string) (err error) {
 			if s.rules != nil {
-				return &words{Err: errors.New("a job of a server may not be an agent"), Hint: "start it yourself"}
+				return &protocol.Error{Err: errors.New("a job of a server may not be an agent"), Hint: "start it yourself"}
 			}
 			if weight < 1 || weight > fleet.MaxWeight {
-				return &words{Err: fmt.Errorf("--weight: must be between 1 and 4096, not %d", weight), Hint: "1 is as much as other agents"}
+				return &protocol.Error{Err: fmt.Errorf("--weight: must be between 1 and 4096, not %d", weight), Hint: "1 is as much as other agents"}
 			}
 			if len(targets) == 0 && !everything {
-				return &words{Err: errors.New("no target is allowed"), Hint: "give --allow-target PATTERN, such as 'broker-*:9092', or --allow for any target"}
+				return &protocol.Error{Err: errors.New("no target is allowed"), Hint: "give --allow-target PATTERN, such as 'broker-*:9092', or --allow for any target"}
 			}
 			if err := checkPatterns(targets); err != nil {
 				return err
@@ -70,7 +71,7 @@ func (s *session) agentCommand() *cobra.Command {
 			}
 			if nats.URL != "" {
 				if cfg.Join != "" {
-					return &words{Err: errors.New("--join and --nats are two servers"), Hint: "give one of them"}
+					return &protocol.Error{Err: errors.New("--join and --nats are two servers"), Hint: "give one of them"}
 				}
 				cfg.NATS = &nats.NATS
 			}
@@ -101,7 +102,7 @@ func (s *session) agentCommand() *cobra.Command {
 func checkPatterns(patterns []string) error {
 	for _, p := range patterns {
 		if _, err := filepath.Match(p, ""); err != nil || p == "" || strings.ContainsAny(p, "/, ") {
-			return &words{Err: fmt.Errorf("--allow-target: %q is not a pattern of addresses", p), Hint: "it is HOST or HOST:PORT without a protocol, such as 10.0.0.* or broker-*:9092"}
+			return &protocol.Error{Err: fmt.Errorf("--allow-target: %q is not a pattern of addresses", p), Hint: "it is HOST or HOST:PORT without a protocol, such as 10.0.0.* or broker-*:9092"}
 		}
 	}
 	return nil
@@ -122,7 +123,7 @@ func (s *session) agent(ctx context.Context, cfg bus.AgentConfig, info fleet.Inf
 	}
 	s.note("walls around runs: %s", wallsText(everything))
 	fmt.Fprintf(s.out, "agent %s is connected\n", a.Info.Name)
-	return busError(fleet.Serve(ctx, a))
+	return fleet.Serve(ctx, a)
 }
 
 // openAgent connects an agent, and has this process send to nothing else than its targets. Results
@@ -132,17 +133,17 @@ func (s *session) openAgent(ctx context.Context, cfg bus.AgentConfig, info fleet
 	cfg.Logf = s.logLine
 	b, err := bus.ConnectAgent(ctx, cfg)
 	if err != nil {
-		return fleet.AgentConfig{}, nil, busError(err)
+		return fleet.AgentConfig{}, nil, err
 	}
 	files := agentFiles(cfg.Dir)
 	if err := os.MkdirAll(files, 0o700); err != nil {
 		b.Close()
-		return fleet.AgentConfig{}, nil, &words{Err: fmt.Errorf("cannot make %s: %s", files, command.Reason(err)), Hint: "give --data FOLDER that this user may write"}
+		return fleet.AgentConfig{}, nil, &protocol.Error{Err: fmt.Errorf("cannot make %s: %s", files, command.Reason(err)), Hint: "give --data FOLDER that this user may write"}
 	}
 	spool, err := fleet.OpenSpool(filepath.Join(cfg.Dir, "runs"))
 	if err != nil {
 		b.Close()
-		return fleet.AgentConfig{}, nil, &words{Err: err, Hint: "does another agent use " + cfg.Dir + "? give --data FOLDER"}
+		return fleet.AgentConfig{}, nil, &protocol.Error{Err: err, Hint: "does another agent use " + cfg.Dir + "? give --data FOLDER"}
 	}
 	if keep > 0 {
 		removed, err := spool.RemoveOlder(time.Now().Add(-keep))
@@ -156,11 +157,11 @@ func (s *session) openAgent(ctx context.Context, cfg bus.AgentConfig, info fleet
 	info.Name = b.Name()
 	rules := &serve.Rules{Agent: true, Everything: everything, Folder: files, Targets: info.AllowTargets}
 	if !everything { // also those that a system announces
-		conn.Restrict(func(addr string) *conn.NotAllowedError {
+		conn.Restrict(func(addr string) error {
 			if rules.Address(addr) == nil {
 				return nil
 			}
-			return &conn.NotAllowedError{Err: fmt.Errorf("agent %s may not connect to %s", b.Name(), addr), Hint: "start the agent with --allow-target for this address too"}
+			return conn.NotAllowed(fmt.Errorf("agent %s may not connect to %s", b.Name(), addr), "start the agent with --allow-target for this address too")
 		})
 	}
 	a := fleet.AgentConfig{Bus: b, Spool: spool, Info: thisProcess(info), Kinds: s.Kinds, Host: host.Describe(), Others: s.Others, Logf: s.logLine}

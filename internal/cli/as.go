@@ -10,12 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/advice"
 	"carronade/internal/command"
 	"carronade/internal/dropin"
 	"carronade/internal/host"
 	"carronade/internal/report"
 	"carronade/internal/scenario"
 	"carronade/internal/workload"
+	"carronade/protocol"
 )
 
 const asLong = `Runs an old tool's command line and prints the tool's lines with correct
@@ -68,7 +70,7 @@ func unknownTool(name string) error {
 	for _, tool := range oldTools() {
 		names = append(names, tool.Name)
 	}
-	return &words{Err: fmt.Errorf("unknown tool %q", name), Hint: command.DidYouMean(name, names, "%s", "carronade as lists the tools")}
+	return &protocol.Error{Err: fmt.Errorf("unknown tool %q", name), Hint: advice.DidYouMean(name, names, "%s", "carronade as lists the tools")}
 }
 
 // called returns the command line for a program that was started under a tool's name.
@@ -89,7 +91,7 @@ func called(args []string) []string {
 func (s *session) as(ctx context.Context, tool *dropin.Tool, name string, args []string) error {
 	own, common, err := tool.Split(args)
 	if err != nil {
-		return &words{Err: err, Hint: "such as --report-json report.json or --label host=new"}
+		return &protocol.Error{Err: err, Hint: "such as --report-json report.json or --label host=new"}
 	}
 	p := &dropin.Program{
 		Called: name, Args: own, Strict: common.Strict, Generation: common.Generation, In: s.In, Out: s.out, Err: s.Err, Color: s.style().Color,

@@ -20,6 +20,7 @@ import (
 	"carronade/internal/host"
 	"carronade/internal/report"
 	"carronade/internal/workload"
+	"carronade/protocol"
 )
 
 // A node of a tool is the server of a fleet with a single agent, in one process. The program that
@@ -43,7 +44,7 @@ func nodeKey(given string, addrs ...string) (string, error) {
 	}
 	for _, addr := range addrs {
 		if !onLoopback(addr) {
-			return "", &words{
+			return "", &protocol.Error{
 				Err:  fmt.Errorf("%s is not an address of this machine alone: a node there needs a key", addr),
 				Hint: "--node-key=FILE; a node makes the file, and you copy it to the other machines",
 			}
@@ -66,7 +67,7 @@ func onLoopback(addr string) bool {
 // node makes this machine a node.
 func (s *session) node(ctx context.Context, o dropin.NodeOptions) (*dropin.Node, error) { //nolint:gocritic // options by value
 	if s.rules != nil {
-		return nil, &words{Err: errors.New("a job of a server may not be a node"), Hint: "start it yourself"}
+		return nil, &protocol.Error{Err: errors.New("a job of a server may not be a node"), Hint: "start it yourself"}
 	}
 	key, err := nodeKey(o.Key, o.Listen)
 	if err != nil {
@@ -77,7 +78,7 @@ func (s *session) node(ctx context.Context, o dropin.NodeOptions) (*dropin.Node,
 	}
 	if len(o.Targets) == 0 && !o.Everything {
 		if !onLoopback(o.Listen) {
-			return nil, &words{
+			return nil, &protocol.Error{
 				Err:  errors.New("a node for other machines has to know what it may send to"),
 				Hint: "--allow-target=PATTERN, such as --allow-target='broker-*:9092', or --allow for any target",
 			}
@@ -85,7 +86,7 @@ func (s *session) node(ctx context.Context, o dropin.NodeOptions) (*dropin.Node,
 		o.Targets = []string{"127.0.0.1", "localhost", "::1"}
 	}
 	if err := bus.MakeKey(key); err != nil {
-		return nil, busError(err)
+		return nil, err
 	}
 	dir, remove, err := nodeFolder(o.Listen)
 	if err != nil {
@@ -125,7 +126,7 @@ func nodeFolder(listen string) (dir string, remove func(), err error) {
 func (s *session) openNode(ctx context.Context, o *dropin.NodeOptions, key, dir string) (*dropin.Node, error) {
 	server, err := bus.Serve(bus.ServerConfig{Listen: o.Listen, Advertise: localName(o.Listen), Dir: filepath.Join(dir, "server"), Key: key, Logf: s.logLine})
 	if err != nil {
-		return nil, busError(err)
+		return nil, err
 	}
 	join, err := server.Join(nodeAgent)
 	if err != nil {
@@ -142,7 +143,7 @@ func (s *session) openNode(ctx context.Context, o *dropin.NodeOptions, key, dir 
 	ended, over := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(over)
-		ended <- busError(fleet.Serve(serving, a))
+		ended <- fleet.Serve(serving, a)
 	}()
 	targets := strings.Join(o.Targets, ", ")
 	if o.Everything {
@@ -169,7 +170,7 @@ func localName(listen string) string {
 // nodes connects to nodes, and makes this machine one of those that send.
 func (s *session) nodes(ctx context.Context, tool *dropin.Tool, common dropin.Common, o dropin.NodesOptions) (*dropin.Nodes, error) {
 	if s.rules != nil {
-		return nil, &words{Err: errors.New("a job of a server may not use nodes"), Hint: "run it on a machine of your own"}
+		return nil, &protocol.Error{Err: errors.New("a job of a server may not use nodes"), Hint: "run it on a machine of your own"}
 	}
 	key, err := nodeKey(o.Key, o.Addrs...)
 	if err != nil {
@@ -185,7 +186,7 @@ func (s *session) nodes(ctx context.Context, tool *dropin.Tool, common dropin.Co
 	for _, addr := range o.Addrs {
 		if _, twice := routes[addr]; twice {
 			end()
-			return nil, &words{Err: fmt.Errorf("node %s is listed twice", addr), Hint: "name each once"}
+			return nil, &protocol.Error{Err: fmt.Errorf("node %s is listed twice", addr), Hint: "name each once"}
 		}
 		if err := conn.Allowed(addr); err != nil { // of a run that came over the API of a node
 			end()
@@ -204,7 +205,7 @@ func (s *session) nodes(ctx context.Context, tool *dropin.Tool, common dropin.Co
 	r.infos = r.Look(ctx, r.Agents)
 	if err := r.Silent(r.Agents, r.infos); err != nil {
 		end()
-		return nil, cmp.Or(ctx.Err(), error(&words{Err: err, Hint: "start it again with --run-node, and use the same version of carronade everywhere"}))
+		return nil, cmp.Or(ctx.Err(), error(&protocol.Error{Err: err, Hint: "start it again with --run-node, and use the same version of carronade everywhere"}))
 	}
 	// A run that has just failed may not be over yet on all nodes.
 	for end := time.Now().Add(fleet.Lease + time.Second); ctx.Err() == nil && time.Now().Before(end); {
@@ -237,9 +238,9 @@ func unusable(infos []fleet.Info) error {
 	for _, i := range infos {
 		switch {
 		case i.Version != fleetVersion():
-			faults = append(faults, &words{Err: fmt.Errorf("node %s has version %s of carronade, this machine %s", i.Name, i.Version, fleetVersion()), Hint: "use the same version everywhere"})
+			faults = append(faults, &protocol.Error{Err: fmt.Errorf("node %s has version %s of carronade, this machine %s", i.Name, i.Version, fleetVersion()), Hint: "use the same version everywhere"})
 		case i.Busy != "":
-			faults = append(faults, &words{Err: fmt.Errorf("node %s is busy with run %s", i.Name, i.Busy), Hint: "wait for its end, or use other nodes"})
+			faults = append(faults, &protocol.Error{Err: fmt.Errorf("node %s is busy with run %s", i.Name, i.Busy), Hint: "wait for its end, or use other nodes"})
 		}
 	}
 	return errors.Join(faults...)
@@ -267,18 +268,18 @@ func (s *session) entry(ctx context.Context, routes fleet.Routes) func() {
 
 // nodeError says why a node cannot be used.
 func nodeError(addr, key string, err error) error {
-	e, ok := errors.AsType[*bus.Error](err)
+	e, ok := errors.AsType[*protocol.Error](err)
 	if !ok {
 		return err
 	}
 	hint := e.Hint
 	switch {
 	case errors.Is(err, bus.ErrPin), errors.Is(err, bus.ErrNoToken):
-		return &words{Err: fmt.Errorf("node %s has another key than %s", addr, key), Hint: "copy the node's key file here, and give it with --node-key=FILE"}
+		return &protocol.Error{Err: fmt.Errorf("node %s has another key than %s", addr, key), Hint: "copy the node's key file here, and give it with --node-key=FILE"}
 	case errors.Is(err, bus.ErrNotTLS), errors.Is(err, bus.ErrNotBus):
-		return &words{Err: fmt.Errorf("node %s has another version: %w", addr, e.Err), Hint: "use the same version of carronade everywhere; mongoose's own nodes cannot be used"}
+		return &protocol.Error{Err: fmt.Errorf("node %s has another version: %w", addr, e.Err), Hint: "use the same version of carronade everywhere; mongoose's own nodes cannot be used"}
 	case strings.HasPrefix(e.Doing, "connect "):
-		return &words{Err: fmt.Errorf("no node answers at %s: %w", addr, e.Err), Hint: "start it there with --run-node, and --node-listen=HOST:1099 for other machines"}
+		return &protocol.Error{Err: fmt.Errorf("no node answers at %s: %w", addr, e.Err), Hint: "start it there with --run-node, and --node-listen=HOST:1099 for other machines"}
 	}
-	return &words{Err: err, Hint: hint}
+	return &protocol.Error{Err: err, Hint: hint}
 }

@@ -12,12 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/internal/command"
 	"carronade/internal/dropin"
 	"carronade/internal/fleet"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
+	"carronade/protocol"
 	"carronade/test/testkit/assert"
 )
 
@@ -47,7 +49,7 @@ func TestUnusable(t *testing.T) {
 	assert.OK(t, unusable([]fleet.Info{fine}))
 	var got []string
 	for _, err := range splitErrors(unusable([]fleet.Info{busy, fine, old})) {
-		got = append(got, err.Error()+" | "+hintOf(err))
+		got = append(got, err.Error()+" | "+advice.Hint(err))
 	}
 	want := "node b is busy with run 7 | wait for its end, or use other nodes\n" +
 		"node c has version 0 of carronade, this machine " + fleetVersion() + " | use the same version everywhere"
@@ -80,7 +82,7 @@ func TestTopicsJob(t *testing.T) {
 func TestReplayOfTopics(t *testing.T) {
 	s := &session{Program: &Program{}}
 	err := s.replayTopics(t.Context(), &command.Settings{}, &report.Document{Op: "topics create", Target: "kafka://b"})
-	if said := (*words)(nil); !errors.As(err, &said) || said.Hint != "repeat the original command, or use carronade topics create kafka://b/TOPIC" {
+	if said := (*protocol.Error)(nil); !errors.As(err, &said) || said.Hint != "repeat the original command, or use carronade topics create kafka://b/TOPIC" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -104,10 +105,10 @@ func (s *session) calibrateCommand() *cobra.Command {
 
 func (s *session) calibrate(ctx context.Context, with *calibrating) (*calibration, error) {
 	if with.span < 100*time.Millisecond || with.span > time.Hour {
-		return nil, &words{Err: fmt.Errorf("--for: %v is not a valid length for a calibration", with.span), Hint: "3s is enough on a quiet machine"}
+		return nil, &protocol.Error{Err: fmt.Errorf("--for: %v is not a valid length for a calibration", with.span), Hint: "3s is enough on a quiet machine"}
 	}
 	if with.clients < 0 {
-		return nil, &words{Err: fmt.Errorf("--clients: %d is not a number of clients", with.clients), Hint: "give 1 or more"}
+		return nil, &protocol.Error{Err: fmt.Errorf("--clients: %d is not a number of clients", with.clients), Hint: "give 1 or more"}
 	}
 	p, address, err := s.calibrated(with.target)
 	if err != nil {
@@ -194,7 +195,7 @@ func (s *session) calibrated(name string) (p *kindEntry, address string, err err
 	for _, p := range listed {
 		kinds = append(kinds, p.kind)
 	}
-	return nil, "", &words{Err: errors.New("--target: not a kind of target to calibrate with"), Hint: "give one of " + strings.Join(kinds, ", ") + ", or a discarding stand-in's address"}
+	return nil, "", &protocol.Error{Err: errors.New("--target: not a kind of target to calibrate with"), Hint: "give one of " + strings.Join(kinds, ", ") + ", or a discarding stand-in's address"}
 }
 
 // fullSpeed sends without a limit. If discards is set, it sends nothing to a server that does
@@ -219,7 +220,7 @@ func (s *session) fullSpeed(ctx context.Context, to string, with *calibrating, d
 	o := outputs{quiet: true, tasks: []task{{w: w}}, keep: &keeping{}}
 	o.permit = func(facts map[string]any) error {
 		if is, _ := facts["discards"].(bool); discards && !is {
-			return &words{
+			return &protocol.Error{
 				Err:  fmt.Errorf("calibrate: %s is not a discarding stand-in", w.Target()),
 				Hint: "a calibration sends as fast as it can; start carronade standin " + w.Kind.Name() + " --discard there",
 			}

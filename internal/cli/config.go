@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/advice"
 	"carronade/internal/command"
 	"carronade/internal/store/sqlite"
 	"carronade/internal/workload"
@@ -50,7 +51,7 @@ func readConfig(kinds []protocol.Kind) (*workload.Document, error) {
 	case errors.Is(err, fs.ErrNotExist) && !asked:
 		return new(workload.Document), nil
 	case err != nil:
-		return nil, &words{Err: fmt.Errorf("cannot read the configuration %s: %s", path, command.Reason(err)), Hint: "make it readable, or point " + configVariable + " to another file"}
+		return nil, &protocol.Error{Err: fmt.Errorf("cannot read the configuration %s: %s", path, command.Reason(err)), Hint: "make it readable, or point " + configVariable + " to another file"}
 	case len(strings.TrimSpace(string(data))) == 0:
 		return new(workload.Document), nil
 	}
@@ -68,8 +69,8 @@ func readConfig(kinds []protocol.Kind) (*workload.Document, error) {
 		}
 		set := &known[i]
 		if set.Independent || e.Name == "target" {
-			faults = append(faults, &workload.Error{
-				Where: e.Where, Err: errors.New("is a setting of the workload, which the configuration cannot have"),
+			faults = append(faults, &protocol.Error{
+				Doing: e.Where, Err: errors.New("is a setting of the workload, which the configuration cannot have"),
 				Hint: "put it into a workload file (carronade run -f), so that runs with and without it can be distinguished",
 			})
 			continue
@@ -84,9 +85,9 @@ func readConfig(kinds []protocol.Kind) (*workload.Document, error) {
 }
 
 func unknownSetting(e workload.Entry, kinds []protocol.Kind) error {
-	return &workload.Error{
-		Where: e.Where, Err: errors.New("unknown setting"),
-		Hint: command.DidYouMean(e.Name, workload.Names(kinds), "%s", "the keys are flags of carronade run, without the dashes"),
+	return &protocol.Error{
+		Doing: e.Where, Err: errors.New("unknown setting"),
+		Hint: advice.DidYouMean(e.Name, workload.Names(kinds), "%s", "the keys are flags of carronade run, without the dashes"),
 	}
 }
 

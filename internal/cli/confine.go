@@ -17,6 +17,7 @@ import (
 	"carronade/internal/sandbox"
 	"carronade/internal/serve"
 	"carronade/internal/store/sqlite"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -27,7 +28,7 @@ func (s *session) takeRules() (err error) {
 		return err
 	}
 	conn.Restrict(s.allowedAddress)
-	conn.Forbid(func(at netip.AddrPort) *conn.NotAllowedError {
+	conn.Forbid(func(at netip.AddrPort) error {
 		if ip := at.Addr().Unmap(); !ip.IsLoopback() && !ip.IsUnspecified() {
 			return nil
 		}
@@ -53,7 +54,7 @@ func (s *session) takeRules() (err error) {
 	}
 	limits := s.limits(folders, files)
 	if err := sandbox.Confine(limits); err != nil {
-		return &words{Err: fmt.Errorf("cannot confine the job's process: %w", err), Hint: "ask the operator of the server; --allow runs jobs without walls"}
+		return &protocol.Error{Err: fmt.Errorf("cannot confine the job's process: %w", err), Hint: "ask the operator of the server; --allow runs jobs without walls"}
 	}
 	if limits.Memory > 0 && sandbox.Memory() > 0 {
 		go s.watchMemory(limits.Memory)
@@ -68,7 +69,7 @@ func (s *session) watchMemory(most int64) {
 		used := sandbox.Memory()
 		switch {
 		case used > most/10*9:
-			s.interrupt(&words{Err: fmt.Errorf("%w: %s (--job-memory)", run.ErrMemory, units.FormatSize(s.rules.Memory)), Hint: serve.MemoryHint})
+			s.interrupt(&protocol.Error{Err: fmt.Errorf("%w: %s (--job-memory)", run.ErrMemory, units.FormatSize(s.rules.Memory)), Hint: serve.MemoryHint})
 			return
 		case used > most/2: // the rest may be taken in less than a second
 			time.Sleep(5 * time.Millisecond)
@@ -150,7 +151,7 @@ func (s *session) confineAgent(cfg bus.AgentConfig, targets []string, server, tr
 		l.Read = append(l.Read, path)
 	}
 	if err := sandbox.Confine(l); err != nil {
-		return &words{Err: fmt.Errorf("cannot confine the agent's process: %w", err), Hint: "--allow runs it without walls"}
+		return &protocol.Error{Err: fmt.Errorf("cannot confine the agent's process: %w", err), Hint: "--allow runs it without walls"}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/advice"
 	"carronade/internal/command"
 	"carronade/internal/conn"
 	"carronade/internal/dropin"
@@ -19,6 +20,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/standin"
 	"carronade/internal/workload"
+	"carronade/protocol"
 )
 
 // A demo is an embedded server and a workload for it: enough to see a rate, batches and times,
@@ -89,11 +91,11 @@ func (s *session) demoCommand() *cobra.Command {
 // noDemo is the error of an unknown demo.
 func (s *session) noDemo(args, names []string) error {
 	if len(names) == 0 {
-		return &words{Err: errors.New("this build has no demo"), Hint: "carronade run --help lists its targets"}
+		return &protocol.Error{Err: errors.New("this build has no demo"), Hint: "carronade run --help lists its targets"}
 	}
-	return &words{
+	return &protocol.Error{
 		Err:  fmt.Errorf("unknown demo %q", args[0]),
-		Hint: command.DidYouMean(args[0], names, "carronade demo %s", "the demos are: "+strings.Join(names, ", ")),
+		Hint: advice.DidYouMean(args[0], names, "carronade demo %s", "the demos are: "+strings.Join(names, ", ")),
 	}
 }
 
@@ -158,7 +160,7 @@ func (s *session) spawn(starting, life context.Context, args ...string) (*standi
 	select {
 	case r := <-ch:
 		if r.err != nil {
-			return nil, &words{Err: r.err, Hint: fmt.Sprintf("carronade standin %s starts it alone and shows its errors", strings.Join(args, " "))}
+			return nil, &protocol.Error{Err: r.err, Hint: fmt.Sprintf("carronade standin %s starts it alone and shows its errors", strings.Join(args, " "))}
 		}
 		end := conn.Own(r.c.Addr()) // also in a job of a server that may not connect to this machine
 		go func() {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"carronade/internal/advice"
 	"carronade/internal/command"
 	"carronade/internal/host"
 	"carronade/internal/verdict/trust"
@@ -69,8 +70,8 @@ func (s *session) doctorCommand() *cobra.Command {
 func (x *examining) bindInspected(fs *pflag.FlagSet, kinds []protocol.Kind) {
 	x.BindOne(fs, "op")
 	for _, k := range kinds {
-		in, ok := k.(protocol.Inspector)
-		if !ok {
+		in := k.Capabilities().Inspector
+		if in == nil {
 			continue
 		}
 		for _, o := range workload.Table(k) {
@@ -85,7 +86,7 @@ func (x *examining) bindInspected(fs *pflag.FlagSet, kinds []protocol.Kind) {
 func (s *session) doctor(ctx context.Context, x *examining, args []string) error {
 	timeout, err := units.ParseDuration(x.timeout)
 	if err != nil || timeout < 10*time.Millisecond || timeout > time.Minute {
-		return &words{Err: fmt.Errorf("--timeout: %q is not a duration between 10ms and 1m", x.timeout), Hint: "write it as 5s"}
+		return &protocol.Error{Err: fmt.Errorf("--timeout: %q is not a duration between 10ms and 1m", x.timeout), Hint: "write it as 5s"}
 	}
 	w, err := command.Await(ctx, func() (*workload.Workload, error) { return s.examined(x, args) })
 	if err != nil {
@@ -148,14 +149,12 @@ func (s *session) examined(x *examining, args []string) (*workload.Workload, err
 		return nil, err
 	}
 	s.warnOnce(w)
-	if c, ok := w.Kind.(protocol.Checker); ok {
-		spec, err := w.Spec()
-		if err == nil {
-			err = c.Check(spec)
-		}
-		if err != nil {
-			return nil, err
-		}
+	spec, err := w.Spec()
+	if err == nil {
+		err = protocol.Check(w.Kind, spec)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return w, nil
 }
@@ -166,7 +165,7 @@ func (x *examining) checkClients() error {
 		for _, v := range e.Values {
 			n, err := units.ParseCount(v)
 			if err != nil || n < 1 || n > mostClients {
-				return &words{Err: fmt.Errorf("%s: %q is not a number of clients", e.Where, v), Hint: fmt.Sprintf("give 1 to %d", mostClients)}
+				return &protocol.Error{Err: fmt.Errorf("%s: %q is not a number of clients", e.Where, v), Hint: fmt.Sprintf("give 1 to %d", mostClients)}
 			}
 			x.clients = int(n)
 		}
@@ -226,8 +225,8 @@ func examine(ctx context.Context, w *workload.Workload, timeout time.Duration) e
 
 func examineOne(ctx context.Context, w *workload.Workload) examination {
 	var out examination
-	in, ok := w.Kind.(protocol.Inspector)
-	if !ok {
+	in := w.Kind.Capabilities().Inspector
+	if in == nil {
 		out.Findings = []protocol.Finding{{Check: "target", Level: protocol.LevelUnknown, Found: "a target of " + w.Kind.Name() + " has nothing to check"}}
 		return out
 	}
@@ -254,7 +253,7 @@ func examineOne(ctx context.Context, w *workload.Workload) examination {
 func noAnswer(w *workload.Workload, err error) protocol.Finding {
 	f := protocol.Finding{
 		Check: "target", Level: protocol.LevelError, Found: oneLine(err.Error()),
-		Effect: "a run fails when it starts", Fix: hintOf(err),
+		Effect: "a run fails when it starts", Fix: advice.Hint(err),
 	}
 	if errors.Is(err, context.DeadlineExceeded) && f.Fix == "" {
 		f.Found = w.Target() + " did not answer in time"

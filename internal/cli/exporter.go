@@ -46,7 +46,7 @@ func checkLinger(t *command.Settings, linger, of, add string) error {
 	if t.Last(linger) == "" || t.Last(of) != "" {
 		return nil
 	}
-	return &words{Err: fmt.Errorf("--%s has no effect without --%s", linger, of), Hint: fmt.Sprintf("add %s, or leave out --%s", add, linger)}
+	return &protocol.Error{Err: fmt.Errorf("--%s has no effect without --%s", linger, of), Hint: fmt.Sprintf("add %s, or leave out --%s", add, linger)}
 }
 
 // exportedRun describes a run in exported metrics.

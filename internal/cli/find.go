@@ -102,10 +102,10 @@ func (s *session) findCommand() *cobra.Command {
 				return err
 			}
 			if varied && f.atLeast != "" {
-				return &words{Err: errors.New("--at-least does not go with --vary"), Hint: "leave it out: each cell has a ceiling of its own"}
+				return &protocol.Error{Err: errors.New("--at-least does not go with --vary"), Hint: "leave it out: each cell has a ceiling of its own"}
 			}
 			if varied && f.html != "" {
-				return &words{Err: errors.New("--html does not go with --vary"), Hint: "--as markdown prints the result as a table, and carronade report export --as html writes a single report"}
+				return &protocol.Error{Err: errors.New("--html does not go with --vary"), Hint: "--as markdown prints the result as a table, and carronade report export --as html writes a single report"}
 			}
 			if f.Over == find.OverConcurrency && cmd.Flags().Changed("precision") {
 				return errNoRateOrLimit
@@ -116,7 +116,7 @@ func (s *session) findCommand() *cobra.Command {
 				}
 			}
 			if varied && f.Over != "" {
-				return &words{Err: errors.New("--over does not go with --vary"), Hint: "carronade run --vary concurrency=1,8,64 compares throughput"}
+				return &protocol.Error{Err: errors.New("--over does not go with --vary"), Hint: "carronade run --vary concurrency=1,8,64 compares throughput"}
 			}
 			if varied {
 				if f.vary.resume = f.resume; cmd.Flags().Changed(repeatSetting) {
@@ -197,18 +197,18 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 // as the search asks for them.
 func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) error {
 	if o.keep.store == nil {
-		return &words{Err: errors.New("--resume needs a store"), Hint: "name the store of the search with --store"}
+		return &protocol.Error{Err: errors.New("--resume needs a store"), Hint: "name the store of the search with --store"}
 	}
 	rows, err := command.RowsWithLabel(ctx, o.keep.store, report.SearchLabel, f.resume, "label."+report.SearchLabel)
 	if err != nil {
 		return err
 	}
 	if len(rows) == 0 {
-		return &words{Err: fmt.Errorf("--resume: the store has no trials of a search %q", f.resume), Hint: "carronade report list label.find shows those of all searches"}
+		return &protocol.Error{Err: fmt.Errorf("--resume: the store has no trials of a search %q", f.resume), Hint: "carronade report list label.find shows those of all searches"}
 	}
 	for i := range rows {
 		if rows[i].Running {
-			return &words{Err: fmt.Errorf("--resume %s: report %s of that search is still running", f.resume, rows[i].ID), Hint: "wait until that carronade ends"}
+			return &protocol.Error{Err: fmt.Errorf("--resume %s: report %s of that search is still running", f.resume, rows[i].ID), Hint: "wait until that carronade ends"}
 		}
 	}
 	if err := s.replayTrials(ctx, f, o, rows); err != nil {
@@ -248,7 +248,7 @@ func (s *session) replayTrials(ctx context.Context, f *searching, o *outputs, ro
 		if other := differs(w, d); other != "" {
 			ofTrial := slices.Contains([]string{"rate", "concurrency", "for", "warmup", "interval", "label"}, other)
 			if !f.begun() || !ofTrial {
-				return &words{Err: fmt.Errorf("--resume: report %s has another %s", d.ID, other), Hint: "give the target, the limits and the flags that the search had"}
+				return &protocol.Error{Err: fmt.Errorf("--resume: report %s has another %s", d.ID, other), Hint: "give the target, the limits and the flags that the search had"}
 			}
 			unused++ // the search took another way: a later trial may be the one that it needs
 			continue

@@ -15,6 +15,7 @@ import (
 	"carronade/internal/store"
 	"carronade/internal/verdict/find"
 	"carronade/internal/workload"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -33,7 +34,7 @@ func (s *session) againFind(ctx context.Context, f *searching, args []string) er
 	for _, text := range t.All("slo") {
 		l, err := workload.ParseLimit(text)
 		if err != nil {
-			return &words{Err: fmt.Errorf("--slo: %w", err), Hint: "carronade help slo lists the limits"}
+			return &protocol.Error{Err: fmt.Errorf("--slo: %w", err), Hint: "carronade help slo lists the limits"}
 		}
 		f.limits = append(f.limits, l)
 	}
@@ -64,7 +65,7 @@ const againHint = "--again judges stored trials: it takes --slo, --at-least, --p
 func againExcludes(fs *pflag.FlagSet) error {
 	for _, name := range []string{"resume", "file", "from", "to", "budget", "confirm", "over", repeatSetting, "vary"} {
 		if fs.Changed(name) {
-			return &words{Err: fmt.Errorf("--again and --%s exclude each other", name), Hint: againHint}
+			return &protocol.Error{Err: fmt.Errorf("--again and --%s exclude each other", name), Hint: againHint}
 		}
 	}
 	return nil
@@ -74,13 +75,13 @@ func againExcludes(fs *pflag.FlagSet) error {
 func (f *searching) checkAgain(args []string) error {
 	switch {
 	case len(args) > 0:
-		return &words{Err: fmt.Errorf("%s: the trials of %s say what was measured", args[0], f.again), Hint: "leave the target out"}
+		return &protocol.Error{Err: fmt.Errorf("%s: the trials of %s say what was measured", args[0], f.again), Hint: "leave the target out"}
 	case len(f.settings.All("slo")) == 0:
-		return &words{Err: errors.New("--again needs limits"), Hint: "such as --slo 'p99<20ms'"}
+		return &protocol.Error{Err: errors.New("--again needs limits"), Hint: "such as --slo 'p99<20ms'"}
 	}
 	for _, e := range f.settings.Doc.Entries {
 		if !slices.Contains(againSets, e.Name) {
-			return &words{Err: fmt.Errorf("%s: the trials were run already", e.Where), Hint: againHint}
+			return &protocol.Error{Err: fmt.Errorf("%s: the trials were run already", e.Where), Hint: againHint}
 		}
 	}
 	return nil
@@ -102,7 +103,7 @@ func (f *searching) judgeAgain(ctx context.Context, kept store.Store) (*report.D
 		return nil, err
 	}
 	if len(rows) == 0 {
-		return nil, &words{Err: fmt.Errorf("--again: the store has no trials of search %s any more", id), Hint: "carronade report show " + id + " prints its answer"}
+		return nil, &protocol.Error{Err: fmt.Errorf("--again: the store has no trials of search %s any more", id), Hint: "carronade report show " + id + " prints its answer"}
 	}
 	history, last, err := report.TrialOutcomes(&f.Options, f.limits, func(yield func(*report.Document, error) bool) {
 		for _, r := range rows {
@@ -119,13 +120,13 @@ func (f *searching) judgeAgain(ctx context.Context, kept store.Store) (*report.D
 	var none *report.NoDataError
 	switch {
 	case several && err == nil:
-		return nil, &words{Err: fmt.Errorf("--again: %s are several searches", id), Hint: "give the id of one of them: carronade report list mode=find label." + report.SearchLabel + "=" + id + " lists them"}
+		return nil, &protocol.Error{Err: fmt.Errorf("--again: %s are several searches", id), Hint: "give the id of one of them: carronade report list mode=find label." + report.SearchLabel + "=" + id + " lists them"}
 	case errors.As(err, &none):
-		return nil, &words{Err: fmt.Errorf("--again: %w", err), Hint: "carronade find with this limit measures them"}
+		return nil, &protocol.Error{Err: fmt.Errorf("--again: %w", err), Hint: "carronade find with this limit measures them"}
 	case err != nil:
 		return nil, err
 	case len(history) == 0:
-		return nil, &words{Err: fmt.Errorf("--again: no trial of search %s was completed", id), Hint: "carronade find --resume " + id + " goes on with it"}
+		return nil, &protocol.Error{Err: fmt.Errorf("--again: no trial of search %s was completed", id), Hint: "carronade find --resume " + id + " goes on with it"}
 	}
 	f.of = last
 	return report.SearchReport(&report.Searched{
@@ -148,9 +149,9 @@ func searchOf(ctx context.Context, kept store.Store, ref string) (id string, d *
 	case err != nil:
 		return "", nil, err
 	case d.Search == nil && d.Labels[report.SearchLabel] != "":
-		return "", nil, &words{Err: fmt.Errorf("--again: report %s is a trial", id), Hint: "its search is --again " + d.Labels[report.SearchLabel]}
+		return "", nil, &protocol.Error{Err: fmt.Errorf("--again: report %s is a trial", id), Hint: "its search is --again " + d.Labels[report.SearchLabel]}
 	case d.Search == nil:
-		return "", nil, &words{Err: fmt.Errorf("--again: report %s is not a search", id), Hint: "carronade report list mode=find lists the searches"}
+		return "", nil, &protocol.Error{Err: fmt.Errorf("--again: report %s is not a search", id), Hint: "carronade report list mode=find lists the searches"}
 	}
 	return d.Labels[report.SearchLabel], d, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/verdict/find"
 	"carronade/internal/workload"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -51,21 +52,21 @@ func (m *findMore) parse(f *searching) (err error) {
 			return errNoRateOrLimit
 		}
 	default:
-		return &words{Err: fmt.Errorf("--over: %q cannot be searched", m.over), Hint: "without --over it searches the rate, with --over concurrency the number of requests in flight"}
+		return &protocol.Error{Err: fmt.Errorf("--over: %q cannot be searched", m.over), Hint: "without --over it searches the rate, with --over concurrency the number of requests in flight"}
 	}
 	if m.confirm != "" {
 		if f.Soak, err = units.ParseDuration(m.confirm); err == nil && f.Soak < leastSoak {
 			err = errors.New("less than 30 s says no more than the search itself")
 		}
 		if err != nil {
-			return &words{Err: fmt.Errorf("--confirm: %w", err), Hint: "give a time such as 30m"}
+			return &protocol.Error{Err: fmt.Errorf("--confirm: %w", err), Hint: "give a time such as 30m"}
 		}
 	}
 	if f.To > 0 && max(f.From, f.least) > f.To {
-		return &words{Err: errors.New("--to is below --from or --at-least"), Hint: "a search never offers more than --to"}
+		return &protocol.Error{Err: errors.New("--to is below --from or --at-least"), Hint: "a search never offers more than --to"}
 	}
 	if m.repeat < 1 || m.repeat > mostRepeats {
-		return &words{Err: fmt.Errorf("--repeat: it must be from 1 to %d", mostRepeats), Hint: "3 shows how much the answer differs; with 6, carronade compare finds a difference of a few percent"}
+		return &protocol.Error{Err: fmt.Errorf("--repeat: it must be from 1 to %d", mostRepeats), Hint: "3 shows how much the answer differs; with 6, carronade compare finds a difference of a few percent"}
 	}
 	return nil
 }
@@ -79,14 +80,14 @@ func (f *searching) oneAnswer() error {
 	if f.more.repeat < 2 || where == "" {
 		return nil
 	}
-	return &words{
+	return &protocol.Error{
 		Err:  fmt.Errorf("%s does not go with --repeat: each search has a report of its own", where),
 		Hint: "leave it out; then carronade report show ID --full prints the report of a search, and carronade report export ID --as html writes its page",
 	}
 }
 
 // errNoRateOrLimit is the error of settings that --over concurrency cannot have.
-var errNoRateOrLimit = &words{Err: errors.New("--over concurrency compares throughput: it has no rate and no limit"), Hint: "leave out --slo, --from, --to, --at-least, --precision and --confirm"}
+var errNoRateOrLimit = &protocol.Error{Err: errors.New("--over concurrency compares throughput: it has no rate and no limit"), Hint: "leave out --slo, --from, --to, --at-least, --precision and --confirm"}
 
 // mostRepeats bounds what a mistyped number costs.
 const mostRepeats = 100

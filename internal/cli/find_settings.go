@@ -10,6 +10,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/verdict/find"
 	"carronade/internal/workload"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -29,13 +30,13 @@ func (f *searching) options() (err error) {
 		err = errors.New("it must be from 1% to 50%")
 	}
 	if err != nil {
-		return &words{Err: fmt.Errorf("--precision: %w", err), Hint: "2% is the default"}
+		return &protocol.Error{Err: fmt.Errorf("--precision: %w", err), Hint: "2% is the default"}
 	}
 	if f.Budget, err = units.ParseDuration(f.budget); err == nil && f.Budget < 5*time.Second {
 		err = errors.New("a search takes longer than 5 s")
 	}
 	if err != nil {
-		return &words{Err: fmt.Errorf("--budget: %w", err), Hint: "10m is the default"}
+		return &protocol.Error{Err: fmt.Errorf("--budget: %w", err), Hint: "10m is the default"}
 	}
 	for _, one := range []struct {
 		flag, text string
@@ -48,7 +49,7 @@ func (f *searching) options() (err error) {
 			err = errors.New("it must be above 0")
 		}
 		if err != nil {
-			return &words{Err: fmt.Errorf("--%s: %w", one.flag, err), Hint: "a rate is such as 5k/s"}
+			return &protocol.Error{Err: fmt.Errorf("--%s: %w", one.flag, err), Hint: "a rate is such as 5k/s"}
 		}
 	}
 	return nil
@@ -102,7 +103,7 @@ func (s *session) resolveSearch(f *searching, t *command.Settings, file *workloa
 		return nil, errNoRateOrLimit
 	case f.Over == find.OverConcurrency:
 	case !f.Reading && slices.ContainsFunc(f.limits, func(l workload.Limit) bool { return l.Name == "throughput" }):
-		return nil, &words{Err: errors.New("--slo throughput: the rate is what is searched for, and low rates are tried too"), Hint: "--at-least RATE says which rate must hold"}
+		return nil, &protocol.Error{Err: errors.New("--slo throughput: the rate is what is searched for, and low rates are tried too"), Hint: "--at-least RATE says which rate must hold"}
 	case w.Unacknowledged():
 		if err := unanswered(f.limits); err != nil {
 			return nil, err
@@ -118,7 +119,7 @@ func (s *session) resolveSearch(f *searching, t *command.Settings, file *workloa
 		if f.Reading {
 			hint = "give a larger --budget"
 		}
-		return nil, &words{Err: fmt.Errorf("--budget: %s", refused.Why), Hint: hint}
+		return nil, &protocol.Error{Err: fmt.Errorf("--budget: %s", refused.Why), Hint: hint}
 	}
 	return w, nil
 }
@@ -127,7 +128,7 @@ func (s *session) resolveSearch(f *searching, t *command.Settings, file *workloa
 func (s *session) firstWorkload(f *searching) (*workload.Workload, error) {
 	op := opOf(f.base, &f.settings.Doc)
 	if slices.Contains([]string{"create", "list", "describe", "delete", "read"}, op) {
-		return nil, &words{
+		return nil, &protocol.Error{
 			Err:  fmt.Errorf("--op %s: operations on topics have no reports, so they are not searched", op),
 			Hint: "carronade topics " + op + " --concurrency N prints how many a second there were; try several N",
 		}
@@ -140,14 +141,14 @@ func (s *session) firstWorkload(f *searching) (*workload.Workload, error) {
 			given bool
 		}{{"from", f.From > 0}, {"to", f.To > 0}, {"confirm", f.Soak > 0}} {
 			if one.given {
-				return nil, &words{Err: fmt.Errorf("--%s: reading has no rate, it is at full speed", one.flag), Hint: "leave it out"}
+				return nil, &protocol.Error{Err: fmt.Errorf("--%s: reading has no rate, it is at full speed", one.flag), Hint: "leave it out"}
 			}
 		}
 		t = find.Trial{Role: find.Read, Measure: 10 * time.Second, Slot: time.Second}
 	}
 	if f.Over == find.OverConcurrency {
 		if f.Reading {
-			return nil, &words{Err: errors.New("--over concurrency: reading has no requests to keep in flight"), Hint: "leave it out"}
+			return nil, &protocol.Error{Err: errors.New("--over concurrency: reading has no requests to keep in flight"), Hint: "leave it out"}
 		}
 		t.Rate, t.Concurrency = 0, 1
 	}
@@ -181,10 +182,10 @@ func opOf(docs ...*workload.Document) (op string) {
 func unanswered(limits []workload.Limit) error {
 	hint := "--slo not-found=0 searches for the highest rate at which nothing is lost"
 	if times := report.TimeLimits(limits); len(times) > 0 {
-		return &words{Err: fmt.Errorf("%s: nothing is acknowledged, so no response has a time", times[0].Name), Hint: hint}
+		return &protocol.Error{Err: fmt.Errorf("%s: nothing is acknowledged, so no response has a time", times[0].Name), Hint: hint}
 	}
 	if !slices.ContainsFunc(limits, func(l workload.Limit) bool { return l.Needs == workload.NeedsDelivery }) {
-		return &words{Err: errors.New("nothing is acknowledged, so no response shows what the system takes"), Hint: hint}
+		return &protocol.Error{Err: errors.New("nothing is acknowledged, so no response shows what the system takes"), Hint: hint}
 	}
 	return nil
 }
@@ -197,7 +198,7 @@ func (f *searching) refused(entries []workload.Entry) error {
 			continue
 		}
 		if slices.Contains(findSets, e.Name) {
-			return &words{Err: fmt.Errorf("%s: find decides this for each trial", e.Where), Hint: "leave it out; --from, --precision and --budget say how to search, --slo which failures are allowed"}
+			return &protocol.Error{Err: fmt.Errorf("%s: find decides this for each trial", e.Where), Hint: "leave it out; --from, --precision and --budget say how to search, --slo which failures are allowed"}
 		}
 	}
 	return nil

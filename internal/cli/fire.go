@@ -17,6 +17,7 @@ import (
 	"carronade/internal/verdict/fault"
 	"carronade/internal/workload"
 	"carronade/load"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -69,7 +70,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 		watcher.Message(text)
 	}
 	if w.Has("exec") && !o.allowExec {
-		return nil, &words{Err: workload.ErrExec, Hint: "look at the commands, and add --allow-exec to the command line"}
+		return nil, &protocol.Error{Err: workload.ErrExec, Hint: "look at the commands, and add --allow-exec to the command line"}
 	}
 	if err := o.fleet.fit(w); err != nil { // trials of a search are made one by one
 		return nil, err

@@ -22,6 +22,7 @@ import (
 	"carronade/internal/host"
 	"carronade/internal/layout"
 	"carronade/internal/workload"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -60,7 +61,7 @@ func ownFolder(given, name string) (string, error) {
 	}
 	dir, err := host.DataDir()
 	if err != nil {
-		return "", &words{Err: fmt.Errorf("cannot find your data folder: %w", err), Hint: "give --data FOLDER"}
+		return "", &protocol.Error{Err: fmt.Errorf("cannot find your data folder: %w", err), Hint: "give --data FOLDER"}
 	}
 	return filepath.Join(dir, "carronade", name), nil
 }
@@ -70,14 +71,6 @@ func (s *session) logLine(format string, args ...any) {
 	s.errLines.Lock()
 	defer s.errLines.Unlock()
 	fmt.Fprintf(s.Err, "%s %s\n", time.Now().Format(time.TimeOnly), layout.Clean(fmt.Sprintf(format, args...)))
-}
-
-// busError is an error of the bus with its hint.
-func busError(err error) error {
-	if e, ok := errors.AsType[*bus.Error](err); ok {
-		return &words{Err: err, Hint: e.Hint}
-	}
-	return err
 }
 
 // operator connects as the operator of a fleet, with the file given by --fleet or the one in
@@ -91,21 +84,21 @@ func operator(ctx context.Context, file, data string) (*bus.Operator, error) {
 		file = filepath.Join(folder, bus.OperatorFile)
 	}
 	o, err := bus.ConnectOperator(ctx, file)
-	return o, busError(err)
+	return o, err
 }
 
 // withOperator makes the function of a command that talks to the server.
 func (s *session) withOperator(data *string, f func(ctx context.Context, o *bus.Operator, args []string) error) func(*cobra.Command, []string) error {
 	return command.Run(func(cmd *cobra.Command, args []string) error {
 		if s.rules != nil {
-			return &words{Err: errors.New("a job of a server may not manage a fleet"), Hint: "do it on the machine itself"}
+			return &protocol.Error{Err: errors.New("a job of a server may not manage a fleet"), Hint: "do it on the machine itself"}
 		}
 		o, err := operator(cmd.Context(), "", *data)
 		if err != nil {
 			return err
 		}
 		defer o.Close()
-		return busError(f(cmd.Context(), o, args))
+		return f(cmd.Context(), o, args)
 	})
 }
 
@@ -120,11 +113,11 @@ carronade agent --join. A user who has it may join in the machine's place.`,
 		Args: command.Args(0, 0, "nothing"),
 		RunE: s.withOperator(&data, func(ctx context.Context, o *bus.Operator, _ []string) error {
 			if _, err := os.Lstat(out); err == nil && out != "-" { // before a token is made in vain
-				return &words{Err: fmt.Errorf("--output: %s exists", out), Hint: "give another file, or remove this one"}
+				return &protocol.Error{Err: fmt.Errorf("--output: %s exists", out), Hint: "give another file, or remove this one"}
 			}
 			within, err := units.ParseDuration(valid)
 			if err != nil {
-				return &words{Err: fmt.Errorf("--valid: %w", err), Hint: "such as 15m"}
+				return &protocol.Error{Err: fmt.Errorf("--valid: %w", err), Hint: "such as 15m"}
 			}
 			j, err := o.Token(ctx, name, within)
 			if err != nil {
@@ -211,7 +204,7 @@ measured. The program that commands the run reports it as interrupted.`,
 			f := fleet.Fleet{Bus: o, Config: fleet.Config{Logf: s.logLine}}
 			stopped, err := f.Stop(ctx, names)
 			if err != nil {
-				return &words{Err: err, Hint: "carronade fleet status says what the agents do"}
+				return &protocol.Error{Err: err, Hint: "carronade fleet status says what the agents do"}
 			}
 			if len(stopped) == 0 {
 				fmt.Fprintln(s.out, "no run is in progress")
@@ -279,7 +272,7 @@ kubectl apply -f -. docs/kubernetes.md says how the agents get their join files.
 				return err
 			}
 			if o.Agents == 0 { // the package's word for its default
-				return &words{Err: errors.New("--agents: 0 agents generate no load"), Hint: fmt.Sprintf("without it there are %d", fleet.DefaultAgents)}
+				return &protocol.Error{Err: errors.New("--agents: 0 agents generate no load"), Hint: fmt.Sprintf("without it there are %d", fleet.DefaultAgents)}
 			}
 			text, err := fleet.Manifest(o)
 			if err != nil {
@@ -304,7 +297,7 @@ func (s *session) onFleet(name, short string) *cobra.Command {
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if s.rules != nil { // they would not be checked again
-				return &words{Err: fmt.Errorf("a job of a server may not use carronade fleet %s", name), Hint: "carronade " + name + " --fleet is the same"}
+				return &protocol.Error{Err: fmt.Errorf("a job of a server may not use carronade fleet %s", name), Hint: "carronade " + name + " --fleet is the same"}
 			}
 			root := s.root()
 			root.SetArgs(append([]string{name, "--fleet"}, args...))
@@ -362,7 +355,7 @@ func (s *session) openFleet(ctx context.Context, t *command.Settings) (*fleetRun
 	if file == "" {
 		for _, name := range []string{"fleet-agents", "fleet-reader", "keep-going", "min-agents", "max-clock-error"} {
 			if t.Last(name) != "" {
-				return nil, &words{Err: fmt.Errorf("--%s is for runs of several machines", name), Hint: "give --fleet too"}
+				return nil, &protocol.Error{Err: fmt.Errorf("--%s is for runs of several machines", name), Hint: "give --fleet too"}
 			}
 		}
 		return nil, nil
@@ -388,11 +381,11 @@ func (s *session) openFleet(ctx context.Context, t *command.Settings) (*fleetRun
 	}
 	err = r.choose(ctx, t.Last("fleet-agents"))
 	if r.Reader = t.Last("fleet-reader"); err == nil && r.Reader != "" && !slices.Contains(r.Agents, r.Reader) {
-		err = &words{Err: fmt.Errorf("--fleet-reader: agent %q does not take part", r.Reader), Hint: "carronade fleet status lists the agents"}
+		err = &protocol.Error{Err: fmt.Errorf("--fleet-reader: agent %q does not take part", r.Reader), Hint: "carronade fleet status lists the agents"}
 	}
 	if err != nil {
 		o.Close()
-		return nil, busError(err)
+		return nil, err
 	}
 	return r, nil
 }
@@ -421,12 +414,12 @@ func (r *fleetRuns) choose(ctx context.Context, names string) error {
 		}
 		i := slices.IndexFunc(known, func(a bus.Registered) bool { return a.Name == name })
 		if i < 0 || !known[i].Connected {
-			return &words{Err: fmt.Errorf("--fleet-agents: agent %q is not connected", name), Hint: "carronade fleet status lists the agents"}
+			return &protocol.Error{Err: fmt.Errorf("--fleet-agents: agent %q is not connected", name), Hint: "carronade fleet status lists the agents"}
 		}
 		r.Agents = append(r.Agents, name)
 	}
 	if len(r.Agents) == 0 {
-		return &words{Err: errors.New("no agent is connected"), Hint: "carronade agent on each machine connects it, and carronade fleet status lists them"}
+		return &protocol.Error{Err: errors.New("no agent is connected"), Hint: "carronade agent on each machine connects it, and carronade fleet status lists them"}
 	}
 	r.infos = r.Look(ctx, r.Agents)
 	if r.bus.External() && names == "" && len(r.infos) > 0 { // the server does not list the others
@@ -436,7 +429,7 @@ func (r *fleetRuns) choose(ctx context.Context, names string) error {
 		}
 	}
 	if err := r.Silent(r.Agents, r.infos); err != nil {
-		return &words{Err: err, Hint: "carronade fleet status lists them; --fleet-agents names those that take part"}
+		return &protocol.Error{Err: err, Hint: "carronade fleet status lists them; --fleet-agents names those that take part"}
 	}
 	return nil
 }
@@ -447,12 +440,12 @@ func (r *fleetRuns) fit(w *workload.Workload) error {
 		return nil
 	}
 	if err := fleet.Check(w, r.Reader); err != nil {
-		return &words{Err: err, Hint: "docs/fleet.md says what a fleet does not do; or run without --fleet"}
+		return &protocol.Error{Err: err, Hint: "docs/fleet.md says what a fleet does not do; or run without --fleet"}
 	}
 	weights := fleet.Weights(r.infos, r.Reader)
 	n, err := fleet.Clients(w, weights)
 	if err != nil {
-		return &words{Err: err, Hint: fmt.Sprintf("give --clients %d or more", len(weights))}
+		return &protocol.Error{Err: err, Hint: fmt.Sprintf("give --clients %d or more", len(weights))}
 	}
 	w.SetClients(n)
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/fleet/bus"
+	"carronade/protocol"
 )
 
 // fleetStart returns the command that runs the server of a fleet.
@@ -29,17 +30,17 @@ for it. docs/fleet.md has the permissions that each machine needs there.`,
 		Args: command.Args(0, 0, "nothing"),
 		RunE: command.Run(func(cmd *cobra.Command, _ []string) (err error) {
 			if s.rules != nil {
-				return &words{Err: errors.New("a job of a server may not be a server"), Hint: "start it yourself"}
+				return &protocol.Error{Err: errors.New("a job of a server may not be a server"), Hint: "start it yourself"}
 			}
 			if cfg.Dir, err = ownFolder(cfg.Dir, "fleet"); err != nil {
 				return err
 			}
 			if nats.URL != "" {
 				if len(agents) == 0 {
-					return &words{Err: errors.New("--nats: a NATS server does not know which agents there are"), Hint: "name each with --agent NAME"}
+					return &protocol.Error{Err: errors.New("--nats: a NATS server does not know which agents there are"), Hint: "name each with --agent NAME"}
 				}
 				if err := bus.UseNATS(cmd.Context(), cfg.Dir, nats.NATS, agents); err != nil {
-					return busError(err)
+					return err
 				}
 				fmt.Fprintf(s.out, "the fleet meets at %s\n", nats.URL)
 				return nil
@@ -48,12 +49,12 @@ for it. docs/fleet.md has the permissions that each machine needs there.`,
 				return err
 			}
 			if len(agents) > 0 {
-				return &words{Err: errors.New("--agent is for a NATS server"), Hint: "give --nats URL too; otherwise agents join with a file of carronade fleet token"}
+				return &protocol.Error{Err: errors.New("--agent is for a NATS server"), Hint: "give --nats URL too; otherwise agents join with a file of carronade fleet token"}
 			}
 			cfg.Logf = s.logLine
 			server, err := bus.Serve(cfg)
 			if err != nil {
-				return busError(err)
+				return err
 			}
 			fmt.Fprintf(s.out, "listening on %s\n", server.Addr())
 			<-cmd.Context().Done()
@@ -82,7 +83,7 @@ func (n *natsFlags) bind(fs *pflag.FlagSet) {
 // unused returns an error if something was given without a server.
 func (n *natsFlags) unused() error {
 	if n.URL == "" && n.Creds+n.NKeySeedFile+n.CA != "" {
-		return &words{Err: errors.New("--nats-creds, --nats-nkey and --nats-ca are for a NATS server"), Hint: "give --nats URL too"}
+		return &protocol.Error{Err: errors.New("--nats-creds, --nats-nkey and --nats-ca are for a NATS server"), Hint: "give --nats URL too"}
 	}
 	return nil
 }

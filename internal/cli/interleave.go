@@ -8,12 +8,14 @@ import (
 	"strconv"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/internal/command"
 	"carronade/internal/dropin"
 	"carronade/internal/host"
 	"carronade/internal/judge"
 	"carronade/internal/report"
 	"carronade/internal/workload"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -78,7 +80,7 @@ func (s *session) turn(ctx context.Context, o *outputs, i int, follows string) (
 		return nil, interrupted("run", i, o, follows)
 	}
 	if err := o.tasks[i].kept; err != nil {
-		return nil, &words{Err: fmt.Errorf("report %s is not in the store to be judged: %w", d.ID, err), Hint: hintOf(err)}
+		return nil, &protocol.Error{Err: fmt.Errorf("report %s is not in the store to be judged: %w", d.ID, err), Hint: advice.Hint(err)}
 	}
 	return d, nil
 }
@@ -86,9 +88,7 @@ func (s *session) turn(ctx context.Context, o *outputs, i int, follows string) (
 // interrupted is the error of an interruption in the i-th task. follows is what that means for the
 // others.
 func interrupted(what string, i int, o *outputs, follows string) error {
-	return exitCode{Code: host.ExitInterrupted, Err: &words{
-		Err: fmt.Errorf("interrupted in %s %d of %d: %s", what, i+1, len(o.tasks), follows), Quiet: true,
-	}}
+	return exitCode{Code: host.ExitInterrupted, Err: command.Noticef("interrupted in %s %d of %d: %s", what, i+1, len(o.tasks), follows)}
 }
 
 // A deadline says whether more runs fit into a budget.
@@ -137,7 +137,7 @@ func (s *session) prepareInterleaving(ctx context.Context, j command.Interleavin
 		ws = append(ws, found...)
 	}
 	if base, candidate := ws[0].Op, ws[1].Op; base != candidate { // their reports could not be compared
-		return o, nil, &words{
+		return o, nil, &protocol.Error{
 			Err:  fmt.Errorf("the sides are of %w: %s is of %s and %s of %s", judge.ErrOperations, j.Base, base, j.Candidate, candidate),
 			Hint: "give both files the same op",
 		}
@@ -149,7 +149,7 @@ func (s *session) prepareInterleaving(ctx context.Context, j command.Interleavin
 	}
 	if o.keep.store == nil {
 		end()
-		return o, nil, &words{
+		return o, nil, &protocol.Error{
 			Err:  errors.New("the reports to compare would not be kept"),
 			Hint: "remove no-store, or name a writable store with --store",
 		}

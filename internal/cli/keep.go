@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"carronade/internal/advice"
 	"carronade/internal/command"
 	"carronade/internal/place"
 	"carronade/internal/report"
@@ -95,7 +96,7 @@ func (s *session) ownStore(ctx context.Context, place string) (store.Store, erro
 }
 
 func hintOr(err error, hint string) string {
-	if h := hintOf(err); h != "" {
+	if h := advice.Hint(err); h != "" {
 		return h
 	}
 	return hint
@@ -153,7 +154,7 @@ func storeFlag(place string) string {
 	if own, err := sqlite.Default(); err == nil && own == place {
 		return ""
 	}
-	return " --store " + report.Quote(place)
+	return " --store " + advice.Quote(place)
 }
 
 // lost is the hint when stdout could not be written.
@@ -169,7 +170,7 @@ func (s *session) lost() string {
 
 // pushHint is the hint for copying a report to the store that it was meant for.
 func pushHint(id, from, to string) string {
-	return fmt.Sprintf("carronade report push %s --store %s --to %s copies it there later", id, report.Quote(from), report.Quote(to))
+	return fmt.Sprintf("carronade report push %s --store %s --to %s copies it there later", id, advice.Quote(from), advice.Quote(to))
 }
 
 func (k *keeping) close() {

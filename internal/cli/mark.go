@@ -14,6 +14,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/verdict/fault"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -72,7 +73,7 @@ func (s *session) markCommand() *cobra.Command {
 			case errors.Is(err, live.ErrNoRun):
 				return noSuchRun(id, live.Alive(s.rules.Owner()))
 			case err != nil:
-				return &words{Err: fmt.Errorf("mark run %s: %w", id, err), Hint: "carronade report show " + id + " shows its report when it has ended"}
+				return &protocol.Error{Err: fmt.Errorf("mark run %s: %w", id, err), Hint: "carronade report show " + id + " shows its report when it has ended"}
 			}
 			fmt.Fprintf(s.out, "%s %s at %s (± %s) of run %s\n", kind, layout.Clean(name), units.FormatDuration(units.Seconds(atS)), units.FormatDuration(units.Seconds(boundS)), id)
 			return nil
@@ -84,16 +85,16 @@ func (s *session) markCommand() *cobra.Command {
 func checkMark(kind, name string) error {
 	switch {
 	case kind != fault.MarkFault && kind != fault.MarkHeal && kind != fault.MarkNote:
-		return &words{Err: fmt.Errorf("a mark is a fault, a heal or a note, not %q", kind), Hint: "carronade mark RUN fault NAME"}
+		return &protocol.Error{Err: fmt.Errorf("a mark is a fault, a heal or a note, not %q", kind), Hint: "carronade mark RUN fault NAME"}
 	case name == "" || len(name) > live.MostMarkName:
-		return &words{Err: fmt.Errorf("the name of a mark has 1 to %d bytes", live.MostMarkName), Hint: "such as carronade mark RUN fault 'kill broker 2'"}
+		return &protocol.Error{Err: fmt.Errorf("the name of a mark has 1 to %d bytes", live.MostMarkName), Hint: "such as carronade mark RUN fault 'kill broker 2'"}
 	}
 	return nil
 }
 
 // noSuchRun is the error of a run that cannot be marked.
 func noSuchRun(id string, alive []string) error {
-	w := &words{Err: fmt.Errorf("no run of yours in progress here has the id %s and takes marks", id), Hint: "start it with --marks"}
+	w := &protocol.Error{Err: fmt.Errorf("no run of yours in progress here has the id %s and takes marks", id), Hint: "start it with --marks"}
 	switch {
 	case id == "last" && len(alive) > 1:
 		w.Err = fmt.Errorf("%d runs of yours are in progress", len(alive))

@@ -10,10 +10,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"carronade/internal/advice"
 	"carronade/internal/command"
 	"carronade/internal/conn"
 	"carronade/internal/serve"
 	"carronade/internal/workload"
+	"carronade/protocol"
 )
 
 // permittedCommand checks a command line against the rules of the server whose job this process
@@ -35,7 +37,7 @@ func (s *session) permittedCommand(cmd *cobra.Command, args []string) (err error
 		}
 	}
 	if s.rules.NoLoad && generates(cmd, path, args) {
-		return &words{Err: errors.New("this command generates load, so it must wait in the queue"), Hint: "submit it as a job"}
+		return &protocol.Error{Err: errors.New("this command generates load, so it must wait in the queue"), Hint: "submit it as a job"}
 	}
 	if path == "system build" {
 		if f := cmd.Flags().Lookup("make"); f != nil && f.Changed {
@@ -107,7 +109,7 @@ func (s *session) checkLine(args []string) (what, way string) {
 		return "", ""
 	}
 	err = splitErrors(err)[0]
-	return oneLine(err.Error()), hintOf(err)
+	return oneLine(err.Error()), advice.Hint(err)
 }
 
 // checkValues checks the settings of a command whose first argument is a target. Those of a file are known only when
@@ -199,21 +201,21 @@ func (s *session) permitted(conf *workload.Document, docs ...*workload.Document)
 // refusal gives the error of the rules its hint.
 func refusal(err error) error {
 	if r, ok := errors.AsType[*serve.Refusal](err); ok {
-		return &command.Words{Err: err, Hint: r.Way}
+		return &protocol.Error{Err: err, Hint: r.Way}
 	}
 	return err
 }
 
 // allowedAddress checks an address before a connection is made to it. A system may announce others
 // than those that were given.
-func (s *session) allowedAddress(addr string) *conn.NotAllowedError {
+func (s *session) allowedAddress(addr string) error {
 	return notAllowed(s.rules.Address(addr))
 }
 
 // notAllowed is a refusal of the rules as the error of a connection.
-func notAllowed(err error) *conn.NotAllowedError {
+func notAllowed(err error) error {
 	if r, ok := errors.AsType[*serve.Refusal](err); ok {
-		return &conn.NotAllowedError{Err: r, Hint: r.Way}
+		return conn.NotAllowed(r, r.Way)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/place"
+	"carronade/protocol"
 )
 
 // pprofFlags is the state of --cpuprofile and --memprofile: profiles of this program for `go
@@ -43,7 +44,7 @@ func (p *pprofFlags) start() error {
 		}
 		f.Close()
 	}
-	return &words{Err: fmt.Errorf("--cpuprofile: cannot profile into %s: %s", p.cpu, command.Reason(err)), Hint: "give a file in a writable folder"}
+	return &protocol.Error{Err: fmt.Errorf("--cpuprofile: cannot profile into %s: %s", p.cpu, command.Reason(err)), Hint: "give a file in a writable folder"}
 }
 
 // stop ends the CPU profile and writes the memory profile. Call it when the command is done,

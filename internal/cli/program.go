@@ -111,7 +111,7 @@ func (p *Program) Main() int {
 		code = host.ExitFailed
 	}
 	if out.err != nil {
-		s.printError(&words{Err: errors.New("cannot write to stdout: " + command.Reason(out.err)), Hint: s.lost()})
+		s.printError(&protocol.Error{Err: errors.New("cannot write to stdout: " + command.Reason(out.err)), Hint: s.lost()})
 		code = host.ExitFailed
 	}
 	return code

@@ -15,6 +15,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/workload"
+	"carronade/protocol"
 )
 
 const replayLong = `Runs the workload of a stored report again, once, as it was resolved then: its
@@ -121,10 +122,10 @@ func (s *session) stored(ctx context.Context, t *command.Settings, ref string) (
 // replayed is the workload of a report in the form of a workload file.
 func replayed(d *report.Document) (*workload.Document, error) {
 	if d.Search != nil {
-		return nil, &words{Err: fmt.Errorf("report %s is a search, and not a run", d.ID), Hint: "carronade find " + d.CommandArgs() + " searches again"}
+		return nil, &protocol.Error{Err: fmt.Errorf("report %s is a search, and not a run", d.ID), Hint: "carronade find " + d.CommandArgs() + " searches again"}
 	}
 	if d.Scenario != nil {
-		return nil, &words{Err: fmt.Errorf("report %s is a scenario, and not a run", d.ID), Hint: "carronade scenario " + d.CommandArgs() + " runs it again, and carronade report replay repeats a single step"}
+		return nil, &protocol.Error{Err: fmt.Errorf("report %s is a scenario, and not a run", d.ID), Hint: "carronade scenario " + d.CommandArgs() + " runs it again, and carronade report replay repeats a single step"}
 	}
 	data, err := json.Marshal(d.Workload)
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/workload"
+	"carronade/protocol"
 )
 
 const runLong = `Sends events to the target, or reads from it, and reports the result.
@@ -66,7 +67,7 @@ func (s *session) runCommand() *cobra.Command {
 			} else if varied {
 				return s.vary(cmd.Context(), &v, &t, nil, args, file)
 			} else if v.resume != "" {
-				return &words{Err: errors.New("--resume belongs to --vary"), Hint: varyHint}
+				return &protocol.Error{Err: errors.New("--resume belongs to --vary"), Hint: varyHint}
 			}
 			ws, err := command.Await(cmd.Context(), func() ([]*workload.Workload, error) { return s.resolve(&t, args, file) })
 			if err != nil {
@@ -158,7 +159,7 @@ func (s *session) readOneWorkload(path, rule string) (*workload.Document, error)
 		return nil, err
 	}
 	if len(files) != 1 {
-		return nil, &words{Err: fmt.Errorf("%s has %d workloads, but %s", path, len(files), rule), Hint: "put each into a separate file"}
+		return nil, &protocol.Error{Err: fmt.Errorf("%s has %d workloads, but %s", path, len(files), rule), Hint: "put each into a separate file"}
 	}
 	return files[0], nil
 }
@@ -320,8 +321,8 @@ func tryFile(flag, path string) error {
 }
 
 // cannotWrite is the error of a flag's file that could not be written.
-func cannotWrite(flag, path string, err error, hint string) *words {
-	return &words{Err: fmt.Errorf("%s: cannot write %s: %s", flag, path, command.Reason(err)), Hint: hint}
+func cannotWrite(flag, path string, err error, hint string) *protocol.Error {
+	return &protocol.Error{Err: fmt.Errorf("%s: cannot write %s: %s", flag, path, command.Reason(err)), Hint: hint}
 }
 
 // number adds a number before the extension of a file that several tasks would write, and

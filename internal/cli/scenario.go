@@ -17,6 +17,7 @@ import (
 	"carronade/internal/host"
 	"carronade/internal/scenario"
 	"carronade/internal/workload"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -72,7 +73,7 @@ func (s *session) scenarioCommand() *cobra.Command {
 				return err
 			}
 			if len(args) == 0 {
-				return &words{Err: errors.New("no script was given"), Hint: "carronade scenario FILE.js; docs/scenarios.md has examples"}
+				return &protocol.Error{Err: errors.New("no script was given"), Hint: "carronade scenario FILE.js; docs/scenarios.md has examples"}
 			}
 			return s.scenario(cmd.Context(), &f, args[0], args[1:])
 		}),
@@ -163,11 +164,11 @@ func (s *session) scenario(ctx context.Context, f *scenarioFlags, path string, a
 func (f *scenarioFlags) options(path string, args []string) (o scenario.Options, err error) {
 	for _, name := range scenarioSets {
 		if where := f.settings.Where(name); where != "" {
-			return o, &words{Err: fmt.Errorf("%s: each step of a scenario has its own", where), Hint: "put it into the options of a step; the script repeats a step with a loop"}
+			return o, &protocol.Error{Err: fmt.Errorf("%s: each step of a scenario has its own", where), Hint: "put it into the options of a step; the script repeats a step with a loop"}
 		}
 	}
 	fail := func(flag string, err error, hint string) error {
-		return &words{Err: fmt.Errorf("--%s: %w", flag, err), Hint: hint}
+		return &protocol.Error{Err: fmt.Errorf("--%s: %w", flag, err), Hint: hint}
 	}
 	if o.Compute, err = units.ParseDuration(f.compute); err != nil || o.Compute <= 0 {
 		return o, fail("script-time", orAbove0(err), "give a time such as 10s")
@@ -222,7 +223,7 @@ func (f *scenarioFlags) seed() (uint64, error) {
 	}
 	n, err := units.ParseCount(text)
 	if err != nil {
-		return 0, &words{Err: fmt.Errorf("--seed: %w", err), Hint: "give a number"}
+		return 0, &protocol.Error{Err: fmt.Errorf("--seed: %w", err), Hint: "give a number"}
 	}
 	return n, nil
 }
@@ -247,7 +248,7 @@ func readScript(path string) (string, error) {
 	if errors.Is(err, scenario.ErrLarge) {
 		hint = "a script composes steps; data belongs to the target"
 	}
-	return "", &words{Err: fmt.Errorf("cannot read the script %s: %w", path, err), Hint: hint}
+	return "", &protocol.Error{Err: fmt.Errorf("cannot read the script %s: %w", path, err), Hint: hint}
 }
 
 // configuredOutputs adds what the configuration says about output and stores. The rest of it is

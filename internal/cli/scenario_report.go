@@ -21,6 +21,7 @@ import (
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -91,7 +92,7 @@ func (r *scenarioRun) deliver(reason scenario.Reason, fault *scenario.Fault) err
 	d := r.finished(reason, fault)
 	var problems []error
 	if fault != nil {
-		problems = append(problems, &words{Err: fault, Hint: fault.Hint})
+		problems = append(problems, &protocol.Error{Err: fault, Hint: fault.Hint})
 	}
 	if len(r.steps)+len(r.checks)+len(r.marks) == 0 {
 		return r.abandon(d.ExitCode(), problems)
@@ -202,7 +203,7 @@ func (r *scenarioRun) dry(number int, s *scenario.Step, p *plan) (func(ctx conte
 // dryRun runs the script without its steps, and prints what they would do.
 func (r *scenarioRun) dryRun(options *scenario.Options) error {
 	if where := r.t.Where("json"); where != "" {
-		return &words{Err: errors.New(where + " does not go with --check"), Hint: "leave one of them out"}
+		return &protocol.Error{Err: errors.New(where + " does not go with --check"), Hint: "leave one of them out"}
 	}
 	reason, fault, err := scenario.Run(r.ctx, *options)
 	if err != nil {
@@ -228,7 +229,7 @@ func (r *scenarioRun) dryRun(options *scenario.Options) error {
 		return exitCode{Code: host.ExitInterrupted}
 	}
 	if fault != nil {
-		return &words{Err: fault, Hint: fault.Hint}
+		return &protocol.Error{Err: fault, Hint: fault.Hint}
 	}
 	if r.refused { // the script caught the error
 		return exitCode{Code: host.ExitFailed}

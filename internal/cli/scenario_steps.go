@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/internal/command"
 	"carronade/internal/host"
 	"carronade/internal/layout"
@@ -26,6 +27,7 @@ import (
 	"carronade/internal/verdict/find"
 	"carronade/internal/workload"
 	"carronade/load"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -148,7 +150,7 @@ func (r *scenarioRun) settings(number int, file *workload.Document) *command.Set
 func (r *scenarioRun) planRun(number int, s *scenario.Step) (*plan, error) {
 	file := document(s)
 	if i := slices.IndexFunc(file.Entries, func(e workload.Entry) bool { return e.Name == repeatSetting }); i >= 0 {
-		return nil, &words{Err: fmt.Errorf("%s: a step is one run", file.Entries[i].Where), Hint: "repeat it with a loop"}
+		return nil, &protocol.Error{Err: fmt.Errorf("%s: a step is one run", file.Entries[i].Where), Hint: "repeat it with a loop"}
 	}
 	ws, err := r.s.resolveAll(r.settings(number, file), []*workload.Document{file})
 	if err != nil {
@@ -182,7 +184,7 @@ func (r *scenarioRun) claim(number int, w *workload.Workload) error {
 			continue
 		}
 		if before, ok := r.files[path]; ok && before != number {
-			return &words{Err: fmt.Errorf("%s: %s is the file of step %d", of[0], of[1], before), Hint: "give each step a file of its own: put its number or its name into the path"}
+			return &protocol.Error{Err: fmt.Errorf("%s: %s is the file of step %d", of[0], of[1], before), Hint: "give each step a file of its own: put its number or its name into the path"}
 		}
 		if r.files == nil {
 			r.files = make(map[string]int)
@@ -204,7 +206,7 @@ func (r *scenarioRun) planFind(number int, s *scenario.Step) (*plan, error) {
 			continue
 		}
 		if len(o.Values) != 1 {
-			return nil, &words{Err: fmt.Errorf("%s: takes one value, not %d", o.Name, len(o.Values))}
+			return nil, &protocol.Error{Err: fmt.Errorf("%s: takes one value, not %d", o.Name, len(o.Values))}
 		}
 		*findOptions[i].of(f) = o.Values[0]
 	}
@@ -264,7 +266,7 @@ func faultOf(s *scenario.Step, err error) *scenario.Fault {
 	var texts []string
 	for _, one := range splitErrors(err) {
 		texts = append(texts, strings.TrimPrefix(oneLine(one.Error()), s.At+": "))
-		f.Hint = cmp.Or(f.Hint, hintOf(one))
+		f.Hint = cmp.Or(f.Hint, advice.Hint(one))
 	}
 	f.Text = strings.Join(texts, "; ")
 	return f
@@ -463,7 +465,7 @@ func (r *scenarioRun) Check(at, id string, texts []string) (bool, error) {
 	}
 	d, err := r.documentOf(id)
 	if err != nil {
-		return false, &scenario.Fault{At: at, Text: err.Error(), Hint: hintOf(err)}
+		return false, &scenario.Fault{At: at, Text: err.Error(), Hint: advice.Hint(err)}
 	}
 	if !d.IsRun() {
 		return false, &scenario.Fault{At: at, Text: "check takes reports of runs, and " + id + " is of a search or a scenario", Hint: "a search has its limits in its option slo, and its rate in holds"}
@@ -513,7 +515,7 @@ func (r *scenarioRun) documentOf(id string) (*report.Document, error) {
 func (r *scenarioRun) Report(at, reference string) (json.RawMessage, error) {
 	d, err := r.s.stored(r.ctx, r.t, reference)
 	if err != nil {
-		return nil, &scenario.Fault{At: at, Text: err.Error(), Hint: hintOf(err)}
+		return nil, &scenario.Fault{At: at, Text: err.Error(), Hint: advice.Hint(err)}
 	}
 	return d.Slim()
 }

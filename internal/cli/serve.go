@@ -21,6 +21,7 @@ import (
 	"carronade/internal/host"
 	"carronade/internal/serve"
 	"carronade/internal/serve/shell"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -128,31 +129,31 @@ func (v *serving) check() error {
 	}
 	switch {
 	case hasPort || v.listen == "":
-		return &words{Err: fmt.Errorf("--listen: %q is not a host: the ports have flags of their own", v.listen), Hint: "such as --listen 0.0.0.0 --text-port 8234 --http-port 8235"}
+		return &protocol.Error{Err: fmt.Errorf("--listen: %q is not a host: the ports have flags of their own", v.listen), Hint: "such as --listen 0.0.0.0 --text-port 8234 --http-port 8235"}
 	case v.parallel < 1 || v.parallel > 64:
-		return &words{Err: fmt.Errorf("--parallel: must be between 1 and 64, not %d", v.parallel), Hint: "1 keeps jobs from disturbing each other"}
+		return &protocol.Error{Err: fmt.Errorf("--parallel: must be between 1 and 64, not %d", v.parallel), Hint: "1 keeps jobs from disturbing each other"}
 	case (v.tlsCert == "") != (v.tlsKey == ""):
-		return &words{Err: errors.New("--tls-cert and --tls-key belong together"), Hint: "give both, or neither"}
+		return &protocol.Error{Err: errors.New("--tls-cert and --tls-key belong together"), Hint: "give both, or neither"}
 	case v.everything && len(v.targets)+len(v.builds) > 0:
-		return &words{Err: errors.New("--allow allows everything, so --allow-target and --allow-build have no effect"), Hint: "leave out --allow"}
+		return &protocol.Error{Err: errors.New("--allow allows everything, so --allow-target and --allow-build have no effect"), Hint: "leave out --allow"}
 	}
 	if err := checkPatterns(v.targets); err != nil {
 		return err
 	}
 	if v.jobMemory != "" {
 		if n, err := units.ParseSize(v.jobMemory); err != nil || n < leastJobMemory {
-			return &words{Err: fmt.Errorf("--job-memory: %q is not a size of %s or more", v.jobMemory, units.FlagSize(leastJobMemory)), Hint: "such as --job-memory 4GiB"}
+			return &protocol.Error{Err: fmt.Errorf("--job-memory: %q is not a size of %s or more", v.jobMemory, units.FlagSize(leastJobMemory)), Hint: "such as --job-memory 4GiB"}
 		}
 	}
 	if v.jobDisk != "" {
 		if n, err := units.ParseSize(v.jobDisk); err != nil || n < leastJobDisk {
-			return &words{Err: fmt.Errorf("--job-disk: %q is not a size of %s or more", v.jobDisk, units.FlagSize(leastJobDisk)), Hint: "such as --job-disk 10GiB"}
+			return &protocol.Error{Err: fmt.Errorf("--job-disk: %q is not a size of %s or more", v.jobDisk, units.FlagSize(leastJobDisk)), Hint: "such as --job-disk 10GiB"}
 		}
 	}
 	for i, b := range v.builds {
 		path, err := filepath.Abs(b)
 		if info, statErr := os.Stat(path); err != nil || statErr != nil || !info.IsDir() {
-			return &words{Err: fmt.Errorf("--allow-build: %s is not a folder", b), Hint: "give the folder that has the repositories"}
+			return &protocol.Error{Err: fmt.Errorf("--allow-build: %s is not a folder", b), Hint: "give the folder that has the repositories"}
 		}
 		v.builds[i] = path
 	}
@@ -196,7 +197,7 @@ func (v *serving) disk(files string, used int64) int64 {
 // serve runs the server until the context ends.
 func (s *session) serve(ctx context.Context, v *serving) error {
 	if s.rules != nil { // it would have rules of its own
-		return &words{Err: errors.New("a job of a server may not be a server"), Hint: "start it yourself"}
+		return &protocol.Error{Err: errors.New("a job of a server may not be a server"), Hint: "start it yourself"}
 	}
 	if err := v.check(); err != nil {
 		return err
@@ -223,7 +224,7 @@ func (s *session) serve(ctx context.Context, v *serving) error {
 	}
 	public := isPublic(text) || isPublic(web)
 	if _, err := tokens.List(); err != nil {
-		return &words{Err: fmt.Errorf("cannot read the tokens: %s", command.Reason(err)), Hint: "if the file is damaged, rename it and add the tokens again"}
+		return &protocol.Error{Err: fmt.Errorf("cannot read the tokens: %s", command.Reason(err)), Hint: "if the file is damaged, rename it and add the tokens again"}
 	}
 	if err := v.checkPublic(public, tokens); err != nil {
 		return err
@@ -280,7 +281,7 @@ func (v *serving) tls() (*tls.Config, error) {
 	}
 	pair, err := tls.LoadX509KeyPair(v.tlsCert, v.tlsKey)
 	if err != nil {
-		return nil, &words{Err: fmt.Errorf("--tls-cert %s: %s", v.tlsCert, command.Reason(err)), Hint: "give PEM files that belong together"}
+		return nil, &protocol.Error{Err: fmt.Errorf("--tls-cert %s: %s", v.tlsCert, command.Reason(err)), Hint: "give PEM files that belong together"}
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
@@ -305,14 +306,14 @@ func (v *serving) checkPublic(public bool, tokens *serve.Tokens) error {
 		return nil
 	}
 	if v.tlsCert == "" && !v.behindProxy {
-		return &words{Err: errors.New("other machines can reach this server, and could read tokens and reports on their way"), Hint: "give --tls-cert and --tls-key, or --behind-proxy if a proxy does TLS"}
+		return &protocol.Error{Err: errors.New("other machines can reach this server, and could read tokens and reports on their way"), Hint: "give --tls-cert and --tls-key, or --behind-proxy if a proxy does TLS"}
 	}
 	all, err := tokens.List()
 	if err != nil {
 		return err
 	}
 	if len(all) == 0 {
-		return &words{Err: errors.New("other machines can reach this server, but no user has a token for it"), Hint: "carronade serve token add NAME" + dataFlag(v.data) + " makes one"}
+		return &protocol.Error{Err: errors.New("other machines can reach this server, but no user has a token for it"), Hint: "carronade serve token add NAME" + dataFlag(v.data) + " makes one"}
 	}
 	return nil
 }
@@ -346,7 +347,7 @@ func (v *serving) open() (text, web net.Listener, err error) {
 		text = given["text"][0]
 	case v.socket != "":
 		if text, err = host.ListenOwn(v.socket); err != nil {
-			return nil, nil, &words{Err: fmt.Errorf("--socket %s: %s", v.socket, command.Reason(err)), Hint: "give a path in a folder of your own; the socket of a server that runs is not replaced"}
+			return nil, nil, &protocol.Error{Err: fmt.Errorf("--socket %s: %s", v.socket, command.Reason(err)), Hint: "give a path in a folder of your own; the socket of a server that runs is not replaced"}
 		}
 	default:
 		if text, err = listenOn("--text-port", v.listen, v.textPort); err != nil {
@@ -368,7 +369,7 @@ func listenOn(flag, host string, port uint16) (net.Listener, error) {
 	address := net.JoinHostPort(host, strconv.Itoa(int(port)))
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, &words{Err: fmt.Errorf("cannot listen on %s: %s", address, command.Reason(err)), Hint: fmt.Sprintf("does another server use it? %s 0 picks a free port", flag)}
+		return nil, &protocol.Error{Err: fmt.Errorf("cannot listen on %s: %s", address, command.Reason(err)), Hint: fmt.Sprintf("does another server use it? %s 0 picks a free port", flag)}
 	}
 	return l, nil
 }
@@ -386,7 +387,7 @@ func (s *session) tokenCommand() *cobra.Command {
 				return err
 			}
 			if err := f(serve.OpenTokens(folder), args); err != nil {
-				return &words{Err: err, Hint: "carronade serve token list shows the users"}
+				return &protocol.Error{Err: err, Hint: "carronade serve token list shows the users"}
 			}
 			return nil
 		})

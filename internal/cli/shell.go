@@ -20,6 +20,7 @@ import (
 	"carronade/internal/host"
 	"carronade/internal/secret"
 	"carronade/internal/serve/shell"
+	"carronade/protocol"
 )
 
 const shellLong = `An interactive shell: all commands without the word carronade, and those that
@@ -63,7 +64,7 @@ func (s *session) shellCommand() *cobra.Command {
 				return s.remoteShell(cmd.Context(), &c, args[0])
 			}
 			if c.token != "" || c.tls || c.ca != "" {
-				return &words{Err: errors.New("--token and --tls are for a server"), Hint: "give its address: carronade shell HOST:PORT"}
+				return &protocol.Error{Err: errors.New("--token and --tls are for a server"), Hint: "give its address: carronade shell HOST:PORT"}
 			}
 			return s.localShell(cmd.Context(), c.data)
 		}),
@@ -81,7 +82,7 @@ func (s *session) localShell(ctx context.Context, data string) error {
 	if data == "" {
 		dir, err := host.DataDir()
 		if err != nil {
-			return &words{Err: fmt.Errorf("cannot find your data folder: %w", err), Hint: "give --data FOLDER"}
+			return &protocol.Error{Err: fmt.Errorf("cannot find your data folder: %w", err), Hint: "give --data FOLDER"}
 		}
 		data = filepath.Join(dir, "carronade", "shell")
 	}
@@ -121,14 +122,14 @@ func (s *session) remoteShell(ctx context.Context, c *connecting, address string
 			err = errors.New("must be a reference to the token, since others can read the command line")
 		}
 		if err != nil {
-			return &words{Err: fmt.Errorf("--token: %w", err), Hint: "give env:NAME or file:PATH"}
+			return &protocol.Error{Err: fmt.Errorf("--token: %w", err), Hint: "give env:NAME or file:PATH"}
 		}
 		if _, err := fmt.Fprintf(nc, "auth %s\r\n", token); err != nil {
 			return fmt.Errorf("cannot send the token: %s", command.Reason(err))
 		}
 	}
 	if err := shell.Connect(ctx, nc, s.In, s.Out, colors()); err != nil {
-		return &words{Err: err, Hint: "a server that other machines can reach needs --token; carronade serve token list shows its users"}
+		return &protocol.Error{Err: err, Hint: "a server that other machines can reach needs --token; carronade serve token list shows its users"}
 	}
 	return nil
 }
@@ -140,7 +141,7 @@ func (c *connecting) dial(ctx context.Context, address string) (net.Conn, error)
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		nc, err := d.DialContext(ctx, "unix", path)
 		if err != nil {
-			return nil, &words{Err: fmt.Errorf("cannot connect to %s: %s", address, command.Reason(err)), Hint: hint}
+			return nil, &protocol.Error{Err: fmt.Errorf("cannot connect to %s: %s", address, command.Reason(err)), Hint: hint}
 		}
 		return nc, nil
 	}
@@ -154,17 +155,17 @@ func (c *connecting) dial(ctx context.Context, address string) (net.Conn, error)
 		if c.ca != "" {
 			pem, err := os.ReadFile(c.ca)
 			if err != nil {
-				return nil, &words{Err: fmt.Errorf("--tls-ca: %s", command.Reason(err)), Hint: "give a PEM file"}
+				return nil, &protocol.Error{Err: fmt.Errorf("--tls-ca: %s", command.Reason(err)), Hint: "give a PEM file"}
 			}
 			config.RootCAs = x509.NewCertPool()
 			if !config.RootCAs.AppendCertsFromPEM(pem) {
-				return nil, &words{Err: fmt.Errorf("--tls-ca: %s has no certificate", c.ca), Hint: "give a PEM file"}
+				return nil, &protocol.Error{Err: fmt.Errorf("--tls-ca: %s has no certificate", c.ca), Hint: "give a PEM file"}
 			}
 		}
 		nc, err = (&tls.Dialer{NetDialer: &d, Config: config}).DialContext(ctx, "tcp", address)
 	} else {
 		if host, _, _ := net.SplitHostPort(address); c.token != "" && !isLoopback(host) {
-			return nil, &words{Err: errors.New("--token without --tls would send the token in clear text"), Hint: "give --tls"}
+			return nil, &protocol.Error{Err: errors.New("--token without --tls would send the token in clear text"), Hint: "give --tls"}
 		}
 		nc, err = d.DialContext(ctx, "tcp", address)
 	}
@@ -172,7 +173,7 @@ func (c *connecting) dial(ctx context.Context, address string) (net.Conn, error)
 		if c.tls || c.ca != "" {
 			hint = "does the server use TLS? --tls-ca FILE names the authority of its certificate"
 		}
-		return nil, &words{Err: fmt.Errorf("cannot connect to %s: %s", address, command.Reason(err)), Hint: hint}
+		return nil, &protocol.Error{Err: fmt.Errorf("cannot connect to %s: %s", address, command.Reason(err)), Hint: hint}
 	}
 	return nc, nil
 }
@@ -186,7 +187,7 @@ func serverAddress(text string) (string, error) {
 	if bad, ok := errors.AsType[*net.AddrError](err); ok {
 		err = errors.New(bad.Err)
 	}
-	return "", &words{Err: fmt.Errorf("%q is not the address of a server: %w", text, err), Hint: "such as 127.0.0.1 or load.example.org:8234"}
+	return "", &protocol.Error{Err: fmt.Errorf("%q is not the address of a server: %w", text, err), Hint: "such as 127.0.0.1 or load.example.org:8234"}
 }
 
 // isLoopback reports whether a host is this machine.

@@ -11,6 +11,7 @@ import (
 	"carronade/internal/command"
 	"carronade/internal/conn"
 	"carronade/internal/standin"
+	"carronade/protocol"
 )
 
 const standinEnds = `
@@ -30,7 +31,7 @@ func (s *session) standinCommand() *cobra.Command {
 				}
 				ctx := standin.EndWithParent(cmd.Context())
 				if err := server.Serve(ctx, s.out, s.Err); err != nil {
-					w := &words{Err: fmt.Errorf("the stand-in could not run: %w", err)}
+					w := &protocol.Error{Err: fmt.Errorf("the stand-in could not run: %w", err)}
 					if op, ok := errors.AsType[*net.OpError](err); ok {
 						w.Hint = listenHint(op, cmd.Flags())
 					}
@@ -54,7 +55,7 @@ func checkListening(flags *pflag.FlagSet) error {
 			continue
 		}
 		if _, _, err := conn.ListenAddress(f.Value.String()); err != nil {
-			return &words{Err: fmt.Errorf("--%s: %s: %w", name, f.Value, err), Hint: fmt.Sprintf("such as --%s 127.0.0.1:0, which picks a free port", name)}
+			return &protocol.Error{Err: fmt.Errorf("--%s: %s: %w", name, f.Value, err), Hint: fmt.Sprintf("such as --%s 127.0.0.1:0, which picks a free port", name)}
 		}
 	}
 	return nil

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"carronade/internal/command"
@@ -10,6 +9,7 @@ import (
 	"carronade/internal/store"
 	"carronade/internal/store/elastic"
 	"carronade/internal/store/sqlite"
+	"carronade/protocol"
 )
 
 // stores opens a store for commands that write, and creates it if necessary.
@@ -45,15 +45,7 @@ func (s *session) openStore(ctx context.Context, text string, existing bool) (st
 
 // storeAt reads the place of a store.
 func storeAt(text string) (place.Place, error) {
-	p, err := place.Store(text)
-	if wrong, ok := errors.AsType[*place.Error](err); ok {
-		hint := wrong.Hint
-		if wrong.Scheme != "" {
-			hint = command.DidYouMean(wrong.Scheme, place.StoreSchemes, "%s://", hint)
-		}
-		return p, &words{Err: err, Hint: hint}
-	}
-	return p, nil
+	return place.Store(text)
 }
 
 func opened[P any, S store.Store](ctx context.Context, at P, existing bool, open, openExisting func(context.Context, P) (S, error)) (store.Store, error) {
@@ -109,7 +101,7 @@ func (s *session) file(text string) (path string, err error) {
 		return "", err
 	}
 	if p.Kind != place.File {
-		return "", &words{Err: fmt.Errorf("--move-aside: %s is not a file", text), Hint: "only a file can be moved aside"}
+		return "", &protocol.Error{Err: fmt.Errorf("--move-aside: %s is not a file", text), Hint: "only a file can be moved aside"}
 	}
 	return p.Value, nil
 }

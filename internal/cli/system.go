@@ -12,6 +12,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/system"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -126,13 +127,13 @@ runs use: %d builds and %s.`, system.DefaultCacheBound.Builds, units.FlagSize(sy
 func pruneBound(builds int, bytes string, all bool) (system.CacheBound, error) {
 	if all {
 		if builds != 0 || bytes != "" {
-			return system.CacheBound{}, &command.Words{Err: fmt.Errorf("--all cannot be combined with --builds or --bytes"), Hint: "give one or the other"}
+			return system.CacheBound{}, &protocol.Error{Err: fmt.Errorf("--all cannot be combined with --builds or --bytes"), Hint: "give one or the other"}
 		}
 		return system.CacheBound{Builds: -1, Bytes: -1}, nil
 	}
 	b := system.CacheBound{Builds: builds}
 	if builds < 0 {
-		return b, &command.Words{Err: fmt.Errorf("--builds: %d is negative", builds), Hint: "--all keeps none"}
+		return b, &protocol.Error{Err: fmt.Errorf("--builds: %d is negative", builds), Hint: "--all keeps none"}
 	}
 	if bytes != "" {
 		n, err := units.ParseSize(bytes)
@@ -140,7 +141,7 @@ func pruneBound(builds int, bytes string, all bool) (system.CacheBound, error) {
 			err = fmt.Errorf("%s is not above 0", bytes)
 		}
 		if err != nil {
-			return b, &command.Words{Err: fmt.Errorf("--bytes: %w", err), Hint: "such as --bytes 1GiB; --all keeps none"}
+			return b, &protocol.Error{Err: fmt.Errorf("--bytes: %w", err), Hint: "such as --bytes 1GiB; --all keeps none"}
 		}
 		b.Bytes = n
 	}

@@ -10,6 +10,7 @@ import (
 
 	"carronade/internal/command"
 	"carronade/internal/system"
+	"carronade/protocol"
 )
 
 const systemBuildLong = `Checks out a revision of a repository and builds it, as carronade run does with
@@ -45,7 +46,7 @@ func (s *session) systemBuildCommand() *cobra.Command {
 	f.BoolVar(&asJSON, "json", false, "the result as JSON")
 	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) error {
 		if strings.HasPrefix(o.Fetch, "-") {
-			return &command.Words{Err: fmt.Errorf("--fetch: %q is not the name of a remote", o.Fetch), Hint: "git remote lists them"}
+			return &protocol.Error{Err: fmt.Errorf("--fetch: %q is not the name of a remote", o.Fetch), Hint: "git remote lists them"}
 		}
 		o.Dir = args[0]
 		o.Logf = s.note

@@ -11,6 +11,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/workload"
+	"carronade/protocol"
 )
 
 // keptTopics is where the report of a load on topics is stored, and why it could not be.
@@ -30,7 +31,7 @@ func (s *session) makeTopics(ctx context.Context, t *command.Settings, job run.T
 	given := command.Settings{Doc: workload.Document{Entries: slices.Concat(conf.Entries, t.Doc.Entries)}}
 	labels, err := workload.ParseLabels(given.All("label"))
 	if err != nil {
-		return nil, nil, &words{Err: fmt.Errorf("--label: %w", err)}
+		return nil, nil, &protocol.Error{Err: fmt.Errorf("--label: %w", err)}
 	}
 	kept = new(keptTopics)
 	s.preparing.Lock() // steps of a scenario may start at the same time
@@ -74,7 +75,7 @@ func (s *session) keepTopics(ctx context.Context, t *command.Settings, job run.T
 func (s *session) replayTopics(ctx context.Context, t *command.Settings, d *report.Document) error {
 	args, err := d.TopicsArgs()
 	if err != nil {
-		return &words{
+		return &protocol.Error{
 			Err:  fmt.Errorf("report %s is of operations on topics that cannot be replayed: %w", d.ID, err),
 			Hint: "repeat the original command, or use carronade " + d.CommandArgs(),
 		}
@@ -104,7 +105,7 @@ func (s *session) replayTopics(ctx context.Context, t *command.Settings, d *repo
 		case e.Name == "target" || e.Name == "quiet":
 			continue
 		case cmd.Flags().Lookup(e.Name) == nil:
-			return &words{Err: fmt.Errorf("%s: not a flag of operations on topics, as in report %s", e.Where, d.ID), Hint: "carronade " + strings.Join(args[:2], " ") + " --help lists the flags"}
+			return &protocol.Error{Err: fmt.Errorf("%s: not a flag of operations on topics, as in report %s", e.Where, d.ID), Hint: "carronade " + strings.Join(args[:2], " ") + " --help lists the flags"}
 		}
 		for _, v := range e.Values {
 			args = append(args, "--"+e.Name+"="+v)
@@ -133,10 +134,10 @@ func sameTopics(d *report.Document) error {
 	}
 	sum, err := run.TopicsFileHash(path)
 	if err != nil {
-		return &words{Err: fmt.Errorf("cannot read %s, which has names of topics of report %s: %s", path, d.ID, command.Reason(err)), Hint: "run this where the file is"}
+		return &protocol.Error{Err: fmt.Errorf("cannot read %s, which has names of topics of report %s: %s", path, d.ID, command.Reason(err)), Hint: "run this where the file is"}
 	}
 	if sum != hash {
-		return &words{Err: fmt.Errorf("%s has other contents than when report %s was made", path, d.ID), Hint: "carronade " + d.CommandArgs() + " uses the file as it is"}
+		return &protocol.Error{Err: fmt.Errorf("%s has other contents than when report %s was made", path, d.ID), Hint: "carronade " + d.CommandArgs() + " uses the file as it is"}
 	}
 	return nil
 }

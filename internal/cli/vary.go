@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"carronade/internal/advice"
 	"carronade/internal/command"
 	"carronade/internal/dropin"
 	"carronade/internal/host"
@@ -60,7 +61,7 @@ func (s *session) parseVaried(texts []string) ([]variedSetting, error) {
 	for _, text := range texts {
 		one, err := parseVariedOne(text, known)
 		if err == nil && slices.ContainsFunc(out, func(o variedSetting) bool { return o.Name == one.Name }) {
-			err = &words{Err: fmt.Errorf("--vary %s: is varied twice", one.Name), Hint: "give all its values together"}
+			err = &protocol.Error{Err: fmt.Errorf("--vary %s: is varied twice", one.Name), Hint: "give all its values together"}
 		}
 		out, faults = append(out, one), append(faults, err)
 	}
@@ -72,7 +73,7 @@ func parseVariedOne(text string, known []workload.Setting) (variedSetting, error
 	name = strings.TrimPrefix(strings.TrimSpace(name), "--")
 	v := variedSetting{Factor: stats.Factor{Name: name}, setting: name, where: "--vary " + name}
 	fail := func(hint, format string, args ...any) (variedSetting, error) {
-		return v, &words{Err: fmt.Errorf("%s: %w", v.where, fmt.Errorf(format, args...)), Hint: hint}
+		return v, &protocol.Error{Err: fmt.Errorf("%s: %w", v.where, fmt.Errorf(format, args...)), Hint: hint}
 	}
 	if !ok || name == "" {
 		return fail("such as --vary acks=1,all", "must be NAME=VALUE,VALUE")
@@ -115,7 +116,7 @@ func parseVariedOne(text string, known []workload.Setting) (variedSetting, error
 		for _, s := range known {
 			names = append(names, s.Name)
 		}
-		return fail(command.DidYouMean(name, names, "%s", "carronade run --help-all lists them all"), "unknown setting")
+		return fail(advice.DidYouMean(name, names, "%s", "carronade run --help-all lists them all"), "unknown setting")
 	case set.FlagOnly || set.Aside || set.Name == "repeat":
 		return fail("vary what changes the load or the system", "is about the reports or their number")
 	case strings.Contains(set.Word, "=") && v.key == "":
@@ -172,7 +173,7 @@ func (x *variation) ended(code int) {
 func (s *session) vary(ctx context.Context, v *varying, t *command.Settings, f *searching, args []string, path string) error {
 	for _, name := range []string{"json-file", "full"} {
 		if where := t.Where(name); where != "" {
-			return &words{Err: fmt.Errorf("%s does not go with --vary", where), Hint: "--as json prints the result as JSON, and carronade report show a single report"}
+			return &protocol.Error{Err: fmt.Errorf("%s does not go with --vary", where), Hint: "--as json prints the result as JSON, and carronade report show a single report"}
 		}
 	}
 	if len(args) > 0 {
@@ -195,7 +196,7 @@ func (s *session) vary(ctx context.Context, v *varying, t *command.Settings, f *
 	}
 	defer end()
 	if o.keep.store == nil {
-		return &words{Err: errors.New("the reports of the series would not be kept"), Hint: "remove no-store, or name a writable store with --store"}
+		return &protocol.Error{Err: errors.New("the reports of the series would not be kept"), Hint: "remove no-store, or name a writable store with --store"}
 	}
 	x.order(&o)
 	if v.resume != "" {
@@ -211,7 +212,7 @@ func (s *session) vary(ctx context.Context, v *varying, t *command.Settings, f *
 	err = v.result.Write(ctx, &c, o.keep.store, judge.VaryOptions{Series: x.series, Design: x.design, Rounds: x.rounds, Searches: x.found})
 	if errors.Is(err, judge.ErrNoRuns) && outcome != nil {
 		if s.cause != "" {
-			err = &words{Err: fmt.Errorf("%w: %s; stop them, or use a quieter machine", err, s.cause), Hint: hintOf(err)}
+			err = &protocol.Error{Err: fmt.Errorf("%w: %s; stop them, or use a quieter machine", err, s.cause), Hint: advice.Hint(err)}
 		}
 		return exitCode{Code: exitCodeOf(outcome), Err: err} // of the runs
 	}
@@ -242,15 +243,15 @@ func (s *session) resumeVariation(ctx context.Context, x *variation, o *outputs)
 		return err
 	}
 	if len(rows) == 0 {
-		return &words{Err: fmt.Errorf("--resume %s: %s has no report of that series", x.series, o.keep.store.Place()), Hint: "the ID is printed when a series starts; label." + judge.SeriesLabel + " of its reports has it, too"}
+		return &protocol.Error{Err: fmt.Errorf("--resume %s: %s has no report of that series", x.series, o.keep.store.Place()), Hint: "the ID is printed when a series starts; label." + judge.SeriesLabel + " of its reports has it, too"}
 	}
 	for i := range rows {
 		r := &rows[i]
 		if r.Text("label."+judge.PlanLabel) != x.plan {
-			return &words{Err: fmt.Errorf("--resume %s: that series ran something else", x.series), Hint: "give the same command as before, and the ID; report " + r.ID + " is one of that series"}
+			return &protocol.Error{Err: fmt.Errorf("--resume %s: that series ran something else", x.series), Hint: "give the same command as before, and the ID; report " + r.ID + " is one of that series"}
 		}
 		if r.Running {
-			return &words{Err: fmt.Errorf("--resume %s: report %s of that series is still running", x.series, r.ID), Hint: "wait until that carronade ends"}
+			return &protocol.Error{Err: fmt.Errorf("--resume %s: report %s of that series is still running", x.series, r.ID), Hint: "wait until that carronade ends"}
 		}
 	}
 	planned := len(o.tasks)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carronade/internal/advice"
 	"carronade/internal/command"
 	"carronade/internal/judge"
 	"carronade/internal/verdict/stats"
@@ -27,7 +28,7 @@ func (s *session) planVariation(v *varying, t *command.Settings, f *searching, p
 	for _, one := range varied {
 		for _, e := range t.Doc.Entries {
 			if e.Name == one.setting && (one.key == "" || slices.ContainsFunc(e.Values, func(text string) bool { return strings.HasPrefix(text, one.key+"=") })) {
-				return nil, &words{Err: fmt.Errorf("%s: %s gives it, too", one.where, e.Where), Hint: "leave one of them out"}
+				return nil, &protocol.Error{Err: fmt.Errorf("%s: %s gives it, too", one.where, e.Where), Hint: "leave one of them out"}
 			}
 		}
 	}
@@ -83,13 +84,13 @@ func (s *session) planVariation(v *varying, t *command.Settings, f *searching, p
 		return nil, err
 	}
 	if slices.ContainsFunc(x.cells, (*workload.Workload).OpenEnded) {
-		return nil, &words{Err: errors.New("--vary: a run has no end"), Hint: "add --for or --count, which ends each run"}
+		return nil, &protocol.Error{Err: errors.New("--vary: a run has no end"), Hint: "add --for or --count, which ends each run"}
 	}
 	x.rounds = x.design.Rounds()
 	var repeat []workload.Entry
 	if x.cells[0].Given("repeat") {
 		if x.rounds = x.cells[0].Repeat(); x.rounds < 2 {
-			return nil, &words{Err: errors.New("--repeat 1: the noise would be unknown, since it is the scatter between repetitions"), Hint: "give 2 or more, or leave it out"}
+			return nil, &protocol.Error{Err: errors.New("--repeat 1: the noise would be unknown, since it is the scatter between repetitions"), Hint: "give 2 or more, or leave it out"}
 		}
 	} else {
 		repeat = append(repeat, workload.Entry{Name: "repeat", Where: "--repeat", Values: []string{strconv.Itoa(x.rounds)}})
@@ -152,7 +153,7 @@ func designOf(varied []variedSetting) (*stats.Design, error) {
 	}
 	d, err := stats.NewDesign(factors)
 	if err != nil {
-		return nil, &words{Err: fmt.Errorf("--vary: %w", err), Hint: "vary fewer settings or values, and the others in another series, with the best values of this one"}
+		return nil, &protocol.Error{Err: fmt.Errorf("--vary: %w", err), Hint: "vary fewer settings or values, and the others in another series, with the best values of this one"}
 	}
 	return d, nil
 }
@@ -167,12 +168,12 @@ func (s *session) check(x *variation, elsewhere bool) error {
 		if err == nil && !elsewhere { // the check may take memory
 			err = s.fit(w)
 		}
-		if c, ok := w.Kind.(protocol.Checker); ok && err == nil {
-			err = c.Check(spec)
+		if err == nil {
+			err = protocol.Check(w.Kind, spec)
 		}
 		if err != nil && !seen[err.Error()] {
 			seen[err.Error()] = true
-			faults = append(faults, &words{Err: fmt.Errorf("--vary: %s: %w", strings.Join(x.design.Settings(i), " "), err), Hint: hintOf(err)})
+			faults = append(faults, &protocol.Error{Err: fmt.Errorf("--vary: %s: %w", strings.Join(x.design.Settings(i), " "), err), Hint: advice.Hint(err)})
 		}
 	}
 	return errors.Join(faults...)

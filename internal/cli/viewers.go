@@ -16,6 +16,7 @@ import (
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/protocol"
 )
 
 // viewers get the frames of the runs of a command: a page in the user's browser, or the process that
@@ -67,7 +68,7 @@ func (s *session) framePipe() (*live.FrameWriter, error) {
 	}
 	f, err := inherited(descriptor)
 	if err != nil {
-		return nil, &words{Err: fmt.Errorf("%s=%s: %w", live.FramesVariable, descriptor, err), Hint: "it names an open file descriptor of 3 or more, to which frames are written; unset it otherwise"}
+		return nil, &protocol.Error{Err: fmt.Errorf("%s=%s: %w", live.FramesVariable, descriptor, err), Hint: "it names an open file descriptor of 3 or more, to which frames are written; unset it otherwise"}
 	}
 	_ = os.Unsetenv(live.FramesVariable) // it was set, so its name is valid
 	s.frames = live.NewFrameWriter(f)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"carronade/internal/advice"
 	"carronade/internal/command"
 	"carronade/internal/layout"
 	"carronade/internal/secret"
@@ -21,22 +22,19 @@ import (
 	"carronade/protocol"
 )
 
-// This file prints errors, hints and warnings. Their texts come from where they occur: words,
-// protocol.Error and workload.Error. Progress and the lines of old tools are printed elsewhere.
-
-// words is an error with a hint.
-type words = command.Words
+// This file prints errors, hints and warnings. Their texts come from where they occur. Progress and
+// the lines of old tools are printed elsewhere.
 
 // printError prints an error and its hint; of joined errors each one, and each hint once.
 func (s *session) printError(err error) {
 	hinted := make(map[string]bool)
 	for _, e := range splitErrors(err) {
 		label := "error: "
-		if own, ok := errors.AsType[*words](e); ok && own.Quiet {
+		if _, ok := errors.AsType[command.Notice](e); ok {
 			label = ""
 		}
 		s.say(label, e.Error())
-		if h := hintOf(e); h != "" && !hinted[h] {
+		if h := advice.Hint(e); h != "" && !hinted[h] {
 			hinted[h] = true
 			s.say("hint: ", h)
 		}
@@ -118,23 +116,6 @@ func splitErrors(err error) []error {
 	return []error{err}
 }
 
-func hintOf(err error) string {
-	var (
-		own *words
-		doc *workload.Error
-		to  *protocol.Error
-	)
-	switch {
-	case errors.As(err, &own) && own.Hint != "":
-		return own.Hint
-	case errors.As(err, &doc) && doc.Hint != "":
-		return doc.Hint
-	case errors.As(err, &to):
-		return to.Hint
-	}
-	return ""
-}
-
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // allHelp is the command that shows all flags.
@@ -156,7 +137,7 @@ func checkOnce(root *cobra.Command, args []string) error {
 	var twice error
 	_ = cmd.Flags().ParseAll(rest, func(f *pflag.Flag, _ string) error { // an error here is one of the run, too
 		if given[f.Name] && !many(f) && twice == nil { // without the values, which may be secrets
-			twice = &words{Err: fmt.Errorf("--%s is given twice", f.Name), Hint: "it takes one value: leave out one of them"}
+			twice = &protocol.Error{Err: fmt.Errorf("--%s is given twice", f.Name), Hint: "it takes one value: leave out one of them"}
 		}
 		given[f.Name] = true
 		return nil
@@ -196,7 +177,7 @@ func flagFault(cmd *cobra.Command, err error) error {
 				names = append(names, f.Name)
 			}
 		})
-		fault := &words{Err: fmt.Errorf("unknown flag %s%s", dashes, name), Hint: allHelp(cmd) + " lists them all"}
+		fault := &protocol.Error{Err: fmt.Errorf("unknown flag %s%s", dashes, name), Hint: allHelp(cmd) + " lists them all"}
 		if hint := otherTools[name]; hint != "" && slices.Contains(names, "acks") {
 			fault.Hint = hint
 		} else if near := workload.NearestSetting(name, names); near != "" {
@@ -204,13 +185,13 @@ func flagFault(cmd *cobra.Command, err error) error {
 		}
 		return fault
 	case errors.As(err, &bare):
-		return &words{
+		return &protocol.Error{
 			Err:  fmt.Errorf("--%s needs a value", bare.GetFlag().Name),
 			Hint: allHelp(cmd) + " shows what it takes",
 		}
 	case errors.As(err, &invalid) && errors.As(err, new(*strconv.NumError)):
 		f := invalid.GetFlag()
-		fault := &words{Err: fmt.Errorf("--%s: must be a whole number, not %q", f.Name, invalid.GetValue()), Hint: allHelp(cmd) + " shows what it takes"}
+		fault := &protocol.Error{Err: fmt.Errorf("--%s: must be a whole number, not %q", f.Name, invalid.GetValue()), Hint: allHelp(cmd) + " shows what it takes"}
 		switch f.Value.Type() {
 		case "bool":
 			fault.Err = fmt.Errorf("--%s: must be true or false, not %q", f.Name, invalid.GetValue())
@@ -220,9 +201,9 @@ func flagFault(cmd *cobra.Command, err error) error {
 		}
 		return fault
 	case errors.As(err, &invalid):
-		return &words{Err: fmt.Errorf("--%s: %w", invalid.GetFlag().Name, errors.Unwrap(invalid)), Hint: hintOf(errors.Unwrap(invalid))}
+		return &protocol.Error{Err: fmt.Errorf("--%s: %w", invalid.GetFlag().Name, errors.Unwrap(invalid)), Hint: advice.Hint(errors.Unwrap(invalid))}
 	case errors.As(err, &syntax):
-		return &words{Err: fmt.Errorf("%q is not a flag", syntax.GetSpecifiedFlag()), Hint: allHelp(cmd) + " lists them all"}
+		return &protocol.Error{Err: fmt.Errorf("%q is not a flag", syntax.GetSpecifiedFlag()), Hint: allHelp(cmd) + " lists them all"}
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"carronade/internal/host"
 	"carronade/internal/store"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -56,7 +57,7 @@ func (c *commands) check() *cobra.Command {
 
 // broken is the error of a check that found damage.
 func broken(place string) error {
-	return Exit{Code: host.ExitBroken, Err: &Words{
+	return Exit{Code: host.ExitBroken, Err: &protocol.Error{
 		Err: fmt.Errorf("%s is damaged", place), Hint: "--move-aside renames it and copies what can be read into a new one",
 	}}
 }
@@ -202,14 +203,14 @@ func missing(to string, found, saved int, ended error) error {
 	default:
 		return nil
 	}
-	return Exit{Code: host.ExitBroken, Err: &Words{
+	return Exit{Code: host.ExitBroken, Err: &protocol.Error{
 		Err: errors.New(text), Hint: "keep " + to + " until you have them from elsewhere: carronade report pull, carronade report import",
 	}}
 }
 
 // lost is the error of a rescue that saved nothing.
 func lost(fresh, to string) error {
-	return Exit{Code: host.ExitBroken, Err: &Words{
+	return Exit{Code: host.ExitBroken, Err: &protocol.Error{
 		Err: fmt.Errorf("%s is a new store without a report: no report of the old one could be read", fresh), Hint: "the old one is " + to + "; an older backup may be intact",
 	}}
 }

@@ -13,6 +13,7 @@ import (
 	"carronade/internal/host"
 	"carronade/internal/store"
 	"carronade/internal/store/sqlite"
+	"carronade/protocol"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 	"carronade/test/testkit/reporttest"
@@ -97,7 +98,7 @@ func runsOn(t *testing.T, terminal bool, args ...string) (r ran) {
 	if err != nil {
 		r.words = err.Error()
 	}
-	if w, ok := errors.AsType[*Words](err); ok {
+	if w, ok := errors.AsType[*protocol.Error](err); ok {
 		r.words += " -> " + w.Hint
 	}
 	r.out, r.notes = out.String(), notes.String()

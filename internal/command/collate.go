@@ -11,6 +11,7 @@ import (
 
 	"carronade/internal/judge"
 	"carronade/internal/store"
+	"carronade/protocol"
 )
 
 const collateLong = `Puts reports that differ in one variable side by side. VAR is that variable: a
@@ -86,13 +87,13 @@ func (c *collating) run(ctx context.Context, s store.Store, args []string) error
 	}
 	if len(given) > 1 {
 		slices.Sort(given)
-		return &Words{Err: fmt.Errorf("%s cannot be combined", strings.Join(given, " and ")), Hint: "give one of them"}
+		return &protocol.Error{Err: fmt.Errorf("%s cannot be combined", strings.Join(given, " and ")), Hint: "give one of them"}
 	}
 	now := time.Now()
 	o := judge.CollateOptions{Var: args[0], Sort: c.sort, All: c.all, Now: now, SameSystem: c.same, FilterStarts: c.starts}
 	var err error
 	if o.Last, err = store.ParseLast(c.last); err != nil {
-		return &Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 5 shows five groups, -n 168h uses the reports of the last week"}
+		return &protocol.Error{Err: fmt.Errorf("--last: %w", err), Hint: "-n 5 shows five groups, -n 168h uses the reports of the last week"}
 	}
 	if o.Filters, err = store.ParseFilters(args[1:], now); err != nil {
 		return err

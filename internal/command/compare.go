@@ -16,6 +16,7 @@ import (
 	"carronade/internal/judge"
 	"carronade/internal/report/export"
 	"carronade/internal/store"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -129,7 +130,7 @@ func Compare(t ReportTools) *cobra.Command {
 		} else {
 			for _, name := range []string{"repeat", "budget"} {
 				if cmd.Flags().Changed(name) {
-					return &Words{Err: fmt.Errorf("--%s belongs to --run", name), Hint: "carronade compare --run A.yaml B.yaml --repeat 6 runs both; without --run, stored reports are compared"}
+					return &protocol.Error{Err: fmt.Errorf("--%s belongs to --run", name), Hint: "carronade compare --run A.yaml B.yaml --repeat 6 runs both; without --run, stored reports are compared"}
 				}
 			}
 		}
@@ -141,7 +142,7 @@ func Compare(t ReportTools) *cobra.Command {
 // interleave runs both workloads and returns the ids of their reports.
 func (c *comparing) interleave(cmd *cobra.Command, args []string, o *judge.CompareOptions) ([]string, error) {
 	if len(args) > 2 {
-		return nil, &Words{Err: fmt.Errorf("--run compares two workload files: unexpected argument %q", args[2]), Hint: "usage: carronade compare --run A.yaml B.yaml --repeat 6"}
+		return nil, &protocol.Error{Err: fmt.Errorf("--run compares two workload files: unexpected argument %q", args[2]), Hint: "usage: carronade compare --run A.yaml B.yaml --repeat 6"}
 	}
 	j := Interleaving{Place: cmd.Flag("store").Value.String(), Base: args[0], Candidate: args[1], Untrusted: c.untrusted}
 	if err := c.howOften(&j, o); err != nil {
@@ -166,16 +167,16 @@ func (c *comparing) howOften(j *Interleaving, o *judge.CompareOptions) error {
 		}
 		var err error
 		if j.Budget, err = units.ParseDuration(c.budget); err != nil || j.Budget <= 0 {
-			return &Words{Err: fmt.Errorf("--budget %s: not a duration", c.budget), Hint: "--budget 30m spends half an hour"}
+			return &protocol.Error{Err: fmt.Errorf("--budget %s: not a duration", c.budget), Hint: "--budget 30m spends half an hour"}
 		}
 		return nil
 	}
 	if c.budget != "" {
-		return &Words{Err: errors.New("--budget belongs to --repeat auto"), Hint: "carronade compare --run A.yaml B.yaml --repeat auto --budget 30m runs both until there is a verdict"}
+		return &protocol.Error{Err: errors.New("--budget belongs to --repeat auto"), Hint: "carronade compare --run A.yaml B.yaml --repeat auto --budget 30m runs both until there is a verdict"}
 	}
 	n, err := strconv.Atoi(c.repeat)
 	if err != nil || n < 1 || n > 1000 {
-		return &Words{
+		return &protocol.Error{
 			Err:  fmt.Errorf("--repeat %s: must be between 1 and 1000, or auto", c.repeat),
 			Hint: fmt.Sprintf("3 of each are enough for a large difference, %d for smaller ones", judge.Repetitions),
 		}
@@ -213,7 +214,7 @@ func compareSides(ctx context.Context, s store.Store, args []string, o judge.Com
 	}
 	found, err := judge.Compare(base, candidate, o)
 	if err != nil {
-		return nil, &Words{Err: err, Hint: compareHint(err)}
+		return nil, &protocol.Error{Err: err, Hint: compareHint(err)}
 	}
 	return found, nil
 }

@@ -22,6 +22,7 @@ import (
 	"carronade/internal/store/sqlite"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/protocol"
 	"carronade/test/testkit/assert"
 	"carronade/test/testkit/reporttest"
 )
@@ -137,7 +138,7 @@ func (s *testStore) run(args ...string) (code int, words string) {
 		return exit.Code, ""
 	}
 	words = err.Error()
-	if w, ok := errors.AsType[*Words](err); ok {
+	if w, ok := errors.AsType[*protocol.Error](err); ok {
 		words += " -> " + w.Hint
 	}
 	return host.ExitFailed, words

@@ -10,9 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/advice"
 	"carronade/internal/host"
 	"carronade/internal/layout"
-	"carronade/internal/workload"
+	"carronade/protocol"
 )
 
 // A Console is where a command writes and asks.
@@ -32,18 +33,11 @@ type Console struct {
 	Ask func(question string) bool
 }
 
-// Words is an error with a hint.
-type Words struct {
-	Err   error
-	Hint  string
-	Quiet bool // not an error: printed without "error:"
-}
+// A Notice is an error that is no fault, such as an interruption: it is printed without "error:".
+type Notice struct{ error }
 
-// Error implements error.
-func (w *Words) Error() string { return w.Err.Error() }
-
-// Unwrap returns the cause.
-func (w *Words) Unwrap() error { return w.Err }
+// Noticef makes a Notice of a text.
+func Noticef(format string, args ...any) Notice { return Notice{fmt.Errorf(format, args...)} }
 
 // Exit is an error that decides the exit code; Err may be nil when everything was printed
 // already.
@@ -70,7 +64,7 @@ func Run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, [
 		err := f(cmd, args)
 		var c Exit
 		if err != nil && !errors.As(err, &c) && cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
-			return Exit{host.ExitInterrupted, &Words{Err: errors.New("interrupted before anything was done"), Quiet: true}}
+			return Exit{host.ExitInterrupted, Noticef("interrupted before anything was done")}
 		}
 		return err
 	}
@@ -103,9 +97,9 @@ func Args(least, most int, usage string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return &Words{Err: fmt.Errorf("%s needs %s", cmd.CommandPath(), usage), Hint: "usage: " + cmd.UseLine()}
+			return &protocol.Error{Err: fmt.Errorf("%s needs %s", cmd.CommandPath(), usage), Hint: "usage: " + cmd.UseLine()}
 		case most >= 0 && len(args) > most:
-			w := &Words{Err: fmt.Errorf("%s: unexpected argument %q", cmd.CommandPath(), args[most]), Hint: "usage: " + cmd.UseLine()}
+			w := &protocol.Error{Err: fmt.Errorf("%s: unexpected argument %q", cmd.CommandPath(), args[most]), Hint: "usage: " + cmd.UseLine()}
 			if strings.Contains(args[most], "=") {
 				w.Hint = fmt.Sprintf("flags begin with two dashes: --%s", args[most])
 			}
@@ -143,19 +137,10 @@ func Unknown(cmd *cobra.Command, word string) error {
 	if cmd.Parent() == nil && strings.Contains(word, "://") {
 		otherwise = fmt.Sprintf("did you mean carronade run %s?", word)
 	}
-	return &Words{
+	return &protocol.Error{
 		Err:  fmt.Errorf("unknown command %q of %s", word, cmd.CommandPath()),
-		Hint: DidYouMean(word, names, cmd.CommandPath()+" %s", otherwise),
+		Hint: advice.DidYouMean(word, names, cmd.CommandPath()+" %s", otherwise),
 	}
-}
-
-// DidYouMean returns a hint with the nearest word of a list, formatted by form, such as
-// "--%s"; or the other hint if none is near.
-func DidYouMean(typed string, among []string, form, otherwise string) string {
-	if near := workload.Nearest(typed, among); near != "" {
-		return "did you mean " + fmt.Sprintf(form, near) + "?"
-	}
-	return otherwise
 }
 
 // WriteJSON writes v as one indented document.

@@ -33,7 +33,7 @@ func TestArgs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			err := Args(1, 2, "a target")(&cobra.Command{Use: "tool TARGET", DisableFlagsInUseLine: true}, tt.args)
 			got, hint := "", ""
-			if w, ok := errors.AsType[*Words](err); ok {
+			if w, ok := errors.AsType[*protocol.Error](err); ok {
 				got, hint = w.Error(), w.Hint
 			}
 			assert.True(t, got == tt.want && hint == tt.hint, "got %q (%q), want %q (%q)", got, hint, tt.want, tt.hint)
@@ -108,13 +108,4 @@ func TestReason(t *testing.T) {
 	_, err := os.Open("nowhere/at/all")
 	got, want := Reason(err), fs.ErrNotExist.Error()
 	assert.True(t, got == "no such file or directory" || got == want, "got %q", got)
-}
-
-func TestDidYouMean(t *testing.T) {
-	for _, tt := range []struct{ typed, want string }{
-		{"colate", "did you mean carronade collate?"},
-		{"xyzzy", "there are two"},
-	} {
-		assert.Equal(t, DidYouMean(tt.typed, []string{"collate", "compare"}, "carronade %s", "there are two"), tt.want, "%s", tt.typed)
-	}
 }

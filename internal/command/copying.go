@@ -11,6 +11,7 @@ import (
 	"carronade/internal/place"
 	"carronade/internal/store"
 	"carronade/load"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -69,7 +70,7 @@ func (c *commands) between(ctx context.Context, s store.Store, open Stores, flag
 	if err != nil {
 		return err
 	}
-	same := &Words{Err: fmt.Errorf("--%s is the store that is open: %s", flag.Name, s.Place()), Hint: "--" + flag.Name + " and --store must differ; without --store it is your own store"}
+	same := &protocol.Error{Err: fmt.Errorf("--%s is the store that is open: %s", flag.Name, s.Place()), Hint: "--" + flag.Name + " and --store must differ; without --store it is your own store"}
 	if sameFile(s.Place(), place) {
 		return same
 	}
@@ -102,7 +103,7 @@ func (c *commands) intoNew(ctx context.Context, place string, flag *pflag.Flag, 
 // other is the place of the other store, which a flag names.
 func other(flag *pflag.Flag) (place string, err error) {
 	if place = flag.Value.String(); place == "" {
-		return "", &Words{Err: fmt.Errorf("--%s is missing: which store?", flag.Name), Hint: "a file, or an address such as elasticsearch://HOST:9200"}
+		return "", &protocol.Error{Err: fmt.Errorf("--%s is missing: which store?", flag.Name), Hint: "a file, or an address such as elasticsearch://HOST:9200"}
 	}
 	return place, nil
 }

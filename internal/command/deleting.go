@@ -38,10 +38,10 @@ that filters or --older-than choose only after confirmation, or with --yes.`,
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
 		if cmd.Flags().Changed("older-than") { // it may be empty, by mistake
 			if len(args) > 0 && store.IsReference(args[0]) {
-				return &Words{Err: errors.New("--older-than goes with filters, not with reports by name"), Hint: "leave out one of them"}
+				return &protocol.Error{Err: errors.New("--older-than goes with filters, not with reports by name"), Hint: "leave out one of them"}
 			}
 			if last, err := store.ParseLast(older); err != nil || last.Age == 0 {
-				return &Words{Err: fmt.Errorf("--older-than: %q is not an age", older), Hint: "such as 90d, or 12h"}
+				return &protocol.Error{Err: fmt.Errorf("--older-than: %q is not an age", older), Hint: "such as 90d, or 12h"}
 			}
 			args = append(args, "started<"+older)
 			if rows, err := matching(ctx, s, args, nil); err == nil && len(rows) == 0 { // of a job that runs each night
@@ -50,7 +50,7 @@ that filters or --older-than choose only after confirmation, or with --yes.`,
 			}
 		}
 		if len(args) == 0 {
-			return &Words{Err: errors.New("carronade report delete needs reports, or filters that choose them"), Hint: "--older-than 90d chooses old ones"}
+			return &protocol.Error{Err: errors.New("carronade report delete needs reports, or filters that choose them"), Hint: "--older-than 90d chooses old ones"}
 		}
 		ids, err := chosen(ctx, s, args)
 		if err != nil {
@@ -59,13 +59,13 @@ that filters or --older-than choose only after confirmation, or with --yes.`,
 		if !store.IsReference(args[0]) && !yes {
 			question := fmt.Sprintf("delete %s that %s from %s?", units.Plural(len(ids), "report"), matches(len(ids), join(args)), s.Place())
 			if c.Ask == nil {
-				return &Words{
+				return &protocol.Error{
 					Err:  fmt.Errorf("%s: %s would be deleted, and that cannot be confirmed without a terminal", join(args), units.Plural(len(ids), "report")),
 					Hint: "carronade report list shows which; --yes deletes them",
 				}
 			}
 			if !c.Ask(question) {
-				return &Words{Err: errors.New("nothing was deleted"), Quiet: true}
+				return Noticef("nothing was deleted")
 			}
 		}
 		searches, err := amongThem(ctx, s, ids, report.Searching)

@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"carronade/internal/advice"
 	"carronade/internal/judge"
 	"carronade/internal/store"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -16,7 +18,7 @@ const effectHelp = "the smallest `DIFFERENCE` of interest, such as 10% (default:
 func effects(texts []string) (judge.Effects, error) {
 	e := judge.Effects{Of: map[string]float64{}}
 	fail := func(text, why, hint string) (judge.Effects, error) {
-		return e, &Words{Err: fmt.Errorf("--min-effect %s: %s", text, why), Hint: hint}
+		return e, &protocol.Error{Err: fmt.Errorf("--min-effect %s: %s", text, why), Hint: hint}
 	}
 	for _, text := range texts {
 		name, share, one := strings.Cut(text, "=")
@@ -46,9 +48,9 @@ func effects(texts []string) (judge.Effects, error) {
 func judgedField(flag, name string) (string, error) {
 	name = store.Canonical(name)
 	if !slices.Contains(judge.Judged(), name) {
-		return "", &Words{
+		return "", &protocol.Error{
 			Err:  fmt.Errorf("%s: %q is not compared", flag, name),
-			Hint: DidYouMean(name, judge.Judged(), "%s", "it is one of "+strings.Join(judge.Judged(), ", ")),
+			Hint: advice.DidYouMean(name, judge.Judged(), "%s", "it is one of "+strings.Join(judge.Judged(), ", ")),
 		}
 	}
 	return name, nil

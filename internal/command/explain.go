@@ -8,6 +8,7 @@ import (
 
 	"carronade/internal/report/explain"
 	"carronade/internal/store"
+	"carronade/protocol"
 )
 
 const explainLong = `For people who see a stall or a spike in a report and ask where it came from.
@@ -41,12 +42,12 @@ func Explain(t ReportTools) *cobra.Command {
 		}
 		switch {
 		case d.Search != nil:
-			return &Words{
+			return &protocol.Error{
 				Err:  fmt.Errorf("report %s is of a search, which has no series", d.ID),
 				Hint: "explain one of its trials: carronade report list label.find=" + d.ID,
 			}
 		case !d.IsRun():
-			return &Words{
+			return &protocol.Error{
 				Err:  fmt.Errorf("report %s is of a scenario, which has no series", d.ID),
 				Hint: "explain the report of one of its steps",
 			}

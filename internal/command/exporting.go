@@ -11,11 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/advice"
 	"carronade/internal/layout"
 	"carronade/internal/place"
 	"carronade/internal/report"
 	"carronade/internal/report/export"
 	"carronade/internal/store"
+	"carronade/protocol"
 )
 
 const exportExample = `
@@ -85,7 +87,7 @@ func (c *commands) doExport(ctx context.Context, s store.Store, e *exporting, wo
 	case f.Picture && e.options.Picture == "":
 		return c.exportPictures(ctx, f, s, ids, e)
 	case e.out == "" && f.Binary && c.Terminal:
-		return &Words{Err: fmt.Errorf("--as %s is not for a terminal", f.Name), Hint: "write to a file with --out, or pipe it"}
+		return &protocol.Error{Err: fmt.Errorf("--as %s is not for a terminal", f.Name), Hint: "write to a file with --out, or pipe it"}
 	case len(ids) > 1 && !f.Several:
 		return c.exportEach(ctx, f, s, ids, e)
 	case e.out == "":
@@ -130,13 +132,13 @@ func (e *exporting) format() (*export.Format, error) {
 				return f, nil
 			}
 		}
-		return nil, &Words{Err: errors.New("--as is missing: give the format"), Hint: "one of " + strings.Join(exportFormatNames(), ", ")}
+		return nil, &protocol.Error{Err: errors.New("--as is missing: give the format"), Hint: "one of " + strings.Join(exportFormatNames(), ", ")}
 	}
 	f, err := export.Named(e.as)
 	if err != nil {
-		return nil, &Words{
+		return nil, &protocol.Error{
 			Err:  fmt.Errorf("--as: %w", err),
-			Hint: DidYouMean(e.as, exportFormatNames(), "--as %s", "carronade report export --help describes each"),
+			Hint: advice.DidYouMean(e.as, exportFormatNames(), "--as %s", "carronade report export --help describes each"),
 		}
 	}
 	return f, nil
@@ -145,7 +147,7 @@ func (e *exporting) format() (*export.Format, error) {
 // exportEach writes one file per report.
 func (c *commands) exportEach(ctx context.Context, f *export.Format, s store.Store, ids []string, e *exporting) error {
 	if e.out == "" {
-		return &Words{
+		return &protocol.Error{
 			Err:  fmt.Errorf("--as %s holds one report, but there are %d", f.Name, len(ids)),
 			Hint: "give a folder with --out, for a file each, or name one report",
 		}
@@ -176,7 +178,7 @@ func (c *commands) exportPictures(ctx context.Context, f *export.Format, s store
 	case len(names) == 0:
 		return &export.MissingError{ID: ds[0].ID, What: "there is nothing to draw"}
 	case e.out == "":
-		return &Words{
+		return &protocol.Error{
 			Err:  fmt.Errorf("--as %s holds one picture, but there are %d: %s", f.Name, len(names), strings.Join(names, ", ")),
 			Hint: "give a folder with --out, for a file each, or name one with --picture",
 		}
@@ -216,7 +218,7 @@ func (e *exporting) file(f *export.Format, rs export.Reports, path string) error
 }
 
 func cannotWrite(path string, err error) error {
-	return &Words{
+	return &protocol.Error{
 		Err:  fmt.Errorf("--out: cannot write %s: %s", path, Reason(err)),
 		Hint: "give a path in a writable folder",
 	}

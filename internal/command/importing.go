@@ -13,6 +13,7 @@ import (
 	"carronade/internal/place"
 	"carronade/internal/report"
 	"carronade/internal/store"
+	"carronade/protocol"
 )
 
 const importExample = `
@@ -53,7 +54,7 @@ func (c *commands) importFile(ctx context.Context, s store.Store, path string) e
 	if path != "-" {
 		f, err := place.Open(path)
 		if err != nil {
-			return &Words{Err: fmt.Errorf("cannot read %s: %s", path, Reason(err)), Hint: "give files that carronade report export --as json wrote"}
+			return &protocol.Error{Err: fmt.Errorf("cannot read %s: %s", path, Reason(err)), Hint: "give files that carronade report export --as json wrote"}
 		}
 		defer f.Close()
 		in, name = f, path
@@ -134,7 +135,7 @@ func importFault(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	w := &Words{Err: fmt.Errorf("%s: %w", name, err), Hint: "give files that carronade report export --as json wrote"}
+	w := &protocol.Error{Err: fmt.Errorf("%s: %w", name, err), Hint: "give files that carronade report export --as json wrote"}
 	var changed *report.Tampered
 	switch {
 	case errors.As(err, &changed) && changed.Want == "":

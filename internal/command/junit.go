@@ -11,6 +11,7 @@ import (
 
 	"carronade/internal/judge"
 	"carronade/internal/report/export"
+	"carronade/protocol"
 )
 
 // form is the output format: text, unless a flag is set.
@@ -26,7 +27,7 @@ func (f *form) bind(fs *pflag.FlagSet) {
 // check rejects more than one format.
 func (f *form) check() error {
 	if f.json && f.junit {
-		return &Words{Err: errors.New("--json and --junit cannot be combined"), Hint: "give one of them"}
+		return &protocol.Error{Err: errors.New("--json and --junit cannot be combined"), Hint: "give one of them"}
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"carronade/internal/store"
 	"carronade/load"
 	"carronade/measure"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -58,7 +59,7 @@ func (c *commands) list() *cobra.Command {
 	fs.BoolVar(&l.must, "fail-if-none", false, "exit with 1 if no report is listed")
 	c.on(cmd, func(ctx context.Context, s store.Store, args []string) error {
 		if cmd.Flags().Changed("last") && l.all {
-			return &Words{Err: fmt.Errorf("--all and --last cannot be combined"), Hint: "give one of them"}
+			return &protocol.Error{Err: fmt.Errorf("--all and --last cannot be combined"), Hint: "give one of them"}
 		}
 		return c.doList(ctx, s, &l, args)
 	})
@@ -71,7 +72,7 @@ func (c *commands) doList(ctx context.Context, s store.Store, l *listing, words 
 	if !l.all {
 		last, err := store.ParseLast(l.last)
 		if err != nil {
-			return &Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 20 is the newest 20, -n 168h those of the last week"}
+			return &protocol.Error{Err: fmt.Errorf("--last: %w", err), Hint: "-n 20 is the newest 20, -n 168h those of the last week"}
 		}
 		q.Since = last.Since(now)
 		if last.N > 0 {
@@ -129,7 +130,7 @@ func (c *commands) none(s store.Store, l *listing, words []string) error {
 	case l.must && len(words) > 0:
 		return Exit{Code: host.ExitBroken, Err: noMatch(words)}
 	case l.must:
-		return Exit{Code: host.ExitBroken, Err: &Words{Err: fmt.Errorf("%s holds no report%s", s.Place(), ofAge(l)), Hint: "carronade run makes one"}}
+		return Exit{Code: host.ExitBroken, Err: &protocol.Error{Err: fmt.Errorf("%s holds no report%s", s.Place(), ofAge(l)), Hint: "carronade run makes one"}}
 	case l.json:
 	case len(words) > 0:
 		c.Note("no report matches %s", join(words))

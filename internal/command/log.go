@@ -11,6 +11,7 @@ import (
 	"carronade/internal/layout"
 	"carronade/internal/report"
 	"carronade/internal/store"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -65,14 +66,14 @@ func printed(d *report.Document, build bool) (*report.Output, error) {
 	s := d.System
 	switch {
 	case build && (s == nil || s.BuildOutput == nil):
-		return nil, &Words{
+		return nil, &protocol.Error{
 			Err:  fmt.Errorf("report %s has no output of a build", d.ID),
 			Hint: "it is kept if the run builds the system or finds it built (--system-build), the run is not killed, and the build prints something",
 		}
 	case build:
 		return s.BuildOutput, nil
 	case s == nil || s.Output == nil:
-		return nil, &Words{
+		return nil, &protocol.Error{
 			Err:  fmt.Errorf("report %s has no output of a system", d.ID),
 			Hint: "it is kept if the run starts the system (--system-cmd, --system-image), the run is not killed, and the system prints something",
 		}

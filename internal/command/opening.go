@@ -14,6 +14,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/report/export"
 	"carronade/internal/store"
+	"carronade/protocol"
 )
 
 func (c *commands) open() *cobra.Command {
@@ -67,7 +68,7 @@ func writePage(ds []*report.Document) (string, error) {
 		err = WriteFile(path, func(w io.Writer) error { return export.Write(w, "html", export.Of(ds...), export.Options{}) })
 	}
 	if err != nil {
-		return "", &Words{
+		return "", &protocol.Error{
 			Err:  fmt.Errorf("cannot write %s: %s", path, Reason(err)),
 			Hint: "carronade report export --as html --out FILE writes it elsewhere",
 		}

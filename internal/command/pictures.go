@@ -13,6 +13,7 @@ import (
 	"carronade/internal/judge"
 	"carronade/internal/place"
 	"carronade/internal/report/picture"
+	"carronade/protocol"
 )
 
 // drawing holds the flags for pictures.
@@ -30,12 +31,12 @@ func (d *drawing) bind(fs *pflag.FlagSet, what string) {
 func (d *drawing) write(c *Console, figures []picture.Figure) error {
 	if d.dir == "" {
 		if d.png {
-			return &Words{Err: fmt.Errorf("--png belongs to --pictures"), Hint: "--pictures DIR says where they go"}
+			return &protocol.Error{Err: fmt.Errorf("--png belongs to --pictures"), Hint: "--pictures DIR says where they go"}
 		}
 		return nil
 	}
 	fail := func(path string, err error) error {
-		return &Words{Err: fmt.Errorf("--pictures: cannot write %s: %s", path, Reason(err)), Hint: "give a writable folder"}
+		return &protocol.Error{Err: fmt.Errorf("--pictures: cannot write %s: %s", path, Reason(err)), Hint: "give a writable folder"}
 	}
 	if err := place.MkdirAll(d.dir, 0o755); err != nil {
 		return fail(d.dir, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/advice"
 	"carronade/internal/host"
 	"carronade/internal/place"
 	"carronade/internal/workload"
@@ -141,10 +142,10 @@ func (t *ProfileTools) profile(ctx context.Context, f *profileFlags, source stri
 	for _, path := range []string{f.out, f.keep} {
 		if path != "" {
 			if place.Same(path, source) {
-				return &Words{Err: fmt.Errorf("cannot write %s: it is the file that is read", path), Hint: "give another file"}
+				return &protocol.Error{Err: fmt.Errorf("cannot write %s: it is the file that is read", path), Hint: "give another file"}
 			}
 			if err := TryFile(path); err != nil {
-				return &Words{Err: fmt.Errorf("cannot write %s: %s", path, Reason(err)), Hint: "give a file in a writable folder"}
+				return &protocol.Error{Err: fmt.Errorf("cannot write %s: %s", path, Reason(err)), Hint: "give a file in a writable folder"}
 			}
 		}
 	}
@@ -191,7 +192,7 @@ func (t *ProfileTools) write(f *profileFlags, found sample, to, text string, d *
 	rows := found.summary()
 	if f.out != "" {
 		if err := WriteFile(f.out, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
-			return &Words{Err: fmt.Errorf("cannot write %s: %s", f.out, Reason(err)), Hint: "give a file in a writable folder"}
+			return &protocol.Error{Err: fmt.Errorf("cannot write %s: %s", f.out, Reason(err)), Hint: "give a file in a writable folder"}
 		}
 		rows = append(rows, row{"written", f.out + "; carronade run -f " + f.out + " sends it"})
 		if f.to == "" {
@@ -218,16 +219,16 @@ func (t *ProfileTools) write(f *profileFlags, found sample, to, text string, d *
 // check checks flags against each other.
 func (f *profileFlags) check() error {
 	if f.to != "" && !place.IsAddress(f.to) {
-		return &Words{Err: fmt.Errorf("--to: %q is not a target", f.to), Hint: "give a URL, such as kafka://127.0.0.1:9092/orders-profile"}
+		return &protocol.Error{Err: fmt.Errorf("--to: %q is not a target", f.to), Hint: "give a URL, such as kafka://127.0.0.1:9092/orders-profile"}
 	}
 	if f.format != "" && !slices.Contains(sampleFormatNames(), f.format) {
-		return &Words{
+		return &protocol.Error{
 			Err:  fmt.Errorf("--format: unknown format %q", f.format),
-			Hint: DidYouMean(f.format, sampleFormatNames(), "--format %s", "the formats are "+strings.Join(sampleFormatNames(), ", ")),
+			Hint: advice.DidYouMean(f.format, sampleFormatNames(), "--format %s", "the formats are "+strings.Join(sampleFormatNames(), ", ")),
 		}
 	}
 	if f.keep != "" && f.keep == f.out {
-		return &Words{Err: errors.New("--keep-samples and --output name the same file"), Hint: "give two files"}
+		return &protocol.Error{Err: errors.New("--keep-samples and --output name the same file"), Hint: "give two files"}
 	}
 	return nil
 }
@@ -240,7 +241,7 @@ func (f *profileFlags) limits() (count uint64, length time.Duration, err error) 
 			return 0, 0, fmt.Errorf("--count: %w", err)
 		}
 		if count == 0 {
-			return 0, 0, &Words{Err: errors.New("--count: a sample needs at least one record"), Hint: "leave it out to read up to 10M"}
+			return 0, 0, &protocol.Error{Err: errors.New("--count: a sample needs at least one record"), Hint: "leave it out to read up to 10M"}
 		}
 	}
 	if text := f.Last("for"); text != "" {
@@ -257,13 +258,13 @@ func (t *ProfileTools) read(ctx context.Context, f *profileFlags, from string) (
 	if !place.IsAddress(from) {
 		for _, e := range f.Doc.Entries {
 			if e.Name != "count" && e.Name != "for" {
-				return nil, &Words{Err: fmt.Errorf("%s applies to targets, and %s is a file", e.Where, from), Hint: "leave it out"}
+				return nil, &protocol.Error{Err: fmt.Errorf("%s applies to targets, and %s is a file", e.Where, from), Hint: "leave it out"}
 			}
 		}
 		return t.readFile(ctx, f, from)
 	}
 	if f.format != "" {
-		return nil, &Words{Err: fmt.Errorf("--format is that of a file, and %s is a target", from), Hint: "leave it out"}
+		return nil, &protocol.Error{Err: fmt.Errorf("--format is that of a file, and %s is a target", from), Hint: "leave it out"}
 	}
 	switch {
 	case t.Topics != nil && slices.Contains(t.Topics.Schemes(), scheme):
@@ -271,7 +272,7 @@ func (t *ProfileTools) read(ctx context.Context, f *profileFlags, from string) (
 	case t.Index != nil && slices.Contains(t.Index.Schemes(), scheme):
 		return t.readIndex(ctx, f, from)
 	}
-	return nil, &Words{Err: fmt.Errorf("cannot read a sample of %s: only topics of Kafka and an index of Riemann can be read", from), Hint: "give kafka://HOST:9092/TOPIC, riemann://HOST:5555, or a file of requests of APM agents or of JSON lines"}
+	return nil, &protocol.Error{Err: fmt.Errorf("cannot read a sample of %s: only topics of Kafka and an index of Riemann can be read", from), Hint: "give kafka://HOST:9092/TOPIC, riemann://HOST:5555, or a file of requests of APM agents or of JSON lines"}
 }
 
 // resolve resolves the settings of a target that is read, and others.
@@ -311,11 +312,11 @@ func (t *ProfileTools) open(path string) (io.ReadCloser, error) {
 		if errors.Is(err, os.ErrPermission) {
 			hint = "give yourself the right to read it, or run as a user who has it"
 		}
-		return nil, &Words{Err: fmt.Errorf("cannot read %s: %s", path, Reason(err)), Hint: hint}
+		return nil, &protocol.Error{Err: fmt.Errorf("cannot read %s: %s", path, Reason(err)), Hint: hint}
 	}
 	if info, err := file.Stat(); err == nil && info.IsDir() {
 		file.Close()
-		return nil, &Words{Err: fmt.Errorf("cannot read %s: it is a folder", path), Hint: "give a file in it"}
+		return nil, &protocol.Error{Err: fmt.Errorf("cannot read %s: it is a folder", path), Hint: "give a file in it"}
 	}
 	return file, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"carronade/internal/apm/wire"
 	"carronade/internal/profile"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -312,7 +313,7 @@ func (a *apmTraffic) keep(path string, requests []byte) error {
 		return nil
 	}
 	if err := WriteFile(path, func(w io.Writer) error { _, err := w.Write(requests); return err }); err != nil {
-		return &Words{Err: fmt.Errorf("--keep-samples: cannot write %s: %s", path, Reason(err)), Hint: "give a file in a writable folder"}
+		return &protocol.Error{Err: fmt.Errorf("--keep-samples: cannot write %s: %s", path, Reason(err)), Hint: "give a file in a writable folder"}
 	}
 	a.corpus = path
 	return nil

@@ -82,7 +82,7 @@ const (
 func (t *ProfileTools) check(ctx context.Context, found sample, p *plan) (*checking, error) {
 	r, ok := found.(*recordTraffic)
 	if !ok {
-		return nil, &Words{Err: errors.New("--check-fit: the workload is not one for Kafka, and only those are compared"), Hint: "leave it out, and look at the errors in the workload's comments"}
+		return nil, &protocol.Error{Err: errors.New("--check-fit: the workload is not one for Kafka, and only those are compared"), Hint: "leave it out, and look at the errors in the workload's comments"}
 	}
 	addr, stop, err := t.Broker(ctx)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"carronade/internal/place"
 	"carronade/internal/profile"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -119,7 +120,7 @@ func (in *input) finish(src *source, err error, found uint64, nothing error) err
 
 // noEvents is the error of a file without events; hint says what to check.
 func noEvents(name, hint string) error {
-	return &Words{Err: fmt.Errorf("%s has no events", name), Hint: hint}
+	return &protocol.Error{Err: fmt.Errorf("%s has no events", name), Hint: hint}
 }
 
 // stopped reports whether reading must end. A source that is waited for ends by itself, and what came
@@ -157,16 +158,16 @@ func (t *ProfileTools) readFile(ctx context.Context, f *profileFlags, path strin
 	}
 	head, err := in.Peek(headSize)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
-		return nil, &Words{Err: fmt.Errorf("cannot read %s: %s", name, Reason(err))}
+		return nil, &protocol.Error{Err: fmt.Errorf("cannot read %s: %s", name, Reason(err))}
 	}
 	switch {
 	case len(bytes.TrimSpace(head)) > 0:
 	case ctx.Err() != nil:
 		return nil, context.Canceled
 	case in.cut():
-		return nil, &Words{Err: fmt.Errorf("nothing arrived from %s within %s (--for)", name, units.FormatDuration(length)), Hint: "read for longer, or check what writes there"}
+		return nil, &protocol.Error{Err: fmt.Errorf("nothing arrived from %s within %s (--for)", name, units.FormatDuration(length)), Hint: "read for longer, or check what writes there"}
 	default:
-		return nil, &Words{Err: fmt.Errorf("%s is empty", name), Hint: "give a file with records"}
+		return nil, &protocol.Error{Err: fmt.Errorf("%s is empty", name), Hint: "give a file with records"}
 	}
 	for _, of := range sampleFormats() {
 		if of.name == f.format || f.format == "" && of.begins(head) {
@@ -176,20 +177,20 @@ func (t *ProfileTools) readFile(ctx context.Context, f *profileFlags, path strin
 	}
 	for _, of := range otherFormats() {
 		if slices.ContainsFunc(of.begins, func(b string) bool { return bytes.HasPrefix(head, []byte(b)) }) {
-			return nil, &Words{Err: fmt.Errorf("%s is a file of %s, which is not read: only JSON lines and requests of APM agents are", name, of.name), Hint: strings.ReplaceAll(of.hint, "FILE", name)}
+			return nil, &protocol.Error{Err: fmt.Errorf("%s is a file of %s, which is not read: only JSON lines and requests of APM agents are", name, of.name), Hint: strings.ReplaceAll(of.hint, "FILE", name)}
 		}
 	}
 	var known string
 	for _, of := range sampleFormats() {
 		known += fmt.Sprintf("; %s: %s", of.name, of.about)
 	}
-	return nil, &Words{Err: fmt.Errorf("%s has none of the formats that can be read", name), Hint: "--format names the format of a file that is not recognized" + known}
+	return nil, &protocol.Error{Err: fmt.Errorf("%s has none of the formats that can be read", name), Hint: "--format names the format of a file that is not recognized" + known}
 }
 
 // explained adds the file to an error of a reader.
 func (t *ProfileTools) explained(err error, format, name string) error {
 	if _, ok := errors.AsType[*profile.Error](err); ok {
-		return &Words{Err: fmt.Errorf("%s, as %s: %w", name, format, err), Hint: "check that the file is complete, and its format (--format)"}
+		return &protocol.Error{Err: fmt.Errorf("%s, as %s: %w", name, format, err), Hint: "check that the file is complete, and its format (--format)"}
 	}
 	return err
 }
@@ -202,7 +203,7 @@ func (t *ProfileTools) readNDJSON(f *profileFlags, name string, in *input) (samp
 	}
 	s := source{Kind: "ndjson", Name: name}
 	err = profile.NDJSON(in.Reader, to)
-	nothing := &Words{Err: fmt.Errorf("%s has no records, as ndjson", name), Hint: "check the file, and its format (--format)"}
+	nothing := &protocol.Error{Err: fmt.Errorf("%s has no records, as ndjson", name), Hint: "check the file, and its format (--format)"}
 	if err := in.finish(&s, err, to.sampler.Records(), nothing); err != nil {
 		return nil, err
 	}

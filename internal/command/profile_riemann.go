@@ -15,6 +15,7 @@ import (
 	"carronade/internal/profile"
 	indexed "carronade/internal/riemann"
 	"carronade/internal/riemann/wire"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -247,7 +248,7 @@ func (t *ProfileTools) readIndex(ctx context.Context, f *profileFlags, from stri
 		return nil, err
 	}
 	if f.keep != "" {
-		return nil, &Words{Err: errors.New("--keep-samples: events of Riemann are not replayed, so nothing is kept"), Hint: "leave it out"}
+		return nil, &protocol.Error{Err: errors.New("--keep-samples: events of Riemann are not replayed, so nothing is kept"), Hint: "leave it out"}
 	}
 	w, spec, err := t.resolve(t.Index, f, from)
 	if err != nil {
@@ -261,11 +262,11 @@ func (t *ProfileTools) readIndex(ctx context.Context, f *profileFlags, from stri
 	case ctx.Err() != nil:
 		return nil, context.Canceled
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, &Words{Err: fmt.Errorf("no answer from %s within %s", w.Target(), units.FormatDuration(length)), Hint: "raise --for"}
+		return nil, &protocol.Error{Err: fmt.Errorf("no answer from %s within %s", w.Target(), units.FormatDuration(length)), Hint: "raise --for"}
 	case err != nil:
 		return nil, err
 	case len(events) == 0:
-		return nil, &Words{Err: fmt.Errorf("the index of %s has no events", w.Target()), Hint: "check that streams of the server index events, and that these have not expired"}
+		return nil, &protocol.Error{Err: fmt.Errorf("the index of %s has no events", w.Target()), Hint: "check that streams of the server index events, and that these have not expired"}
 	}
 	r := newRiemann(source{Kind: "riemann index", Name: w.Target(), Event: "event", Available: uint64(len(events)), Whole: uint64(len(events)) <= count}, cmp.Or(f.to, elsewhere(w.URL)))
 	for i := range min(count, uint64(len(events))) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"carronade/internal/profile"
+	"carronade/protocol"
 )
 
 const (
@@ -88,7 +89,7 @@ func (s *samples) write() error {
 		return nil
 	})
 	if err != nil {
-		return &Words{Err: fmt.Errorf("--keep-samples: cannot write %s: %s", s.path, Reason(err)), Hint: "give a file in a writable folder"}
+		return &protocol.Error{Err: fmt.Errorf("--keep-samples: cannot write %s: %s", s.path, Reason(err)), Hint: "give a file in a writable folder"}
 	}
 	return nil
 }

@@ -188,7 +188,7 @@ func TestTruncatedFilesAreRefused(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "file")
 			assert.OK(t, os.WriteFile(path, data[:len(data)-20], 0o600))
 			_, _, err := fitted(t, path)
-			var w *Words
+			var w *protocol.Error
 			assert.True(t, errors.As(err, &w) && w.Hint != "" && strings.HasPrefix(w.Error(), path+", as "+kind),
 				"got %v, want an error with the file, the format and a hint", err)
 		})

@@ -9,6 +9,7 @@ import (
 	"carronade/internal/kafka/wire"
 	"carronade/internal/profile"
 	"carronade/internal/workload"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -71,9 +72,9 @@ func (t *ProfileTools) nothing(ctx context.Context, r *kafka.SampleResult, name 
 	case ctx.Err() != nil:
 		return context.Canceled
 	case r.Offsets == 0 && !r.Live:
-		return &Words{Err: fmt.Errorf("the topic %s has no records to read", name), Hint: "check its name, --from, and whether its records have expired"}
+		return &protocol.Error{Err: fmt.Errorf("the topic %s has no records to read", name), Hint: "check its name, --from, and whether its records have expired"}
 	case r.Live:
-		return &Words{Err: fmt.Errorf("nothing arrived in the topic %s while it was read", name), Hint: "read for longer (--for), or what it has already (--from earliest)"}
+		return &protocol.Error{Err: fmt.Errorf("nothing arrived in the topic %s while it was read", name), Hint: "read for longer (--for), or what it has already (--from earliest)"}
 	}
-	return &Words{Err: fmt.Errorf("the topic %s has no records that can be read, in %s", name, units.Plural(r.Offsets, "offset")), Hint: "they may belong to open or aborted transactions, be removed by compaction, or be corrupt"}
+	return &protocol.Error{Err: fmt.Errorf("the topic %s has no records that can be read, in %s", name, units.Plural(r.Offsets, "offset")), Hint: "they may belong to open or aborted transactions, be removed by compaction, or be corrupt"}
 }

@@ -79,7 +79,7 @@ func (q *querying) run(ctx context.Context, to, text string) error {
 	}
 	timeout, err := units.ParseDuration(q.timeout)
 	if err != nil || timeout <= 0 {
-		return &Words{Err: fmt.Errorf("--timeout: %q is not a duration above 0", q.timeout), Hint: "write it as 10s"}
+		return &protocol.Error{Err: fmt.Errorf("--timeout: %q is not a duration above 0", q.timeout), Hint: "write it as 10s"}
 	}
 	asking, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -89,7 +89,7 @@ func (q *querying) run(ctx context.Context, to, text string) error {
 	case ctx.Err() != nil:
 		return context.Canceled
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Words{Err: fmt.Errorf("no answer from %s within %s", w.Target(), units.FormatDuration(timeout)), Hint: "raise --timeout"}
+		return &protocol.Error{Err: fmt.Errorf("no answer from %s within %s", w.Target(), units.FormatDuration(timeout)), Hint: "raise --timeout"}
 	default:
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"carronade/internal/report"
 	"carronade/internal/store"
+	"carronade/protocol"
 )
 
 const reportLong = `Every run is kept as a report, from its first second on. A report is named by
@@ -107,7 +108,7 @@ func chosen(ctx context.Context, s store.Store, words []string) ([]string, error
 
 // noMatch is the error of filters that no report matches.
 func noMatch(words []string) error {
-	return &Words{
+	return &protocol.Error{
 		Err:  fmt.Errorf("no report matches %s", join(words)),
 		Hint: "carronade report list shows what is there; fewer filters find more",
 	}

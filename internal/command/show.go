@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"carronade/internal/advice"
 	"carronade/internal/report"
 	"carronade/internal/store"
 )
@@ -36,7 +37,7 @@ func (c *commands) show() *cobra.Command {
 		}
 		flag := ""
 		if place := cmd.Flags().Lookup("store").Value.String(); place != "" {
-			flag = " --store " + report.Quote(place)
+			flag = " --store " + advice.Quote(place)
 		}
 		return d.Brief(c.Out, c.Style, More(d, " of "+d.When(), flag)...)
 	})

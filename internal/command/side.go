@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/store"
+	"carronade/protocol"
 )
 
 // beginning matches the start of a filter. No id or branch matches, except last~2.
@@ -37,7 +38,7 @@ func words(side string) []string {
 func rows(ctx context.Context, s store.Store, side string, more []string, fields []string) ([]store.Row, error) {
 	parts := words(side)
 	if len(parts) == 0 {
-		return nil, &Words{Err: errors.New("one side names no reports"), Hint: sideHint}
+		return nil, &protocol.Error{Err: errors.New("one side names no reports"), Hint: sideHint}
 	}
 	filters := 0
 	for _, p := range parts {
@@ -66,7 +67,7 @@ func rows(ctx context.Context, s store.Store, side string, more []string, fields
 			}
 		}
 	default:
-		return nil, &Words{Err: fmt.Errorf("%s: reports and filters cannot be mixed", side), Hint: sideHint}
+		return nil, &protocol.Error{Err: fmt.Errorf("%s: reports and filters cannot be mixed", side), Hint: sideHint}
 	}
 	if len(found) == 0 {
 		return nil, noMatch(append(parts, more...))
@@ -120,7 +121,7 @@ func named(ctx context.Context, s store.Store, word string, more, fields []strin
 		}
 	}
 	if errors.Is(err, store.ErrMissing) || !store.IsReference(word) {
-		w := &Words{Err: fmt.Errorf("%q is not a branch, a report or a revision of any report", word), Hint: sideHint}
+		w := &protocol.Error{Err: fmt.Errorf("%q is not a branch, a report or a revision of any report", word), Hint: sideHint}
 		if ext := filepath.Ext(word); ext == ".yaml" || ext == ".yml" || ext == ".json" {
 			w.Hint = "carronade compare --run runs workload files, and compares their reports"
 		}

@@ -13,6 +13,7 @@ import (
 	"carronade/internal/judge"
 	"carronade/internal/report/export"
 	"carronade/internal/store"
+	"carronade/protocol"
 )
 
 const tableLong = `Prints runs as the summary tables of Kafka's performance tools, the smallest run
@@ -69,26 +70,26 @@ func (c *commands) table() *cobra.Command {
 func (c *commands) doTable(ctx context.Context, s store.Store, t *tabling, words []string) error {
 	t.as = export.Canonical(t.as)
 	if !slices.Contains(tableForms, t.as) {
-		return &Words{Err: fmt.Errorf("--as: unknown format %q of a table", t.as), Hint: "give one of " + strings.Join(tableForms, ", ")}
+		return &protocol.Error{Err: fmt.Errorf("--as: unknown format %q of a table", t.as), Hint: "give one of " + strings.Join(tableForms, ", ")}
 	}
 	sides := []string{judge.Producing, judge.Consuming}
 	if t.side != "" {
 		if !slices.Contains(sides, t.side) {
-			return &Words{Err: fmt.Errorf("--side: unknown side %q", t.side), Hint: "give produce or consume"}
+			return &protocol.Error{Err: fmt.Errorf("--side: unknown side %q", t.side), Hint: "give produce or consume"}
 		}
 		sides = []string{t.side}
 	}
 	switch {
 	case t.like != likeKafka && t.like != judge.LikeRiemannLoad:
-		return &Words{Err: fmt.Errorf("--like: unknown tool %q", t.like), Hint: "give " + likeKafka + " or " + judge.LikeRiemannLoad}
+		return &protocol.Error{Err: fmt.Errorf("--like: unknown tool %q", t.like), Hint: "give " + likeKafka + " or " + judge.LikeRiemannLoad}
 	case t.like == judge.LikeRiemannLoad && t.side == judge.Consuming:
-		return &Words{Err: errors.New("--like riemann-load: that tool only sends"), Hint: "leave out --side consume"}
+		return &protocol.Error{Err: errors.New("--like riemann-load: that tool only sends"), Hint: "leave out --side consume"}
 	case t.like == judge.LikeRiemannLoad:
 		sides = []string{judge.Producing}
 		words = append(slices.Clone(words), "kind=riemann") // that tool knows no other system
 	}
 	if t.machines && t.as == "csv" {
-		return &Words{Err: errors.New("--machines: csv holds numbers only"), Hint: "give --as markdown, text or json"}
+		return &protocol.Error{Err: errors.New("--machines: csv holds numbers only"), Hint: "give --as markdown, text or json"}
 	}
 	now := time.Now()
 	q := store.Query{Fields: judge.TableFields()}
@@ -96,7 +97,7 @@ func (c *commands) doTable(ctx context.Context, s store.Store, t *tabling, words
 	if t.last != "" {
 		last, err := store.ParseLast(t.last)
 		if err != nil {
-			return &Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 20 is the newest 20, -n 168h those of the last week"}
+			return &protocol.Error{Err: fmt.Errorf("--last: %w", err), Hint: "-n 20 is the newest 20, -n 168h those of the last week"}
 		}
 		q.Since, q.Limit = last.Since(now), last.N
 	}
@@ -109,7 +110,7 @@ func (c *commands) doTable(ctx context.Context, s store.Store, t *tabling, words
 	}
 	switch {
 	case len(rows) == 0 && len(words) == 0:
-		return &Words{Err: fmt.Errorf("%s holds no report", s.Place()), Hint: "carronade run makes one"}
+		return &protocol.Error{Err: fmt.Errorf("%s holds no report", s.Place()), Hint: "carronade run makes one"}
 	case len(rows) == 0:
 		return noMatch(words)
 	}
@@ -135,7 +136,7 @@ func (c *commands) writeTables(ctx context.Context, s store.Store, t *tabling, r
 		return missing
 	}
 	if t.as == "csv" && len(tables) > 1 {
-		return &Words{Err: errors.New("--as csv holds one table, but the reports are of both sides"), Hint: "add --side produce or --side consume"}
+		return &protocol.Error{Err: errors.New("--as csv holds one table, but the reports are of both sides"), Hint: "add --side produce or --side consume"}
 	}
 	var setup *judge.Setup
 	if t.machines {

@@ -188,14 +188,14 @@ func (t *topics) work(f *topicFlags, args []string) (cluster.TopicLoad, *workloa
 	}
 	for name, n := range map[string]int{"concurrency": f.concurrency, "per-request": max(f.perRequest, 1), "times": max(f.times, 1)} {
 		if n < 1 || n > 10_000 {
-			return work, nil, &Words{Err: fmt.Errorf("--%s: %d is not between 1 and 10,000", name, n)}
+			return work, nil, &protocol.Error{Err: fmt.Errorf("--%s: %d is not between 1 and 10,000", name, n)}
 		}
 	}
 	if f.rate != "" {
 		if work.Rate, err = units.ParseRate(f.rate); err != nil {
 			return work, nil, fmt.Errorf("--rate: %w", err)
 		} else if work.Rate == 0 {
-			return work, nil, &Words{Err: errors.New("--rate: must be above 0"), Hint: "leave --rate out to send as fast as the concurrency allows"}
+			return work, nil, &protocol.Error{Err: errors.New("--rate: must be above 0"), Hint: "leave --rate out to send as fast as the concurrency allows"}
 		}
 	}
 	if f.op == cluster.OpCreateTopics {
@@ -204,7 +204,7 @@ func (t *topics) work(f *topicFlags, args []string) (cluster.TopicLoad, *workloa
 			return work, nil, err
 		}
 		if f.partitions < 0 || f.replicas < 0 || f.replicas > 1<<15-1 || f.partitions > 1_000_000 {
-			return work, nil, &Words{Err: errors.New("--partitions and --replicas are numbers above 0"), Hint: "leave them out to use the broker's defaults"}
+			return work, nil, &protocol.Error{Err: errors.New("--partitions and --replicas are numbers above 0"), Hint: "leave them out to use the broker's defaults"}
 		}
 		work.Spec.Partitions, work.Spec.Replicas = int32(f.partitions), int16(f.replicas)
 	}
@@ -225,14 +225,14 @@ func (f *topicFlags) names(args []string, w *workload.Workload, room *protocol.R
 	if f.file != "" {
 		data, err := place.ReadFile(f.file) // once: it may be a pipe
 		if err != nil {
-			return nil, &Words{Err: fmt.Errorf("--topics-file: cannot read %s: %s", f.file, Reason(err))}
+			return nil, &protocol.Error{Err: fmt.Errorf("--topics-file: cannot read %s: %s", f.file, Reason(err))}
 		}
 		names, f.fileHash = append(names, lines(place.TextOf(data))...), run.TopicsHash(data)
 	}
 	own := strings.Trim(w.URL.Path, "/")
 	if f.count == "" {
 		if len(names) == 0 && own == "" && f.op != cluster.OpListTopics {
-			return nil, &Words{Err: errors.New("no topic was named"), Hint: fmt.Sprintf("put it into the target, %s/TOPIC, or after it", strings.TrimRight(w.Target(), "/"))}
+			return nil, &protocol.Error{Err: errors.New("no topic was named"), Hint: fmt.Sprintf("put it into the target, %s/TOPIC, or after it", strings.TrimRight(w.Target(), "/"))}
 		}
 		return names, nil
 	}
@@ -241,9 +241,9 @@ func (f *topicFlags) names(args []string, w *workload.Workload, room *protocol.R
 	case err != nil:
 		return nil, fmt.Errorf("--count: %w", err)
 	case n == 0 || n > mostTopics:
-		return nil, &Words{Err: fmt.Errorf("--count: %s is not between 1 and ten million", f.count)}
+		return nil, &protocol.Error{Err: fmt.Errorf("--count: %s is not between 1 and ten million", f.count)}
 	case len(names) > 0 || own == "":
-		return nil, &Words{Err: errors.New("--count needs one topic in the target, as the prefix of the names"), Hint: "kafka://127.0.0.1:9092/load --count 100 is load-0 to load-99"}
+		return nil, &protocol.Error{Err: errors.New("--count needs one topic in the target, as the prefix of the names"), Hint: "kafka://127.0.0.1:9092/load --count 100 is load-0 to load-99"}
 	}
 	if err := room.Check([]protocol.Need{cluster.NamesNeed(own+"-", int(n))}); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"carronade/internal/report/picture"
 	"carronade/internal/store"
 	"carronade/internal/verdict/stats"
+	"carronade/protocol"
 )
 
 // Variation has the flags that say how to print what several settings change.
@@ -38,14 +39,14 @@ func (v *Variation) Check(vary bool) error {
 		given bool
 	}{{"as", v.as != ""}, {"pictures", v.draw.dir != ""}, {"png", v.draw.png}} {
 		if f.given && !vary {
-			return &Words{Err: fmt.Errorf("--%s belongs to --vary", f.name), Hint: "carronade report export writes a report in other forms, and as pictures"}
+			return &protocol.Error{Err: fmt.Errorf("--%s belongs to --vary", f.name), Hint: "carronade report export writes a report in other forms, and as pictures"}
 		}
 	}
 	if v.draw.png && v.draw.dir == "" {
-		return &Words{Err: errors.New("--png belongs to --pictures"), Hint: "--pictures DIR says where they go"}
+		return &protocol.Error{Err: errors.New("--png belongs to --pictures"), Hint: "--pictures DIR says where they go"}
 	}
 	if v.as != "" && !slices.Contains(variationForms, v.as) {
-		return &Words{Err: fmt.Errorf("--as %s: must be one of %s", v.as, strings.Join(variationForms, ", ")), Hint: "without --as it is text"}
+		return &protocol.Error{Err: fmt.Errorf("--as %s: must be one of %s", v.as, strings.Join(variationForms, ", ")), Hint: "without --as it is text"}
 	}
 	return nil
 }
@@ -53,7 +54,7 @@ func (v *Variation) Check(vary bool) error {
 // JSON makes JSON the form, as --json does.
 func (v *Variation) JSON() error {
 	if v.as != "" && v.as != "json" {
-		return &Words{Err: fmt.Errorf("--json and --as %s cannot be combined", v.as), Hint: "give one of them"}
+		return &protocol.Error{Err: fmt.Errorf("--json and --as %s cannot be combined", v.as), Hint: "give one of them"}
 	}
 	v.as = "json"
 	return nil

@@ -18,6 +18,7 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/report/export"
 	"carronade/internal/store"
+	"carronade/protocol"
 )
 
 const verifyLong = `The gate: is the newest revision worse than the ones before it? Without a filter
@@ -105,7 +106,7 @@ func (c *verifying) run(ctx context.Context, s store.Store, args []string) error
 	}
 	last, err := store.ParseLast(c.last)
 	if err != nil {
-		return &Words{Err: fmt.Errorf("--last: %w", err), Hint: "-n 168h judges the reports of a week"}
+		return &protocol.Error{Err: fmt.Errorf("--last: %w", err), Hint: "-n 168h judges the reports of a week"}
 	}
 	now := time.Now()
 	q := store.Query{Since: last.Since(now), Limit: last.N}
@@ -194,7 +195,7 @@ func (c *verifying) verify(ctx context.Context, s store.Store, q store.Query, o 
 		default:
 			what += " is there"
 		}
-		return nil, &Words{
+		return nil, &protocol.Error{
 			Err:  fmt.Errorf("%s, of the last %s", what, c.last),
 			Hint: "carronade report list shows what is there; -n 720h looks back a month",
 		}
@@ -202,16 +203,16 @@ func (c *verifying) verify(ctx context.Context, s store.Store, q store.Query, o 
 	if alarm != nil {
 		found, err := alarm.Confirm(rows, o)
 		if err != nil {
-			return nil, &Words{Err: err, Hint: "the command must make a report of the same workload and revision, in the same store: carronade report replay $CARRONADE_REPORT does"}
+			return nil, &protocol.Error{Err: err, Hint: "the command must make a report of the same workload and revision, in the same store: carronade report replay $CARRONADE_REPORT does"}
 		}
 		return found, nil
 	}
 	found, err := judge.Verify(rows, o)
 	if errors.Is(err, judge.ErrNoBaseline) {
-		return nil, &Words{Err: err, Hint: "--against takes the reports of the same workloads on the same systems; carronade compare compares others, and --same-system ignores addresses"}
+		return nil, &protocol.Error{Err: err, Hint: "--against takes the reports of the same workloads on the same systems; carronade compare compares others, and --same-system ignores addresses"}
 	}
 	if err != nil {
-		return nil, &Words{Err: err, Hint: unfitHint(err)}
+		return nil, &protocol.Error{Err: err, Hint: unfitHint(err)}
 	}
 	return found, nil
 }
@@ -253,7 +254,7 @@ func (c *verifying) runConfirm(ctx context.Context, g *judge.Gate) error {
 	// The exit code belongs to the command's own run. Only its report matters.
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		return &Words{Err: fmt.Errorf("--confirm: %w", err), Hint: "the shell runs it"}
+		return &protocol.Error{Err: fmt.Errorf("--confirm: %w", err), Hint: "the shell runs it"}
 	}
 	if exit != nil {
 		c.tools.Note("the confirming command exited with %s", exit)

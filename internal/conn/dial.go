@@ -3,6 +3,7 @@ package conn
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -10,6 +11,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"carronade/protocol"
 )
 
 // A Dialer describes how connections are made. The zero value makes plain ones with the
@@ -22,11 +25,11 @@ type Dialer struct {
 }
 
 // restriction checks each address before a connection is made to it; nil: none.
-var restriction atomic.Pointer[func(addr string) *NotAllowedError]
+var restriction atomic.Pointer[func(addr string) error]
 
 // Restrict makes check decide which addresses, host:port, this process may connect to. It holds for
 // all dialers, also for addresses that a system announces. nil allows all.
-func Restrict(check func(addr string) *NotAllowedError) {
+func Restrict(check func(addr string) error) {
 	if check == nil {
 		restriction.Store(nil)
 		return
@@ -35,11 +38,11 @@ func Restrict(check func(addr string) *NotAllowedError) {
 }
 
 // forbidden checks each address, with an IP, when its name has been resolved; nil: nothing.
-var forbidden atomic.Pointer[func(at netip.AddrPort) *NotAllowedError]
+var forbidden atomic.Pointer[func(at netip.AddrPort) error]
 
 // Forbid makes check decide to which addresses this process may not connect, whatever names they have. It
 // holds for all dialers.
-func Forbid(check func(at netip.AddrPort) *NotAllowedError) { forbidden.Store(&check) }
+func Forbid(check func(at netip.AddrPort) error) { forbidden.Store(&check) }
 
 // plain is the dialer of all TCP connections.
 var plain = net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
@@ -51,22 +54,20 @@ var plain = net.Dialer{Control: func(_, address string, _ syscall.RawConn) error
 	if err != nil {
 		return err
 	}
-	if err := (*check)(at); err != nil {
-		return err
-	}
-	return nil
+	return (*check)(at)
 }}
 
-// A NotAllowedError is an address that this process may not connect to; see Restrict.
-type NotAllowedError struct {
-	Err  error  // which address, and who does not allow it
-	Hint string // how it is possible
+// NotAllowed is the error of an address that this process may not connect to; see Restrict.
+func NotAllowed(err error, hint string) error {
+	return &protocol.Error{Err: notAllowed{err}, Hint: hint}
 }
 
-func (e *NotAllowedError) Error() string { return e.Err.Error() }
+// IsNotAllowed reports whether an error is one of NotAllowed.
+func IsNotAllowed(err error) bool { return errors.As(err, new(notAllowed)) }
 
-// Unwrap returns the cause.
-func (e *NotAllowedError) Unwrap() error { return e.Err }
+type notAllowed struct{ error }
+
+func (e notAllowed) Unwrap() error { return e.error }
 
 // own are the addresses of servers that this process started, with the number of them.
 var own struct {
@@ -99,19 +100,17 @@ func isOwn(addr string) bool {
 	return own.at[addr] > 0
 }
 
-// Allowed returns a *NotAllowedError for an address that this process may not connect to.
+// Allowed returns an error, see IsNotAllowed, for an address that this process may not connect to.
 func Allowed(addr string) error {
 	if check := restriction.Load(); check != nil && !isOwn(addr) {
-		if err := (*check)(addr); err != nil {
-			return err
-		}
+		return (*check)(addr)
 	}
 	return nil
 }
 
 // Dial connects to host:port. It returns a *net.TCPConn for a plain connection,
 // otherwise a *tls.Conn after its handshake. An error of the handshake is a *TLSError. An address
-// outside those of Restrict is a *NotAllowedError.
+// outside those of Restrict is one of NotAllowed.
 func (d *Dialer) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	if err := Allowed(addr); err != nil {
 		return nil, err

@@ -33,8 +33,8 @@ type Queue interface {
 // A Link is one connection of a lane, and belongs to one user, which embeds it. Whichever
 // goroutine has queued something writes it, unless another one does: on Linux and without
 // TLS that is the sending thread itself, which does not block. What the socket does not
-// accept is left to the flusher, a goroutine that exists only meanwhile, since each takes
-// memory. All writes of other connections block: once they have one, their flusher stays,
+// accept is left to the flusher, a goroutine that exists only while something is left, since each
+// takes memory. All writes of other connections block: once they have one, their flusher stays,
 // since a new one for each write would have to grow its stack each time.
 //
 // The lane's lock guards everything. It is released during writes.

@@ -11,12 +11,12 @@ type Window[R any] struct {
 	Tail   uint64 // the next one
 	Offset int    // bytes of request Next that were written
 
-	ring  []R    // its size is a power of two
-	parts []part // what is being written, by request
+	ring  []R     // its size is a power of two
+	parts []piece // what is being written, by request
 }
 
-// A part is what one write has of a request.
-type part struct {
+// A piece is what one write has of a request.
+type piece struct {
 	bytes int
 	last  bool // it has the request's end
 }
@@ -62,7 +62,7 @@ func (w *Window[R]) Load(out *socket.Writer, pieces func(r *R) ([][]byte, int)) 
 		segs, size := pieces(w.At(w.End))
 		n := out.Add(segs, skip)
 		whole = n == size-skip
-		w.parts = append(w.parts, part{n, whole})
+		w.parts = append(w.parts, piece{n, whole})
 		total += n
 		skip = 0
 	}
@@ -71,7 +71,7 @@ func (w *Window[R]) Load(out *socket.Writer, pieces func(r *R) ([][]byte, int)) 
 
 // Begin replaces Load where request Next alone is written by other means; n is the size of
 // what is left of it, in bytes.
-func (w *Window[R]) Begin(n int) { w.parts, w.End = append(w.parts[:0], part{n, true}), w.Next+1 }
+func (w *Window[R]) Begin(n int) { w.parts, w.End = append(w.parts[:0], piece{n, true}), w.Next+1 }
 
 // Written notes that the first n bytes of what was loaded were written, and that no more of
 // it is being written. began is called for each of these requests that is in the window.

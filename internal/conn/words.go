@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"carronade/internal/advice"
 )
 
 // Hint returns a sentence on what to check when connecting failed, "" if the error does
@@ -20,11 +22,10 @@ func Hint(err error, hasCert bool) string {
 		unknown  x509.UnknownAuthorityError
 		hostname x509.HostnameError
 		invalid  x509.CertificateInvalidError
-		refused  *NotAllowedError
 	)
 	switch {
-	case errors.As(err, &refused):
-		return refused.Hint
+	case IsNotAllowed(err):
+		return advice.Hint(err)
 	case errors.As(err, &unknown):
 		return "add --tls-ca FILE with the authority's certificate (PEM)"
 	case errors.As(err, &hostname):

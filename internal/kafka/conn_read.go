@@ -175,7 +175,7 @@ func (k *link) match(r *request, i int, a *wire.ProduceAnswer) bool {
 }
 
 // throttle sends nothing on a lane for as long as the broker asked for (KIP-219: it
-// does not read from the connection meanwhile).
+// does not read from the connection until then).
 func (l *lane) throttle(now, wait time.Duration) {
 	l.metrics.Throttled++
 	l.metrics.Throttle += wait

@@ -15,7 +15,6 @@ import (
 	"carronade/internal/kafka/cluster"
 	"carronade/internal/kafka/wire"
 	"carronade/load"
-	"carronade/protocol"
 )
 
 const (
@@ -36,14 +35,14 @@ const (
 type wireSource struct {
 	*cluster.Progress
 	cl    *cluster.Cluster
-	parts []*part
+	parts []*partition
 	lanes []sync.Mutex // fetchers may share a lane when leaders change
 
 	// stamped: the run's own events carry stamps, which are parsed.
 	stamped bool
 
 	// inspect sees the plain records of each batch, from several goroutines; nil: nothing does.
-	inspect func(p *part, b *wire.Batch, records []byte)
+	inspect func(p *partition, b *wire.Batch, records []byte)
 
 	now  func() time.Duration
 	sink func(lane int, a []load.Arrival)
@@ -52,10 +51,10 @@ type wireSource struct {
 
 	mu              sync.Mutex
 	topics          []wire.Topic
-	recreations     int32             // how often a topic was created again
-	goneWarnings    []string          // what Gone found, as warnings
-	skipped         [][]protocol.Span // by partition
-	addrs           map[int32]string  // brokers
+	recreations     int32            // how often a topic was created again
+	goneWarnings    []string         // what Gone found, as warnings
+	skipped         [][]load.Span    // by partition
+	addrs           map[int32]string // brokers
 	fetchers        map[fetcherKey]*fetcher
 	fetchersCreated int // number of fetchers created
 	metrics         map[int32]*cluster.BrokerMetrics
@@ -78,9 +77,9 @@ type fetcherKey struct {
 	broker            int32
 }
 
-// A part is one log and how far it was read. Its plain fields belong to the
+// A partition is one log and how far it was read. Its plain fields belong to the
 // fetcher that reads it, else to the manager.
-type part struct {
+type partition struct {
 	id         int32 // of the log
 	place      logPlace
 	client     int
@@ -102,14 +101,14 @@ type part struct {
 }
 
 // done reports whether everything asked for was read.
-func (p *part) done() bool { return p.offset >= p.end }
+func (p *partition) done() bool { return p.offset >= p.end }
 
-// notRead is part.emptied of a partition that is not read, or was read to its end.
+// notRead is partition.emptied of a partition that is not read, or was read to its end.
 const notRead = math.MaxInt64
 
 // A lostPart is a partition handed back to the manager, with the reason.
 type lostPart struct {
-	p     *part
+	p     *partition
 	err   error
 	reset bool // its offset is out of the log's range
 }
@@ -127,7 +126,7 @@ func newWireSource(ctx context.Context, cl *cluster.Cluster, stamped bool) (*wir
 
 func newWireSourceAt(cl *cluster.Cluster, stamped bool, starts []int64) *wireSource {
 	n := cl.Partitions()
-	s := &wireSource{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, parts: make([]*part, n), skipped: make([][]protocol.Span, n)}
+	s := &wireSource{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, parts: make([]*partition, n), skipped: make([][]load.Span, n)}
 	for i := range cl.Topics {
 		s.topics = append(s.topics, wire.Topic{Name: cl.Topics[i].Name, ID: cl.Topics[i].ID})
 	}
@@ -137,7 +136,7 @@ func newWireSourceAt(cl *cluster.Cluster, stamped bool, starts []int64) *wireSou
 		cl.Warnings = append(cl.Warnings, fmt.Sprintf("%d of %d clients read nothing: the topic has %d partitions", cl.Config.Clients-clients, cl.Config.Clients, n))
 	}
 	for i := range s.parts {
-		s.parts[i] = &part{id: int32(i), place: places[i], client: i % clients, connIndex: i / clients % connsPerBroker, leader: cl.Leaders[i], epoch: -1, start: starts[i], offset: starts[i], end: math.MaxInt64}
+		s.parts[i] = &partition{id: int32(i), place: places[i], client: i % clients, connIndex: i / clients % connsPerBroker, leader: cl.Leaders[i], epoch: -1, start: starts[i], offset: starts[i], end: math.MaxInt64}
 	}
 	s.lanes = make([]sync.Mutex, min(n, clients*connsPerBroker*max(1, len(cl.Brokers))))
 	return s
@@ -149,7 +148,15 @@ func (s *wireSource) Lanes() int { return len(s.lanes) }
 // Rebalancing implements load.Source: no group assigns partitions here.
 func (s *wireSource) Rebalancing() time.Duration { return 0 }
 
-// WhyNothing implements protocol.NothingRead.
+// Capabilities implements load.Source.
+func (s *wireSource) Capabilities() load.SourceCapabilities {
+	return load.SourceCapabilities{
+		Connected: s.Connected, Seeker: s, Answering: s, Gone: s.Gone, Skipped: s.Skipped, Blocked: s.Blocked,
+		WhyNothing: s.WhyNothing, Undecoded: s.Undecoded,
+	}
+}
+
+// WhyNothing is why nothing was read.
 func (s *wireSource) WhyNothing(ctx context.Context) string {
 	last := ""
 	if text := s.lastErr.Load(); text != nil {
@@ -158,7 +165,7 @@ func (s *wireSource) WhyNothing(ctx context.Context) string {
 	return s.Progress.WhyNothing(ctx, last)
 }
 
-// Undecoded implements protocol.Undecoded.
+// Undecoded says how records were counted.
 func (s *wireSource) Undecoded() string {
 	if s.cl.Config.Decode || s.stamped {
 		return ""
@@ -169,8 +176,8 @@ func (s *wireSource) Undecoded() string {
 // Wire implements load.Source.
 func (s *wireSource) Wire() (written, read uint64) { return s.written.Load(), s.read.Load() }
 
-// Skipped implements protocol.SkipReporter.
-func (s *wireSource) Skipped() [][]protocol.Span {
+// Skipped are the offsets of records that were removed before they were read.
+func (s *wireSource) Skipped() [][]load.Span {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.skipped)
@@ -207,7 +214,7 @@ func (s *wireSource) Receive(ctx context.Context, now func() time.Duration, sink
 // are read to their ends, or an error is permanent.
 func (s *wireSource) manage(ctx context.Context) error {
 	left := 0
-	var unassigned []*part
+	var unassigned []*partition
 	for _, p := range s.parts {
 		p.fails = 0
 		if !p.done() && s.reads(p) {
@@ -277,13 +284,13 @@ func (s *wireSource) manage(ctx context.Context) error {
 
 // reads reports whether this process reads a partition. Of a consuming run with several
 // generators, each reads its own; who reads back what was sent reads all.
-func (s *wireSource) reads(p *part) bool {
+func (s *wireSource) reads(p *partition) bool {
 	return s.cl.Config.Op != cluster.OpConsume || s.cl.Config.Portion.Has(p.client)
 }
 
 // assign hands each partition to the fetcher of its leader and returns those without a
 // known leader.
-func (s *wireSource) assign(ctx context.Context, parts []*part) (unassigned []*part) {
+func (s *wireSource) assign(ctx context.Context, parts []*partition) (unassigned []*partition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range parts {
@@ -350,7 +357,7 @@ func (s *wireSource) refresh(ctx context.Context) error {
 }
 
 // nameOf names a partition in texts.
-func (s *wireSource) nameOf(p *part) string {
+func (s *wireSource) nameOf(p *partition) string {
 	text := fmt.Sprintf("partition %d", p.place.partition)
 	if len(s.topics) > 1 {
 		text += " of " + s.topics[p.place.topic].Name
@@ -361,7 +368,7 @@ func (s *wireSource) nameOf(p *part) string {
 // reset moves a partition whose offset is out of the log's range: to the start if
 // retention removed it, or if a producing run reads back a log that ends before the
 // offset at which the run started, and so was created again; else to the end.
-func (s *wireSource) reset(ctx context.Context, p *part) error {
+func (s *wireSource) reset(ctx context.Context, p *partition) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cl.Config.RequestTimeout)
 	defer cancel()
 	start, err := s.cl.Offsets(ctx, cluster.FromStart)
@@ -380,7 +387,7 @@ func (s *wireSource) reset(ctx context.Context, p *part) error {
 	s.resets.Add(1)
 	if to > p.offset {
 		s.mu.Lock()
-		s.skipped[p.id] = append(s.skipped[p.id], protocol.Span{From: p.offset, To: to})
+		s.skipped[p.id] = append(s.skipped[p.id], load.Span{From: p.offset, To: to})
 		s.mu.Unlock()
 	}
 	s.cl.Config.Logf("%s: offset %d is out of range, continuing at %d", s.nameOf(p), p.offset, to)

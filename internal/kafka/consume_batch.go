@@ -35,7 +35,7 @@ type decoder struct {
 
 	// inspect sees each batch with its plain records; with nil for one that cannot be read.
 	// Nil: nothing does.
-	inspect func(p *part, b *wire.Batch, records []byte)
+	inspect func(p *partition, b *wire.Batch, records []byte)
 
 	plain []byte // decompressed records
 	marks []load.Stamp
@@ -56,7 +56,7 @@ func (d *decoder) reset() { d.marks = d.marks[:0] }
 
 // appendArrivals appends an arrival for each batch of a partition's record set, and
 // advances the partition's offset.
-func (d *decoder) appendArrivals(p *part, fp *wire.FetchPartition, at time.Duration, to []load.Arrival) ([]load.Arrival, error) {
+func (d *decoder) appendArrivals(p *partition, fp *wire.FetchPartition, at time.Duration, to []load.Arrival) ([]load.Arrival, error) {
 	// Brokers list them in the order of their ends.
 	aborted := fp.Aborted
 	slices.SortFunc(aborted, func(a, b wire.AbortedTransaction) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })
@@ -100,7 +100,7 @@ func (d *decoder) appendArrivals(p *part, fp *wire.FetchPartition, at time.Durat
 
 // skip tracks transactions and reports whether the batch belongs to an aborted one (as
 // the Java client's CompletedFetch does).
-func (d *decoder) skip(p *part, b *wire.Batch, aborted *[]wire.AbortedTransaction) bool {
+func (d *decoder) skip(p *partition, b *wire.Batch, aborted *[]wire.AbortedTransaction) bool {
 	last := b.BaseOffset + int64(b.LastOffsetDelta)
 	for len(*aborted) > 0 && (*aborted)[0].FirstOffset <= last {
 		if p.txn.aborting == nil {
@@ -137,7 +137,7 @@ func isAbort(b *wire.Batch) bool {
 
 // arrival describes one batch: its events from the partition's offset on, and before
 // the partition's end.
-func (d *decoder) arrival(p *part, b *wire.Batch) (load.Arrival, error) {
+func (d *decoder) arrival(p *partition, b *wire.Batch) (load.Arrival, error) {
 	a := load.Arrival{
 		Log: p.id, Base: b.BaseOffset, Events: b.NumRecords, Wire: int64(len(b.Raw)), Bytes: -1,
 		Sum: b.SentCRC(), ProducerID: b.ProducerID, Epoch: b.ProducerEpoch, Sequence: b.BaseSequence,
@@ -177,7 +177,7 @@ func (d *decoder) arrival(p *part, b *wire.Batch) (load.Arrival, error) {
 
 // estimate describes a batch whose records cannot be read: every offset in it that was
 // asked for counts as an event.
-func (d *decoder) estimate(p *part, b *wire.Batch, a load.Arrival) load.Arrival {
+func (d *decoder) estimate(p *partition, b *wire.Batch, a load.Arrival) load.Arrival {
 	last := min(b.BaseOffset+int64(b.LastOffsetDelta), p.end-1)
 	if b.BaseOffset < p.offset || last < b.BaseOffset+int64(b.LastOffsetDelta) {
 		a.Base = max(b.BaseOffset, p.offset)
@@ -188,7 +188,7 @@ func (d *decoder) estimate(p *part, b *wire.Batch, a load.Arrival) load.Arrival 
 }
 
 // records decodes every record of a batch and counts those asked for.
-func (d *decoder) records(p *part, b *wire.Batch, recs []byte, a load.Arrival) load.Arrival {
+func (d *decoder) records(p *partition, b *wire.Batch, recs []byte, a load.Arrival) load.Arrival {
 	first := len(d.marks)
 	a.Events, a.Bytes = 0, 0
 	all := true

@@ -45,8 +45,8 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 	}
 	st := newFetcher(src, fetcherKey{}, "127.0.0.1:1")
 	st.version = 12
-	p := &part{id: 0, end: 1 << 62}
-	st.added = []*part{p}
+	p := &partition{id: 0, end: 1 << 62}
+	st.added = []*partition{p}
 	conn, broker := testkit.Pair(t)
 	st.conn, st.in = conn, socket.NewStamped(conn)
 
@@ -124,8 +124,8 @@ func TestFetcherDeliversBeforeAnError(t *testing.T) {
 	}
 	st := newFetcher(src, fetcherKey{}, "127.0.0.1:1")
 	st.version = 12
-	p := &part{id: 0, end: 1 << 62}
-	st.parts = []*part{p}
+	p := &partition{id: 0, end: 1 << 62}
+	st.parts = []*partition{p}
 
 	answer := kmsg.NewPtrFetchResponse()
 	answer.SetVersion(st.version)

@@ -30,10 +30,10 @@ type fetcher struct {
 	addr string
 	lane int
 
-	added []*part // handed over by the manager; guarded by wireSource.mu
+	added []*partition // handed over by the manager; guarded by wireSource.mu
 
 	// Everything below belongs to the fetcher's goroutine.
-	parts      []*part
+	parts      []*partition
 	topics     []wire.Topic // as of the last takeAdded
 	firstIndex int          // index of the first partition in the next request
 	expected   int          // index of the partition whose answer is expected next
@@ -337,7 +337,7 @@ func (st *fetcher) handle(frame []byte) (time.Duration, error) {
 		return 0, err
 	}
 	for _, l := range st.handBack {
-		st.parts = slices.DeleteFunc(st.parts, func(p *part) bool { return p == l.p })
+		st.parts = slices.DeleteFunc(st.parts, func(p *partition) bool { return p == l.p })
 		s.mu.Lock()
 		l.p.owned = false
 		s.mu.Unlock()
@@ -348,7 +348,7 @@ func (st *fetcher) handle(frame []byte) (time.Duration, error) {
 
 // asked returns the partition that an answer is for; nil: the request did not have it. Brokers answer in the order
 // of the request.
-func (st *fetcher) asked(fp *wire.FetchPartition) *part {
+func (st *fetcher) asked(fp *wire.FetchPartition) *partition {
 	n := len(st.parts)
 	for i := range n {
 		p := st.parts[(st.expected+i)%n]

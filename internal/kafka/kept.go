@@ -31,7 +31,7 @@ type readRange struct {
 const mostReadRanges = 1000
 
 // noteRead adds a batch that was read.
-func (p *part) noteRead(made, epoch int32, from, to int64, events int32) {
+func (p *partition) noteRead(made, epoch int32, from, to int64, events int32) {
 	if n := len(p.readRanges); n > 0 {
 		if last := &p.readRanges[n-1]; last.recreations == made && last.epoch == epoch && last.to <= from {
 			last.to = to
@@ -51,7 +51,7 @@ const (
 	gonePause    = 500 * time.Millisecond
 )
 
-// Gone implements protocol.RemovalDetector.
+// Gone counts the records that were read and have been removed since.
 func (s *wireSource) Gone(ctx context.Context) ([]uint64, error) {
 	var gone []uint64
 	var err error

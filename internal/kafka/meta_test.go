@@ -163,4 +163,3 @@ func TestNewEpochSendsNothingTwice(t *testing.T) {
 	assert.True(t, len(s.outcomes) == 1 && s.outcomes[0].Unknown == 10,
 		"outcomes %+v, want ten events unknown", s.outcomes)
 }
-

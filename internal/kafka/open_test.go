@@ -19,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
+	"carronade/internal/advice"
 	"carronade/internal/kafka/cluster"
 	"carronade/protocol"
 	"carronade/protocol/protocoltest"
@@ -113,7 +114,7 @@ func TestOpenExplainsErrors(t *testing.T) {
 			_, err := open(t, spec(t, tt.url, tt.given))
 			assert.Must(t, err != nil, "Open succeeded, want an error")
 			protocoltest.Explained(t, err, tt.wrong, tt.hint)
-			assert.True(t, !strings.Contains(err.Error()+protocoltest.HintOf(err), "canary"), "the error contains the password: %v", err)
+			assert.True(t, !strings.Contains(err.Error()+advice.Hint(err), "canary"), "the error contains the password: %v", err)
 		})
 	}
 }
@@ -132,8 +133,8 @@ func TestOpenRefusesOldBrokers(t *testing.T) {
 		return resp, nil, true
 	})
 	_, err := open(t, spec(t, urlOf(c, "t"), nil))
-	assert.Must(t, errors.Is(err, cluster.ErrTooOld) && strings.Contains(protocoltest.HintOf(err), "--engine client"),
-		"got %v with hint %q, want a hint at the client engine", err, protocoltest.HintOf(err))
+	assert.Must(t, errors.Is(err, cluster.ErrTooOld) && strings.Contains(advice.Hint(err), "--engine client"),
+		"got %v with hint %q, want a hint at the client engine", err, advice.Hint(err))
 }
 
 func TestOpenSecurely(t *testing.T) {
@@ -197,7 +198,7 @@ func TestOpenCreatesTopics(t *testing.T) {
 					notice = "the topic auto did not exist, and the broker created it"
 					warning = "the broker created the topic auto with 5 partitions: check the name, or use --create-topic to choose them"
 				}
-				assert.Equal(t, s.(protocol.Noticer).Notice(), notice, "notice")
+				assert.Equal(t, s.Capabilities().Notice(), notice, "notice")
 				assert.Equal(t, strings.Join(s.Warnings(), "\n"), warning, "warnings")
 				assert.True(t, tt.create == "" || topic["settings"].(map[string]string)["retention.ms"] == "60000",
 					"got settings %v, want retention.ms=60000", topic["settings"])
@@ -225,7 +226,7 @@ func TestConsumingCreatesNoTopic(t *testing.T) {
 			_, err := open(t, s)
 			assert.Must(t, err != nil && strings.Contains(err.Error(), "it does not exist, so nothing can be read"),
 				"got %v, want an error", err)
-			if hint := protocoltest.HintOf(err); !strings.Contains(hint, "check the name") || !strings.Contains(hint, "--create-topic auto") {
+			if hint := advice.Hint(err); !strings.Contains(hint, "check the name") || !strings.Contains(hint, "--create-topic auto") {
 				t.Errorf("got the hint %q", hint)
 			}
 			assert.True(t, !exists(t, c, s.URL.Path[1:]), "the topic was created")
@@ -261,8 +262,8 @@ func TestOpenNotAuthorised(t *testing.T) {
 			s := spec(t, urlOf(c, "t"), map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {tt.user}, "password": {"env:KAFKA_TEST_PASSWORD"}})
 			s.Op = tt.op
 			_, err := open(t, s)
-			if err == nil || !strings.Contains(protocoltest.HintOf(err), tt.hint) || !strings.Contains(protocoltest.HintOf(err), tt.user) {
-				t.Errorf("got %v with hint %q, want a hint with %s and %s", err, protocoltest.HintOf(err), tt.user, tt.hint)
+			if err == nil || !strings.Contains(advice.Hint(err), tt.hint) || !strings.Contains(advice.Hint(err), tt.user) {
+				t.Errorf("got %v with hint %q, want a hint with %s and %s", err, advice.Hint(err), tt.user, tt.hint)
 			}
 		})
 	}
@@ -312,7 +313,7 @@ func TestZstdOnOldBrokers(t *testing.T) {
 	for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
 		_, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"compression": {"zstd"}, "engine": {engine}}))
 		assert.ErrorHas(t, err, "older than Kafka 2.1")
-		assert.True(t, strings.Contains(protocoltest.HintOf(err), "--compression lz4"), "hint %q", protocoltest.HintOf(err))
+		assert.True(t, strings.Contains(advice.Hint(err), "--compression lz4"), "hint %q", advice.Hint(err))
 	}
 }
 

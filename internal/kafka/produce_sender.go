@@ -298,7 +298,7 @@ func (s *sender) deliver() {
 }
 
 // finish delivers the outcomes and writes the queued requests. Callers do this
-// last, with the lock held: writing releases the lock meanwhile, so the sender's
+// last, with the lock held: the lock is released during a write, so the sender's
 // state must be consistent.
 func (s *sender) finish() {
 	s.deliver()

@@ -10,12 +10,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/advice"
 	"carronade/internal/kafka/cluster"
 	"carronade/internal/kafka/franz"
 	embedded "carronade/internal/kafka/standin"
 	"carronade/internal/standin"
 	"carronade/load"
-	"carronade/protocol/protocoltest"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 	"carronade/test/testkit/kafkatest"
@@ -81,10 +81,10 @@ func TestRealRefusals(t *testing.T) {
 				maps.Copy(given, tt.given)
 				_, err := open(t, spec(t, "kafka://"+tt.addr+"/"+topic, given))
 				assert.Must(t, err != nil, "Open succeeded, want an error")
-				if !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(protocoltest.HintOf(err), tt.hint) {
-					t.Errorf("got %q with hint %q, want %q with hint %q", err, protocoltest.HintOf(err), tt.wrong, tt.hint)
+				if !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(advice.Hint(err), tt.hint) {
+					t.Errorf("got %q with hint %q, want %q with hint %q", err, advice.Hint(err), tt.wrong, tt.hint)
 				}
-				assert.True(t, !strings.Contains(err.Error()+protocoltest.HintOf(err), "canary"), "the error contains the password: %v", err)
+				assert.True(t, !strings.Contains(err.Error()+advice.Hint(err), "canary"), "the error contains the password: %v", err)
 			})
 		}
 	}
@@ -126,7 +126,7 @@ func TestRealSecurity(t *testing.T) {
 				given := maps.Clone(tt.given)
 				given["engine"] = []string{engine}
 				s, err := open(t, spec(t, "kafka://"+tt.addr+"/"+topic, given))
-				assert.Must(t, err == nil, "%v (%s)", err, protocoltest.HintOf(err))
+				assert.Must(t, err == nil, "%v (%s)", err, advice.Hint(err))
 				res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 1000}})
 				assert.Must(t, res.Measurement.Acked == 1000, "got %d acked, want 1000", res.Measurement.Acked)
 				sent += 1000

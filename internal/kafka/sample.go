@@ -93,7 +93,7 @@ func (r *SampleResult) read(ctx context.Context, w SampleWork, c *cluster.Config
 		mu    sync.Mutex
 		ended bool // by Count
 	)
-	src.inspect = func(p *part, b *wire.Batch, records []byte) {
+	src.inspect = func(p *partition, b *wire.Batch, records []byte) {
 		mu.Lock()
 		defer mu.Unlock()
 		if ended {

@@ -37,7 +37,7 @@ type Recorder struct {
 	emit func(Event)
 
 	mu     sync.Mutex
-	open   [spanCount]part // incomplete: of the next frame, and of each longer span
+	open   [spanCount]mergedSpan // incomplete: of the next frame, and of each longer span
 	number int64
 	sum    Counts // of all frames
 	warm   Counts // of them, those of the warm-up
@@ -50,8 +50,8 @@ type Recorder struct {
 	ended  bool
 }
 
-// A part is a span of a run, merged from n shorter ones. n is 0 if there is nothing.
-type part struct {
+// A mergedSpan is a span of a run, merged from n shorter ones. n is 0 if there is nothing.
+type mergedSpan struct {
 	measure.Interval
 	n       int
 	warm    Counts
@@ -80,7 +80,7 @@ func (r *Recorder) Show(s load.Snapshot) {
 	if r.ended {
 		return
 	}
-	one := part{Interval: s.Interval, n: 1, left: NoTime, freezes: int64(s.Freezes), frozen: s.Frozen}
+	one := mergedSpan{Interval: s.Interval, n: 1, left: NoTime, freezes: int64(s.Freezes), frozen: s.Frozen}
 	one.Phase, one.LagLogs = s.Phase, nil
 	if s.Left != load.Never {
 		one.left = Micros(s.Left)
@@ -283,14 +283,14 @@ func (r *Recorder) close(last func(*Frame)) {
 			r.emit(Event{ID: r.id, Frame: &merged})
 			shorter = *to
 			shorter.n = 1
-			*to = part{}
+			*to = mergedSpan{}
 		}
 	}
-	*p = part{}
+	*p = mergedSpan{}
 }
 
 // keepTimes copies the histograms that frames are made of, and drops the others.
-func (p *part) keepTimes() {
+func (p *mergedSpan) keepTimes() {
 	all := p.Set
 	p.Set = measure.Set{
 		Response: all.Response.Compact(), Service: all.Service.Compact(), SendDelay: all.SendDelay.Compact(),
@@ -300,7 +300,7 @@ func (p *part) keepTimes() {
 }
 
 // join adds the next part, which follows p.
-func (p *part) join(next *part) {
+func (p *mergedSpan) join(next *mergedSpan) {
 	if p.n == 0 {
 		*p = *next
 		p.n = 1
@@ -319,7 +319,7 @@ func (p *part) join(next *part) {
 }
 
 // frame makes the frame of a part.
-func (p *part) frame(number, span int64) Frame {
+func (p *mergedSpan) frame(number, span int64) Frame {
 	f := Frame{
 		Number: number, Span: span, From: Seconds(p.Start), To: Seconds(p.End), Phase: p.Phase, Left: p.left,
 		Counts: measure.Signed(p.Counts), InFlight: int64(p.InFlight), Lag: Level(p.LagEvents),

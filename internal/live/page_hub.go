@@ -16,14 +16,14 @@ const mostViewers = 32
 // A Hub has the runs that can be viewed. It is safe for concurrent use.
 type Hub struct {
 	mu      sync.Mutex
-	runs    []*run // in order of their beginning
+	runs    []*viewedRun // in order of their beginning
 	viewers int
 	closed  bool
 	changed chan struct{} // closed and replaced when a run begins, has a frame or ends
 }
 
-// A run is one run with its frames. The hub's lock guards it.
-type run struct {
+// A viewedRun is one run with its frames. The hub's lock guards it.
+type viewedRun struct {
 	id     string
 	about  Run
 	series Series
@@ -43,7 +43,7 @@ func (h *Hub) Take(e Event) error {
 	r := h.run(e.ID)
 	switch {
 	case e.Run != nil:
-		h.add(&run{id: e.ID, about: *e.Run})
+		h.add(&viewedRun{id: e.ID, about: *e.Run})
 	case r == nil || r.done != nil:
 		return errNoRun
 	case e.Frame != nil:
@@ -80,10 +80,10 @@ func (h *Hub) Read(r io.Reader) {
 
 // add adds a run, and removes the oldest that ended if there are too many. A run with the
 // same id is replaced.
-func (h *Hub) add(r *run) {
-	h.runs = slices.DeleteFunc(h.runs, func(o *run) bool { return o.id == r.id })
+func (h *Hub) add(r *viewedRun) {
+	h.runs = slices.DeleteFunc(h.runs, func(o *viewedRun) bool { return o.id == r.id })
 	if len(h.runs) >= mostRuns {
-		if i := slices.IndexFunc(h.runs, func(o *run) bool { return o.done != nil }); i >= 0 {
+		if i := slices.IndexFunc(h.runs, func(o *viewedRun) bool { return o.done != nil }); i >= 0 {
 			h.runs = slices.Delete(h.runs, i, i+1)
 		}
 	}
@@ -101,8 +101,8 @@ func (h *Hub) Close() {
 }
 
 // run returns a run by its id; nil if there is none.
-func (h *Hub) run(id string) *run {
-	i := slices.IndexFunc(h.runs, func(r *run) bool { return r.id == id })
+func (h *Hub) run(id string) *viewedRun {
+	i := slices.IndexFunc(h.runs, func(r *viewedRun) bool { return r.id == id })
 	if i < 0 {
 		return nil
 	}
@@ -126,8 +126,8 @@ func (h *Hub) leave() {
 	h.viewers--
 }
 
-// A news is what a viewer of a run has not seen.
-type news struct {
+// An unseen is what a viewer of a run has not seen.
+type unseen struct {
 	frames  []Frame
 	done    *Done
 	next    string // the run that began after this one, ""
@@ -137,10 +137,10 @@ type news struct {
 }
 
 // after returns what a viewer that has seen the frames up to number n has not seen.
-func (h *Hub) after(r *run, n int64) news {
+func (h *Hub) after(r *viewedRun, n int64) unseen {
 	h.mu.Lock()
 	now := r.series.View()
-	out := news{done: r.done, closed: h.closed, changed: h.changed}
+	out := unseen{done: r.done, closed: h.closed, changed: h.changed}
 	i := slices.Index(h.runs, r)
 	if out.gone = i < 0; !out.gone && i < len(h.runs)-1 {
 		out.next = h.runs[len(h.runs)-1].id

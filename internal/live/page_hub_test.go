@@ -307,7 +307,7 @@ func TestPage(t *testing.T) {
 	assert.True(t, b.StatusCode == http.StatusNotModified, "an unchanged file: got %d, want 304", b.StatusCode)
 	_, text := get("/api/runs/a/series?from=11", func(q *http.Request) { q.Header.Set("Accept-Encoding", "gzip") })
 	z := assert.Value(gzip.NewReader(strings.NewReader(text)))(t)
-	var got series
+	var got seriesAnswer
 	if err := json.NewDecoder(z).Decode(&got); err != nil || len(got.Frames) != 20 || got.Frames[0].Number != 11 || got.Done != nil {
 		t.Errorf("the series from 11: got %d frames, %v", len(got.Frames), err)
 	}

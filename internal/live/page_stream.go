@@ -29,8 +29,8 @@ type summary struct {
 	Done bool `json:"done"`
 }
 
-// A series is what was measured so far.
-type series struct {
+// A seriesAnswer is what was measured so far.
+type seriesAnswer struct {
 	ID     string  `json:"id"`
 	Run    Run     `json:"run"`
 	Frames []Frame `json:"frames"`
@@ -59,7 +59,7 @@ func (h *Hub) list(w http.ResponseWriter, r *http.Request) {
 
 // find returns the run of a request, and the number from which it asks for frames, in a
 // query or as the browser does when it connects again. It answers if either is wrong.
-func (h *Hub) find(w http.ResponseWriter, r *http.Request) (found *run, from int64, ok bool) {
+func (h *Hub) find(w http.ResponseWriter, r *http.Request) (found *viewedRun, from int64, ok bool) {
 	h.mu.Lock()
 	found = h.run(r.PathValue("id"))
 	h.mu.Unlock()
@@ -90,7 +90,7 @@ func (h *Hub) serveSeries(w http.ResponseWriter, r *http.Request) {
 	if all.frames == nil {
 		all.frames = []Frame{} // in JSON a list
 	}
-	writeJSON(w, r, series{found.id, found.about, all.frames, all.done})
+	writeJSON(w, r, seriesAnswer{found.id, found.about, all.frames, all.done})
 }
 
 // writeJSON writes a value, compressed if that is accepted.
@@ -144,7 +144,7 @@ type stream struct {
 }
 
 // follow writes what is new until the viewer or the hub ends.
-func (s *stream) follow(r *http.Request, h *Hub, of *run, seen int64) {
+func (s *stream) follow(r *http.Request, h *Hub, of *viewedRun, seen int64) {
 	idle := time.NewTicker(idleComment)
 	defer idle.Stop()
 	for {
@@ -173,7 +173,7 @@ func (s *stream) follow(r *http.Request, h *Hub, of *run, seen int64) {
 }
 
 // text is what is new, as events, and the number of the newest frame.
-func (s *stream) text(n *news) (text string, last int64) {
+func (s *stream) text(n *unseen) (text string, last int64) {
 	var b strings.Builder
 	if len(n.frames) > mostBehind {
 		n.frames = n.frames[len(n.frames)-1:]

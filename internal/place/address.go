@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+
+	"carronade/internal/advice"
 )
 
 // An Address is that of a store in Elasticsearch or OpenSearch,
@@ -47,7 +49,7 @@ func (a *Address) URL() string {
 
 func parseAddress(text string) (*Address, error) {
 	wrong := func(format string, args ...any) (*Address, error) {
-		return nil, &Error{Err: fmt.Errorf("read the address of the store: "+format, args...), Hint: AddressHint}
+		return nil, &advice.Error{Err: fmt.Errorf("read the address of the store: "+format, args...), Hint: AddressHint}
 	}
 	u, err := url.Parse(text)
 	if err != nil {
@@ -95,7 +97,7 @@ func parseAddress(text string) (*Address, error) {
 	}
 	for name, secret := range map[string]Place{"password": a.Password, "api-key": a.APIKey} {
 		if secret.Kind == Text {
-			return nil, &Error{
+			return nil, &advice.Error{
 				Err:  fmt.Errorf("read the store's %s: an address must not contain secrets: it is visible to others", name),
 				Hint: "give " + name + "=env:NAME or " + name + "=file:PATH",
 			}
@@ -109,7 +111,7 @@ func parseAddress(text string) (*Address, error) {
 func OfServer(server, user, ref string) (string, error) {
 	u, err := url.Parse(server)
 	if err != nil {
-		return "", &Error{Err: fmt.Errorf("%.40q is not a URL", server), Hint: "such as http://localhost:9200"}
+		return "", &advice.Error{Err: fmt.Errorf("%.40q is not a URL", server), Hint: "such as http://localhost:9200"}
 	}
 	switch u.Scheme {
 	case "http", clusterScheme:
@@ -117,7 +119,7 @@ func OfServer(server, user, ref string) (string, error) {
 	case "https", clusterTLSScheme:
 		u.Scheme = clusterTLSScheme
 	default:
-		return "", &Error{Err: fmt.Errorf("%q is not an http or https URL", u.Redacted()), Hint: "such as http://localhost:9200"}
+		return "", &advice.Error{Err: fmt.Errorf("%q is not an http or https URL", u.Redacted()), Hint: "such as http://localhost:9200"}
 	}
 	if user != "" {
 		u.RawQuery = "user=" + url.QueryEscape(user) + "&password=" + strings.NewReplacer("%3A", ":", "%2F", "/").Replace(url.QueryEscape(ref))

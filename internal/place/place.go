@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"carronade/internal/advice"
 )
 
 // A Kind is what a text names.
@@ -49,19 +51,6 @@ func (p Place) Files() []string {
 	return paths
 }
 
-// An Error is why a text names no place.
-type Error struct {
-	Err  error
-	Hint string
-	// Scheme is the scheme, if it is not one of a store.
-	Scheme string
-}
-
-func (e *Error) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
 // The schemes of stores.
 const (
 	sqliteScheme     = "sqlite"
@@ -79,13 +68,13 @@ var beginning = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]+):`)
 const noStore = "none"
 
 // Store reads the place of a store: "" for the default one, a file, or SCHEME://.... The error is
-// an *Error.
+// an *advice.Error.
 func Store(text string) (Place, error) {
 	switch text {
 	case "":
 		return Place{}, nil
 	case noStore:
-		return Place{}, &Error{Err: errors.New("--store: none is not the place of a store"), Hint: "give a file or an address, or to a run --no-store; ./none is a file of that name"}
+		return Place{}, &advice.Error{Err: errors.New("--store: none is not the place of a store"), Hint: "give a file or an address, or to a run --no-store; ./none is a file of that name"}
 	}
 	found := beginning.FindStringSubmatch(text)
 	if found == nil {
@@ -96,14 +85,14 @@ func Store(text string) (Place, error) {
 	way := "give a file, or an address that begins with " + strings.Join(StoreSchemes, "://, ") + "://; ./" + scheme + ":... is a file"
 	switch {
 	case scheme != sqliteScheme && scheme != clusterScheme && scheme != clusterTLSScheme:
-		return Place{}, &Error{Err: fmt.Errorf("--store: unknown scheme %s: of a store", scheme), Hint: way, Scheme: scheme}
+		return Place{}, &advice.Error{Err: fmt.Errorf("--store: unknown scheme %s: of a store", scheme), Hint: advice.DidYouMean(scheme, StoreSchemes, "%s://", way)}
 	case !ok:
-		return Place{}, &Error{Err: fmt.Errorf("--store: after %s: there is no //", scheme), Hint: way}
+		return Place{}, &advice.Error{Err: fmt.Errorf("--store: after %s: there is no //", scheme), Hint: way}
 	case scheme != sqliteScheme:
 		address, err := parseAddress(text)
 		return Place{Kind: Cluster, Value: text, Address: address}, err
 	case rest == "":
-		return Place{}, &Error{Err: errors.New("--store: there is no path after sqlite://"), Hint: "such as sqlite:///srv/carronade/reports.db"}
+		return Place{}, &advice.Error{Err: errors.New("--store: there is no path after sqlite://"), Hint: "such as sqlite:///srv/carronade/reports.db"}
 	}
 	return Place{Kind: File, Value: rest}, nil
 }
@@ -115,14 +104,14 @@ func IsAddress(text string) bool {
 }
 
 // Path reads the name of a file or a folder; - is the standard input or output. An address is an
-// error, an *Error.
+// error, an *advice.Error.
 func Path(text string) (Place, error) {
 	switch {
 	case text == "-":
 		return Place{Kind: Stream}, nil
 	case IsAddress(text):
 		scheme, _, _ := strings.Cut(text, ":")
-		return Place{}, &Error{Err: fmt.Errorf("an address, %s://, and not a file", scheme), Hint: "give a file; ./" + scheme + ":... is one of that name"}
+		return Place{}, &advice.Error{Err: fmt.Errorf("an address, %s://, and not a file", scheme), Hint: "give a file; ./" + scheme + ":... is one of that name"}
 	}
 	return Place{Kind: File, Value: text}, nil
 }

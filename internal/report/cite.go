@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/internal/layout"
 )
 
@@ -46,14 +47,14 @@ func (d *Document) CommandArgs() string {
 	if s := d.Scenario; s != nil {
 		args := make([]string, 0, 1+len(s.Args))
 		for _, a := range append([]string{s.Script}, s.Args...) {
-			args = append(args, Quote(a))
+			args = append(args, advice.Quote(a))
 		}
 		return strings.Join(args, " ")
 	}
 	if d.OnTopics() {
 		args, _ := d.TopicsArgs() // with a placeholder for what is missing
 		for i := range args {
-			args[i] = Quote(args[i])
+			args[i] = advice.Quote(args[i])
 		}
 		return "topics " + strings.Join(args, " ")
 	}
@@ -69,10 +70,10 @@ func (d *Document) CommandArgs() string {
 	}
 	if d.Search != nil {
 		for _, l := range d.Search.Limits {
-			b.WriteString(" --slo " + Quote(strings.ReplaceAll(l, " ", "")))
+			b.WriteString(" --slo " + advice.Quote(strings.ReplaceAll(l, " ", "")))
 		}
 	}
-	return Quote(d.Target) + " --op " + d.Op + b.String()
+	return advice.Quote(d.Target) + " --op " + d.Op + b.String()
 }
 
 // workloadOf is the workload by the names of its settings, also of a report that was not read
@@ -100,7 +101,7 @@ func (s *Setting) flagArgs(value any) []string {
 	case []any:
 		var out []string
 		for _, one := range v {
-			out = append(out, " "+Quote(fmt.Sprint(one)))
+			out = append(out, " "+advice.Quote(fmt.Sprint(one)))
 		}
 		return out
 	case bool:
@@ -109,15 +110,7 @@ func (s *Setting) flagArgs(value any) []string {
 		}
 		return []string{"=false"}
 	}
-	return []string{" " + Quote(s.Value)}
-}
-
-// Quote quotes an argument for a shell where necessary.
-func Quote(s string) string {
-	if s != "" && !strings.ContainsAny(s, " \t\n'\"\\$&|;<>()*?[]#~`{}!") {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return []string{" " + advice.Quote(s.Value)}
 }
 
 // citedSystem is the version, branch and revision of the system, as far as they

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"carronade/internal/conn"
-	"carronade/protocol"
 )
 
 // What answered instead of the expected server.
@@ -26,10 +25,7 @@ var (
 // explain adds a hint to a connection error. doing names what was tried, with
 // the address.
 func (c *config) explain(doing string, err error) error {
-	if already := (*protocol.Error)(nil); errors.As(err, &already) {
-		return err
-	}
-	return &protocol.Error{Doing: doing, Err: err, Hint: c.hint(err)}
+	return conn.Explain(doing, err, c.hint)
 }
 
 // hint says what to check.

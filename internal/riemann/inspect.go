@@ -35,34 +35,16 @@ func (Kind) Inspect(ctx context.Context, s protocol.Spec) (protocol.Inspection, 
 	}
 	in := protocol.Inspection{Addresses: c.hosts, Connections: c.clients}
 	var (
-		wg       sync.WaitGroup
-		findings = make([][]protocol.Finding, len(c.hosts))
-		errs     = make([]error, len(c.hosts))
-		ports    protocol.Finding
+		wg    sync.WaitGroup
+		ports protocol.Finding
 	)
-	for i, addr := range c.hosts {
-		wg.Go(func() { findings[i], errs[i] = c.inspectHost(ctx, addr) })
-	}
 	wg.Go(func() { ports = c.otherPorts(ctx, c.hosts[0]) })
+	in.Findings, err = conn.InspectAll(ctx, c.hosts, "a Riemann server", "clients",
+		func(ctx context.Context, i int) ([]protocol.Finding, error) { return c.inspectHost(ctx, c.hosts[i]) },
+		func(i int, err error) error { return c.explain("connect to "+c.hosts[i], err) })
 	wg.Wait()
-	failed := 0
-	for i, err := range errs {
-		if err == nil {
-			in.Findings = append(in.Findings, findings[i]...)
-			continue
-		}
-		failed++
-		e := (*protocol.Error)(nil)
-		errors.As(c.explain("connect to "+c.hosts[i], err), &e)
-		in.Findings = append(in.Findings, protocol.Finding{
-			Check: "address " + c.hosts[i], Level: protocol.LevelError,
-			Found:  fmt.Sprintf("%s does not answer as a Riemann server: %v", c.hosts[i], err),
-			Effect: "a run fails when it starts: clients are spread over all addresses", Fix: e.Hint,
-		})
-	}
-	if failed == len(c.hosts) {
-		in.Findings = nil
-		return in, c.explain("connect to "+c.hosts[0], errs[0])
+	if err != nil {
+		return in, err
 	}
 	in.Findings = append(in.Findings, ports, protocol.Finding{
 		Check: "version of the server", Level: protocol.LevelUnknown, Found: "Riemann's protocol has no field for the server's version",
@@ -191,7 +173,7 @@ func (c *config) otherPorts(ctx context.Context, addr string) protocol.Finding {
 	for i := range transports {
 		r := &transports[i]
 		p := r.port
-		if r.scheme == udpScheme && !c.transport.web() { // beside TCP
+		if r.scheme == udpScheme && !c.transport.web() { // next to TCP
 			p = port
 		}
 		if r.scheme != c.transport.scheme && r.scheme != httpScheme {
@@ -238,9 +220,9 @@ func tcpState(err error) portState {
 // udpState is the state of a port by the error of sending a datagram without events. Silence
 // means that it is open only on this machine.
 func udpState(err error, local bool) portState {
-	e := (*protocol.Error)(nil)
+	_, explained := errors.AsType[*protocol.Error](err)
 	switch {
-	case errors.As(err, &e): // port unreachable
+	case explained && !conn.IsNotAllowed(err): // port unreachable
 		return portClosed
 	case err == nil && local:
 		return portOpen

@@ -82,15 +82,15 @@ func TestClockFinding(t *testing.T) {
 func TestProbeUDPIsRestricted(t *testing.T) {
 	t.Parallel()
 	addr := silentSocket(t)
-	conn.Restrict(func(a string) *conn.NotAllowedError { // others may run meanwhile
+	conn.Restrict(func(a string) error { // others may run meanwhile
 		if a == addr {
-			return &conn.NotAllowedError{Err: errors.New("not there"), Hint: "ask"}
+			return conn.NotAllowed(errors.New("not there"), "ask")
 		}
 		return nil
 	})
 	defer conn.Restrict(nil)
 	_, err := probeUDP(t.Context(), nil, addr)
-	assert.True(t, errors.As(err, new(*conn.NotAllowedError)), "got %v, want a refusal", err)
+	assert.True(t, conn.IsNotAllowed(err), "got %v, want a refusal", err)
 }
 
 // What does not refuse datagrams is open on this machine alone. Elsewhere a firewall may drop them.
@@ -108,7 +108,7 @@ func TestUDPCannotTell(t *testing.T) {
 		{"refused here", refused, true, portClosed},
 		{"refused elsewhere", refused, false, portClosed},
 		{"not sent", errors.New("no route"), false, portUnknown},
-		{"not allowed", &conn.NotAllowedError{Err: errors.New("not there")}, true, portUnknown},
+		{"not allowed", conn.NotAllowed(errors.New("not there"), ""), true, portUnknown},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			assert.Equal(t, udpState(tt.err, tt.local), tt.want)

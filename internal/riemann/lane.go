@@ -32,9 +32,9 @@ type lane struct {
 	web framing // nil: frames of protocol buffers
 
 	// Fields of the sending thread.
-	encoders []*encoder // by stream
-	fill     []byte     // messages encoded and not queued yet; borrowed, like out and waiting
-	fresh    *messages  // the same messages; nil: none
+	encoders []*encoder     // by stream
+	fill     []byte         // messages encoded and not queued yet; borrowed, like out and waiting
+	fresh    *messageBuffer // the same messages; nil: none
 
 	ctx    context.Context // of its goroutines
 	cancel context.CancelFunc
@@ -50,7 +50,7 @@ type lane struct {
 	// The stream, over all connections: messages are numbered in the order in
 	// which they are queued. Unwritten messages are in two buffers, so that one
 	// can be written while the other fills; both begin at a message's start.
-	queue          runs
+	queue          batchRuns
 	begunRuns      uint64 // runs before this number were begun
 	queued         uint64 // messages queued
 	completed      uint64 // messages answered or given up
@@ -63,12 +63,12 @@ type lane struct {
 	messagesToEdge uint64 // messages up to edge
 	waiting        []byte // to be written after out
 
-	earliest  time.Duration // while answers are processed: their earliest possible arrival; 0: not known
-	outcomes  *outcomes     // not delivered yet; nil: none
-	answer    []byte        // the last one that was not a plain ack
-	answers   int           // events of the message that it answered
-	refused   int32         // how many of them it refuses
-	text      string        // its reason
+	earliest  time.Duration  // while answers are processed: their earliest possible arrival; 0: not known
+	outcomes  *outcomeBuffer // not delivered yet; nil: none
+	answer    []byte         // the last one that was not a plain ack
+	answers   int            // events of the message that it answered
+	refused   int32          // how many of them it refuses
+	text      string         // its reason
 	counts    measure.Client
 	writtenBy atomic.Uint64 // bytes, all connections
 	readBy    atomic.Uint64
@@ -114,8 +114,12 @@ func (l *lane) ID() int { return l.id }
 // Room implements load.Lane.
 func (l *lane) Room(int32, uint64) int { return l.cfg.perMessage() }
 
-// BatchGroup implements load.BatchGrouper.
-func (l *lane) BatchGroup(_ int32, _ uint64, events int) int {
+// Capabilities implements load.Lane.
+func (l *lane) Capabilities() load.LaneCapabilities {
+	return load.LaneCapabilities{BatchGroup: l.batchGroup}
+}
+
+func (l *lane) batchGroup(_ int32, _ uint64, events int) int {
 	if events > l.cfg.perMessage() {
 		return 0
 	}
@@ -194,9 +198,9 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 			l.fill, s.Bytes = p.batchGroup(l.fill, s.First, n, int(s.Events)/n, now)
 		}
 		if l.fresh == nil {
-			l.fresh = freeMessages.Get().(*messages)
+			l.fresh = freeMessages.Get().(*messageBuffer)
 		}
-		l.fresh.all = append(l.fresh.all, run{batch: *s, wire: int64(len(l.fill) - at), sent: -1})
+		l.fresh.all = append(l.fresh.all, batchRun{batch: *s, wire: int64(len(l.fill) - at), sent: -1})
 		taken++
 	}
 	return taken
@@ -318,7 +322,7 @@ func (l *lane) complete(n uint64, done time.Duration) *load.Outcome {
 		place = int64(part.batch.First) // a verified event's service contains its index
 	}
 	if l.outcomes == nil {
-		l.outcomes = freeOutcomes.Get().(*outcomes)
+		l.outcomes = freeOutcomes.Get().(*outcomeBuffer)
 	}
 	l.outcomes.all = append(l.outcomes.all, load.Outcome{
 		Batch: part.batch, Lane: int32(l.id), Sent: part.sent, Done: max(done, part.sent), Earliest: l.earliest, Wire: part.wire, Place: place,

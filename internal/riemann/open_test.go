@@ -19,7 +19,6 @@ import (
 	"carronade/internal/riemann/wire"
 	"carronade/load"
 	"carronade/measure"
-	"carronade/protocol"
 	"carronade/protocol/protocoltest"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
@@ -175,7 +174,7 @@ func TestSurveyAsksForTheName(t *testing.T) {
 	s := openSession(t, specOf(t, "riemann://"+addr))
 	name := s.Facts()["server"]
 	assert.Must(t, name == nil, "the server was known at the start: %v", name)
-	assert.OK(t, protocol.Surveyor(s).Survey(t.Context()))
+	assert.OK(t, s.Survey(t.Context()))
 	assert.Equal(t, s.Facts()["server"], "db7", "name at the end")
 }
 
@@ -280,12 +279,12 @@ func newCertificates(t testing.TB) (c certificates) {
 func TestRunsStayConsistent(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var q runs
+		var q batchRuns
 		var passed, first, seq uint64
 		var events, bytes, wire int64
 		nextSeq, nextFirst := uint64(0), uint64(0)
 		var gotEvents, gotBytes, gotWire int64
-		complete := func(r run) {
+		complete := func(r batchRun) {
 			if r.batch.Seq != nextSeq || r.batch.First != nextFirst {
 				t.Fatalf("got batch %d with event %d, want %d with %d", r.batch.Seq, r.batch.First, nextSeq, nextFirst)
 			}
@@ -304,7 +303,7 @@ func TestRunsStayConsistent(t *testing.T) {
 				size += rapid.Int64Range(0, 7).Draw(t, "uneven")
 				r := q.push()
 				passed += batches
-				*r = run{last: passed, wire: size + 7, sent: -1, batch: load.Batch{
+				*r = batchRun{last: passed, wire: size + 7, sent: -1, batch: load.Batch{
 					Seq: seq, First: first, Events: int32(batches * each), Bytes: size, Batches: int32(batches),
 				}}
 				seq, first = seq+batches, first+batches*each

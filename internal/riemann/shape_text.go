@@ -28,8 +28,8 @@ const (
 	partExpression
 )
 
-// A part is a piece of a text.
-type part struct {
+// A textPart is a piece of a text.
+type textPart struct {
 	kind       partKind
 	text       string             // of a literal
 	items      []string           // of chosen and cycled
@@ -42,7 +42,7 @@ type part struct {
 // A fieldText generates one text field of events.
 type fieldText struct {
 	typed string // as the user typed it
-	parts []part
+	parts []textPart
 }
 
 // An eventPlace says which event a text is for.
@@ -81,7 +81,7 @@ func (t *fieldText) append(dst []byte, a eventPlace) []byte {
 	return dst
 }
 
-func (p *part) choose(n uint64) int {
+func (p *textPart) choose(n uint64) int {
 	u := p.gen.KeyNumber(n)
 	if p.cumulative == nil {
 		return int(u)
@@ -123,7 +123,7 @@ func parseText(typed string, seed uint64) (*fieldText, error) {
 	var lit strings.Builder
 	flush := func() {
 		if lit.Len() > 0 {
-			t.parts = append(t.parts, part{text: lit.String()})
+			t.parts = append(t.parts, textPart{text: lit.String()})
 			lit.Reset()
 		}
 	}
@@ -169,7 +169,7 @@ func parseText(typed string, seed uint64) (*fieldText, error) {
 
 // parseExpression reads the expression at an offset of a text, and returns its length. It
 // is evaluated for the events of the pool, and repeats with them.
-func parseExpression(typed string, at int, seed uint64) (p part, n int, err error) {
+func parseExpression(typed string, at int, seed uint64) (p textPart, n int, err error) {
 	if n = payload.ExpressionLen(typed[at:]); n == 0 {
 		n = len(typed) - at // without an end, which is the error
 	}
@@ -178,35 +178,35 @@ func parseExpression(typed string, at int, seed uint64) (p part, n int, err erro
 	if errors.As(err, &wrong) {
 		return p, 0, &formError{at + wrong.Column, errors.New(wrong.Why)}
 	}
-	return part{kind: partExpression, expression: t}, n, err
+	return textPart{kind: partExpression, expression: t}, n, err
 }
 
 // parsePart reads the text between braces.
-func parsePart(s string, seed uint64) (part, error) {
+func parsePart(s string, seed uint64) (textPart, error) {
 	name, args, called, err := callForm(s)
 	if err != nil {
-		return part{}, err
+		return textPart{}, err
 	}
 	switch name {
 	case "seq", "client", "service":
 		if called {
-			return part{}, fmt.Errorf("{%s} takes nothing in parentheses", name)
+			return textPart{}, fmt.Errorf("{%s} takes nothing in parentheses", name)
 		}
 		switch name {
 		case "seq":
-			return part{kind: partSeq}, nil
+			return textPart{kind: partSeq}, nil
 		case "client":
-			return part{kind: partClient}, nil
+			return textPart{kind: partClient}, nil
 		}
-		return part{kind: partChosen, items: usualServices, gen: choiceOf(uint64(len(usualServices)), seed)}, nil
+		return textPart{kind: partChosen, items: usualServices, gen: choiceOf(uint64(len(usualServices)), seed)}, nil
 	case "uniform", "zipf":
 		gen, err := numbersUpTo(name, args, seed)
-		return part{kind: partNumber, gen: gen}, err
+		return textPart{kind: partNumber, gen: gen}, err
 	case "pick", "cycle":
 		if len(args) == 0 {
-			return part{}, fmt.Errorf("%s needs at least one value", name)
+			return textPart{}, fmt.Errorf("%s needs at least one value", name)
 		}
-		p := part{kind: partCycled, items: args}
+		p := textPart{kind: partCycled, items: args}
 		if name == "pick" {
 			p.kind, p.gen = partChosen, choiceOf(uint64(len(args)), seed)
 		}
@@ -214,12 +214,12 @@ func parsePart(s string, seed uint64) (part, error) {
 	case "weighted":
 		return weightedChoice(args, seed)
 	}
-	return part{}, fmt.Errorf("unknown placeholder {%s}", s)
+	return textPart{}, fmt.Errorf("unknown placeholder {%s}", s)
 }
 
 // weightedChoice reads items of the form TEXT:WEIGHT.
-func weightedChoice(args []string, seed uint64) (part, error) {
-	p := part{kind: partChosen}
+func weightedChoice(args []string, seed uint64) (textPart, error) {
+	p := textPart{kind: partChosen}
 	var sum uint64
 	for _, a := range args {
 		i := strings.LastIndexByte(a, ':')

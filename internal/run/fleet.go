@@ -134,8 +134,8 @@ func Measure(ctx context.Context, job Job) (*Measured, error) {
 	}, nil
 }
 
-// command has the fleet run the workload, and merges what its generators measured.
-func (e *execution) command(ctx context.Context) (out outcome, err error) {
+// runFleet has the fleet run the workload, and merges what its generators measured.
+func (e *execution) runFleet(ctx context.Context) (out outcome, err error) {
 	w := e.Workload
 	mode, interval, err := e.modeOf()
 	if err != nil {
@@ -164,7 +164,6 @@ func (e *execution) command(ctx context.Context) (out outcome, err error) {
 	e.system.begin(ctx)
 	began := time.Now()
 	q.begin(func() time.Duration { return time.Since(began) })
-	limits := failureLimits{of: plan.Measurement, stop: ask}
 	engine := newMirror(mode)
 	over := make(chan struct{})
 	var watching sync.WaitGroup
@@ -180,7 +179,10 @@ func (e *execution) command(ctx context.Context) (out outcome, err error) {
 		Opened:  func(facts map[string]any) error { e.before = facts; return e.found() },
 		Started: marks.begin,
 		Watch: func(s load.Snapshot) {
-			limits.look(&s)
+			t := &s.Total
+			if why := plan.Measurement.Broken(t.Failed+t.Unknown, t.Acked+t.Failed+t.Unknown); why != "" {
+				ask(why)
+			}
 			s.Merged = engine.add(s.Rows)
 			e.watch(s)
 		},
@@ -225,29 +227,8 @@ func (e *execution) modeOf() (load.Mode, time.Duration, error) {
 		return "", 0, err
 	case e.Workload.Op == workload.Consume:
 		return load.Consuming, plan.Interval, nil
-	case plan.Schedule != nil:
-		return load.OpenLoop, plan.Interval, nil
-	case plan.Concurrency > 0:
-		return load.ClosedLoop, plan.Interval, nil
 	}
-	return load.FullSpeed, plan.Interval, nil
-}
-
-// failureLimits end a run of several generators when too many events of all of them fail.
-type failureLimits struct {
-	of   load.Limits
-	stop func(load.Reason)
-}
-
-func (f *failureLimits) look(s *load.Snapshot) {
-	t := &s.Total
-	answered := t.Acked + t.Failed + t.Unknown
-	switch {
-	case f.of.Failures > 0 && t.Failed+t.Unknown > f.of.Failures:
-		f.stop(load.ByFailures)
-	case f.of.FailureRate > 0 && answered >= 100 && float64(t.Failed+t.Unknown) > f.of.FailureRate*float64(answered):
-		f.stop(load.ByFailureRate)
-	}
+	return plan.Mode(), plan.Interval, nil
 }
 
 // merge makes one outcome of what the generators measured.

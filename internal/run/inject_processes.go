@@ -30,7 +30,7 @@ func (j *injector) make(ctx, faulty context.Context, f *fault.Fault) {
 
 // restart restarts the system. An interrupt does not cut it short: without the system no answers come.
 func (j *injector) restart(ctx context.Context, f *fault.Fault) {
-	j.restarts.Lock() // one that is due meanwhile comes after it
+	j.restarts.Lock() // another one that becomes due waits for it
 	defer j.restarts.Unlock()
 	if ctx.Err() != nil {
 		j.problem("--fault %s: not made: the run ended before", f)

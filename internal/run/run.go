@@ -163,7 +163,7 @@ func Execute(ctx context.Context, job Job) (d *report.Document, err error) {
 	}()
 	var out outcome
 	if job.Fleet != nil {
-		out, err = e.command(ctx)
+		out, err = e.runFleet(ctx)
 	} else {
 		out, err = e.measure(ctx)
 	}
@@ -275,18 +275,19 @@ func (e *execution) found() error {
 
 // inspect adds what the session knows after a run.
 func (e *execution) inspect(out *outcome) {
-	if f, ok := e.session.(protocol.Finisher); ok {
-		if err := f.Finish(); err != nil {
+	can := e.can()
+	if can.Finish != nil {
+		if err := can.Finish(); err != nil {
 			out.problems = append(out.problems, err.Error())
 		}
 	}
 	out.facts = e.session.Facts()
 	out.words = e.session.Warnings()
-	if n, ok := e.session.(protocol.Noticer); ok {
-		out.notice = joinNotices(n.Notice(), out.notice)
+	if can.Notice != nil {
+		out.notice = joinNotices(can.Notice(), out.notice)
 	}
-	if m, ok := e.session.(protocol.Metered); ok && e.Workload.ClientMetrics() {
-		out.clients = m.Brokers()
+	if can.Brokers != nil && e.Workload.ClientMetrics() {
+		out.clients = can.Brokers()
 	}
 	out.encoding = e.encoding()
 	out.clock, out.remarks = e.clock.Troubles(), append(e.clock.Remarks(), e.machine()...)
@@ -331,9 +332,9 @@ type execution struct {
 	clock   *host.Watch
 	causes  *host.Causes // nil if freezes are not watched
 	before  map[string]any
-	system  *underTest // nil if there is none
-	broken  breakage   // what its faults did to the system
-	hosts   []any      // other machines, described
+	system  *underTest   // nil if there is none
+	broken  faultWindows // what its faults did to the system
+	hosts   []any        // other machines, described
 	vitals  *host.HostMetrics
 	look    *trust.MachineLook // at what else uses this machine; nil: it is over
 	atOpen  host.State         // of this machine, before anything was sent
@@ -518,10 +519,18 @@ func partOf(w *workload.Workload, i int) report.PartInput {
 	return in
 }
 
+// can is what the session can do: nothing without one, as of a run that a fleet does.
+func (e *execution) can() protocol.SessionCapabilities {
+	if e.session == nil {
+		return protocol.SessionCapabilities{}
+	}
+	return e.session.Capabilities()
+}
+
 // encoding asks the target when the bytes of events are made.
 func (e *execution) encoding() *measure.Encoding {
-	if s, ok := e.session.(protocol.Encoded); ok {
-		return s.Encoding()
+	if encoding := e.can().Encoding; encoding != nil {
+		return encoding()
 	}
 	return nil
 }
@@ -536,8 +545,8 @@ func (e *execution) undecoded() string {
 	if e.Workload.Op != workload.Consume || e.session == nil {
 		return ""
 	}
-	if s, ok := e.session.Source().(protocol.Undecoded); ok {
-		return s.Undecoded()
+	if undecoded := e.session.Source().Capabilities().Undecoded; undecoded != nil {
+		return undecoded()
 	}
 	return ""
 }

@@ -40,9 +40,9 @@ func (l *systemLog) begin() (err error) {
 	return err
 }
 
-// beside returns a function that adds lines to the log and passes them to show, which
+// tee returns a function that adds lines to the log and passes them to show, which
 // may be nil.
-func (l *systemLog) beside(show func(line string)) func(line string) {
+func (l *systemLog) tee(show func(line string)) func(line string) {
 	return func(line string) {
 		l.add(line)
 		if show != nil {

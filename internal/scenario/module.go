@@ -13,7 +13,7 @@ import (
 	"github.com/grafana/sobek/file"
 	"github.com/grafana/sobek/parser"
 
-	"carronade/internal/workload"
+	"carronade/internal/advice"
 )
 
 // moduleName is the name of the module that scripts import.
@@ -107,7 +107,7 @@ func (e *engine) checkImports(program *ast.Program) error {
 		for _, one := range entry.ImportClause.NamedImports.ImportsList {
 			if name := one.IdentifierName.String(); !slices.Contains(names, name) {
 				f := &Fault{At: at, Text: fmt.Sprintf("%q has no export %q", moduleName, name), Hint: "its exports are " + strings.Join(names, ", ")}
-				if near := workload.Nearest(name, names); near != "" {
+				if near := advice.Nearest(name, names); near != "" {
 					f.Hint = fmt.Sprintf("did you mean %s?", near)
 				}
 				return f

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"carronade/internal/workload"
+	"carronade/internal/advice"
 	"carronade/protocol"
 )
 
@@ -143,7 +143,7 @@ func UnknownField(name string, names map[string]bool) error {
 		Err:  reason{fmt.Sprintf("no report has the field %q", name), ErrNoField},
 		Hint: "docs/reports.md lists the fields of reports; settings are named like their flags",
 	}
-	if near := workload.Nearest(name, all); near != "" {
+	if near := advice.Nearest(name, all); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %s?", near)
 	}
 	return e

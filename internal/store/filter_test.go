@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/internal/report"
-	"carronade/protocol/protocoltest"
 	"carronade/test/testkit/assert"
 )
 
@@ -136,7 +136,7 @@ func TestFiltersThatMakeNoSense(t *testing.T) {
 			continue
 		}
 		assert.True(t, strings.Contains(err.Error(), tt.says), "%s: got %q, want it to say %q", tt.filter, err, tt.says)
-		got := protocoltest.HintOf(err)
+		got := advice.Hint(err)
 		assert.True(t, strings.Contains(got, tt.hint), "%s: the hint is %q, want it to contain %q", tt.filter, got, tt.hint)
 	}
 }
@@ -214,7 +214,7 @@ func FuzzFilter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		fs, err := ParseFilters([]string{text}, now)
 		if err != nil {
-			assert.Must(t, protocoltest.HintOf(err) != "", "%q: %v, and no hint", text, err)
+			assert.Must(t, advice.Hint(err) != "", "%q: %v, and no hint", text, err)
 			return
 		}
 		m := NewMatcher(fs)

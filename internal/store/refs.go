@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/workload"
+	"carronade/internal/advice"
 	"carronade/protocol"
 )
 
@@ -107,7 +107,7 @@ func unknown(ctx context.Context, s Store, ref string) error {
 		return err
 	}
 	words := append([]string{"last"}, ids...)
-	if near := workload.Nearest(ref, words); near != "" {
+	if near := advice.Nearest(ref, words); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %s?", near)
 	}
 	return e

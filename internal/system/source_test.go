@@ -161,8 +161,8 @@ func TestRedirect(t *testing.T) {
 	assert.OK(t, err)
 	_, err = s.Figures(t.Context())
 	assert.ErrorHas(t, err, "302")
-	conn.Restrict(func(addr string) *conn.NotAllowedError {
-		return &conn.NotAllowedError{Err: errors.New("not allowed: " + addr)}
+	conn.Restrict(func(addr string) error {
+		return conn.NotAllowed(errors.New("not allowed: "+addr), "")
 	})
 	defer conn.Restrict(nil)
 	s, err = prometheusSource(elsewhere.URL, nil, newFilter(nil))

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/measure"
 	"carronade/protocol/protocoltest"
 	"carronade/test/testkit"
@@ -240,7 +241,7 @@ func TestStartFails(t *testing.T) {
 				t.Fatal("it started, want an error")
 			}
 			protocoltest.Explained(t, err, "", "")
-			text := err.Error() + " / " + protocoltest.HintOf(err)
+			text := err.Error() + " / " + advice.Hint(err)
 			for _, want := range test.want {
 				assert.True(t, strings.Contains(text, want), "got %q, want it to contain %q", text, want)
 			}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carronade/internal/advice"
 	"carronade/protocol"
 )
 
@@ -17,7 +18,7 @@ import (
 func ParseTarget(kinds []protocol.Kind, text string) (protocol.Kind, *url.URL, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
-		e := &Error{Where: "target", Err: fmt.Errorf("%q is not a URL: it has no scheme", hideUser(text)), Hint: "targets look like " + examples(kinds)}
+		e := &protocol.Error{Doing: "target", Err: fmt.Errorf("%q is not a URL: it has no scheme", hideUser(text)), Hint: "targets look like " + examples(kinds)}
 		if looksLikeHost(text) && len(kinds) > 0 {
 			e.Hint = fmt.Sprintf("did you mean %s://%s?", kinds[0].Schemes()[0], text)
 		}
@@ -35,8 +36,8 @@ func ParseTarget(kinds []protocol.Kind, text string) (protocol.Kind, *url.URL, e
 	}
 	hosts, tail := rest[:end], rest[end:]
 	if strings.Contains(hosts, "@") {
-		return nil, nil, &Error{
-			Where: "target", Err: errors.New("a URL must not contain a user or a password: reports and the process list would show it"),
+		return nil, nil, &protocol.Error{
+			Doing: "target", Err: errors.New("a URL must not contain a user or a password: reports and the process list would show it"),
 			Hint: "use the settings for them; secrets as env:NAME or file:PATH",
 		}
 	}
@@ -45,12 +46,12 @@ func ParseTarget(kinds []protocol.Kind, text string) (protocol.Kind, *url.URL, e
 		if inner, ok := errors.AsType[*url.Error](err); ok {
 			err = inner.Err
 		}
-		return nil, nil, &Error{Where: "target", Err: fmt.Errorf("%q is not a URL: %w", text, err), Hint: "targets look like " + examples(kinds)}
+		return nil, nil, &protocol.Error{Doing: "target", Err: fmt.Errorf("%q is not a URL: %w", text, err), Hint: "targets look like " + examples(kinds)}
 	}
 	u.Host = hosts
 	for _, h := range Hosts(u) {
 		if err := checkHost(h); err != nil {
-			return nil, nil, &Error{Where: "target", Err: fmt.Errorf("%q: %w", text, err), Hint: "targets look like " + examples(kinds)}
+			return nil, nil, &protocol.Error{Doing: "target", Err: fmt.Errorf("%q: %w", text, err), Hint: "targets look like " + examples(kinds)}
 		}
 	}
 	return kind, u, nil
@@ -77,22 +78,21 @@ func unknownScheme(kinds []protocol.Kind, scheme, rest string) error {
 		port = host[i+1:]
 	}
 	for _, k := range kinds {
-		p, has := k.(protocol.DefaultPorter)
 		for _, s := range k.Schemes() {
 			known = append(known, s)
 			goesBy := strings.HasSuffix(s, "+"+scheme)
 			if goesBy {
 				over = append(over, s)
 			}
-			if has && port != "" && p.DefaultPort(s) == port {
+			if port != "" && protocol.DefaultPort(k, s) == port {
 				if ported = append(ported, s); goesBy {
 					likely = append(likely, s)
 				}
 			}
 		}
 	}
-	e := &Error{Where: "target", Err: fmt.Errorf("unknown scheme %q; the schemes are %s", scheme, strings.Join(known, ", "))}
-	near := Nearest(scheme, known)
+	e := &protocol.Error{Doing: "target", Err: fmt.Errorf("unknown scheme %q; the schemes are %s", scheme, strings.Join(known, ", "))}
+	near := advice.Nearest(scheme, known)
 	switch {
 	case near != "":
 		likely = []string{near}
@@ -173,8 +173,8 @@ func examples(kinds []protocol.Kind) string {
 	var list []string
 	for _, k := range kinds {
 		example := k.Schemes()[0] + "://"
-		if p, ok := k.(protocol.DefaultPorter); ok {
-			example += "127.0.0.1:" + p.DefaultPort(k.Schemes()[0])
+		if port := protocol.DefaultPort(k, k.Schemes()[0]); port != "" {
+			example += "127.0.0.1:" + port
 		}
 		list = append(list, example)
 	}

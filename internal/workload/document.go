@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	places "carronade/internal/place"
+	"carronade/protocol"
 )
 
 // A Document has settings as written, not yet checked.
@@ -59,7 +60,7 @@ func unreadable(name string, err error) error {
 	if inner, ok := errors.AsType[*os.PathError](err); ok {
 		err = inner.Err // the message already has the path
 	}
-	e := &Error{Where: name, Err: fmt.Errorf("cannot read the workload: %w", err)}
+	e := &protocol.Error{Doing: name, Err: fmt.Errorf("cannot read the workload: %w", err)}
 	if errors.Is(err, syscall.EISDIR) {
 		e.Hint = "give a file in it"
 	}
@@ -84,8 +85,8 @@ func ParseDocuments(name string, data []byte) ([]*Document, error) { return pars
 
 func parse(name string, data []byte, several bool) (docs []*Document, err error) {
 	if isReport.Match(data[:min(len(data), 512)]) {
-		return nil, &Error{
-			Where: name, Err: errors.New("is a report, not a workload"),
+		return nil, &protocol.Error{
+			Doing: name, Err: errors.New("is a report, not a workload"),
 			Hint: `run the report's workload again with carronade report import FILE and carronade report replay ID; or put only the object "workload" of the report into a file`,
 		}
 	}
@@ -94,12 +95,12 @@ func parse(name string, data []byte, several bool) (docs []*Document, err error)
 	case err != nil:
 		return nil, err
 	case body == nil:
-		return nil, &Error{Where: name, Err: errors.New("is empty"), Hint: fileHint}
+		return nil, &protocol.Error{Doing: name, Err: errors.New("is empty"), Hint: fileHint}
 	}
 	items := []*yaml.Node{body}
 	if body.Kind == yaml.SequenceNode && several {
 		if items = body.Content; len(items) == 0 {
-			return nil, &Error{Where: name, Err: errors.New("is a list without a workload"), Hint: fileHint}
+			return nil, &protocol.Error{Doing: name, Err: errors.New("is a list without a workload"), Hint: fileHint}
 		}
 	}
 	for _, item := range items {
@@ -115,13 +116,13 @@ func parse(name string, data []byte, several bool) (docs []*Document, err error)
 // document reads the mapping that is a workload.
 func document(name string, body *yaml.Node) (*Document, error) {
 	if body.Kind != yaml.MappingNode {
-		return nil, &Error{Where: place(name, body), Err: errors.New("must be a mapping of settings to values"), Hint: fileHint}
+		return nil, &protocol.Error{Doing: place(name, body), Err: errors.New("must be a mapping of settings to values"), Hint: fileHint}
 	}
 	doc := new(Document)
 	for pair := range slices.Chunk(body.Content, 2) {
 		key, err := scalar(pair[0])
 		if err != nil {
-			return nil, &Error{Where: place(name, pair[0]), Err: fmt.Errorf("a key %w", err), Hint: fileHint}
+			return nil, &protocol.Error{Doing: place(name, pair[0]), Err: fmt.Errorf("a key %w", err), Hint: fileHint}
 		}
 		e := Entry{Name: key, Where: place(name, pair[0]) + ": " + key}
 		if key == partsKey {
@@ -131,7 +132,7 @@ func document(name string, body *yaml.Node) (*Document, error) {
 			continue
 		}
 		if e.Values, err = values(pair[1]); err != nil {
-			return nil, &Error{Where: e.Where, Err: err}
+			return nil, &protocol.Error{Doing: e.Where, Err: err}
 		}
 		doc.Entries = append(doc.Entries, e)
 	}
@@ -144,7 +145,7 @@ const partsKey = "parts"
 // parts reads the sequence of mappings that are the parts of a workload.
 func parts(name, where string, list *yaml.Node) ([]*Document, error) {
 	if list.Kind != yaml.SequenceNode || len(list.Content) == 0 {
-		return nil, &Error{Where: where, Err: errors.New("must be a list of mappings, one for each load"), Hint: "such as - {weight: 20, op: produce}"}
+		return nil, &protocol.Error{Doing: where, Err: errors.New("must be a list of mappings, one for each load"), Hint: "such as - {weight: 20, op: produce}"}
 	}
 	var out []*Document
 	for _, item := range list.Content {

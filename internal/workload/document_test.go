@@ -103,7 +103,7 @@ func TestParseDocumentTab(t *testing.T) {
 		{"a tab elsewhere", "rate: 5\nfor:\t@5s\n", quoteHint},
 	} {
 		_, err := ParseDocument("f.yaml", []byte(tt.in))
-		e, ok := errors.AsType[*Error](err)
+		e, ok := errors.AsType[*protocol.Error](err)
 		assert.True(t, ok && e.Hint == tt.want, "%s: got %+v, want the hint %q", tt.name, e, tt.want)
 	}
 }
@@ -133,7 +133,7 @@ func TestParseDocumentSyntax(t *testing.T) {
 		{"%a\n", "f.yaml:1:3: found unknown directive name", "rate: 50k/s"},
 	} {
 		_, err := ParseDocument("f.yaml", []byte(tt.in))
-		if e, ok := errors.AsType[*Error](err); !ok || !strings.HasPrefix(e.Error(), tt.want) || !strings.Contains(e.Hint, tt.hint) {
+		if e, ok := errors.AsType[*protocol.Error](err); !ok || !strings.HasPrefix(e.Error(), tt.want) || !strings.Contains(e.Hint, tt.hint) {
 			t.Errorf("%q: got %+v, want %q and %q in the hint", tt.in, e, tt.want, tt.hint)
 		}
 	}
@@ -189,30 +189,14 @@ func FuzzParseDocument(f *testing.F) {
 	})
 }
 
-func TestNearest(t *testing.T) {
-	among := []string{"at", "rate", "retry", "repeat", "linger", "max-in-flight", "for"}
-	for _, tt := range []struct{ text, want string }{
-		{"rat", "rate"}, // and not "at"
-		{"lingr", "linger"},
-		{"lniger", "linger"},
-		{"max-inflight", "max-in-flight"},
-		{"compression", ""},
-		{"x", ""},
-		{"max", "max-in-flight"},
-		{"foo", ""}, // as similar to "for" as any word of three letters
-		{"fro", "for"},
-		{"four", "for"},
-	} {
-		assert.Equal(t, Nearest(tt.text, among), tt.want, "%s", tt.text)
-	}
-}
-
 // post uses HTTP, and has a default port.
 type post struct{ cannon }
 
-func (post) Name() string              { return "post" }
-func (post) Schemes() []string         { return []string{"post+http", "post+https"} }
-func (post) DefaultPort(string) string { return "8200" }
+func (post) Name() string      { return "post" }
+func (post) Schemes() []string { return []string{"post+http", "post+https"} }
+func (post) Capabilities() protocol.KindCapabilities {
+	return protocol.KindCapabilities{DefaultPort: func(string) string { return "8200" }}
+}
 
 // mail also uses HTTP, and has no default port.
 type mail struct{ cannon }
@@ -237,7 +221,7 @@ func TestUnknownScheme(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, _, err := ParseTarget(all, tt.typed)
-			e, ok := err.(*Error) //nolint:errorlint // as it is returned
+			e, ok := err.(*protocol.Error) //nolint:errorlint // as it is returned
 			assert.True(t, ok && e.Hint == tt.hint && strings.Contains(e.Error(), "unknown scheme"),
 				"got %v with %+v, want the hint %q", err, e, tt.hint)
 		})

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"carronade/measure"
+	"carronade/internal/advice"
+	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -204,12 +206,12 @@ func ParseLimit(text string) (Limit, error) {
 	}
 	if l.Kind == VerdictKind {
 		if rest != "" {
-			return Limit{}, &Error{Err: fmt.Errorf("%s takes no value", l.Name), Hint: "write --slo " + l.Name}
+			return Limit{}, &protocol.Error{Err: fmt.Errorf("%s takes no value", l.Name), Hint: "write --slo " + l.Name}
 		}
 		return l, nil
 	}
 	if rest == "" {
-		return Limit{}, &Error{Err: errors.New("it has no comparison"), Hint: limitForm}
+		return Limit{}, &protocol.Error{Err: errors.New("it has no comparison"), Hint: limitForm}
 	}
 	for _, op := range []LimitOp{AtMost, AtLeast, Less, Greater, Equal} {
 		if value, ok := strings.CutPrefix(rest, string(op)); ok {
@@ -221,27 +223,27 @@ func ParseLimit(text string) (Limit, error) {
 		}
 	}
 	if rest == "" {
-		return Limit{}, &Error{Err: errors.New("the value is missing"), Hint: limitForm}
+		return Limit{}, &protocol.Error{Err: errors.New("the value is missing"), Hint: limitForm}
 	}
 	if strings.Contains(rest, ",") {
-		return Limit{}, &Error{Err: errors.New("it is more than one limit"), Hint: "give --slo once for each limit"}
+		return Limit{}, &protocol.Error{Err: errors.New("it is more than one limit"), Hint: "give --slo once for each limit"}
 	}
 	l.Written = rest
 	if l.Value, err = parseLimitValue(l.Kind, rest); err != nil {
-		return Limit{}, &Error{Err: err, Hint: limitHint(l.Kind, name, r.AtLeast)}
+		return Limit{}, &protocol.Error{Err: err, Hint: limitHint(l.Kind, name, r.AtLeast)}
 	}
 	switch {
 	case l.Kind == ShareKind && l.Value >= 1 && !strings.HasSuffix(rest, "%"):
-		return Limit{}, &Error{Err: fmt.Errorf("%s may mean %s%% or %s", rest, rest, units.FormatPercent(l.Value)), Hint: fmt.Sprintf("write '%s%s%s%%'", name, l.Op, rest)}
+		return Limit{}, &protocol.Error{Err: fmt.Errorf("%s may mean %s%% or %s", rest, rest, units.FormatPercent(l.Value)), Hint: fmt.Sprintf("write '%s%s%s%%'", name, l.Op, rest)}
 	case l.Op == Equal && l.Kind != CountKind && l.Kind != NumberKind && l.Value != 0:
-		return Limit{}, &Error{Err: fmt.Errorf("%s is measured and never exactly equal", l.Name), Hint: limitHint(l.Kind, name, r.AtLeast)}
+		return Limit{}, &protocol.Error{Err: fmt.Errorf("%s is measured and never exactly equal", l.Name), Hint: limitHint(l.Kind, name, r.AtLeast)}
 	case l.Op == Less && l.Value == 0 && l.Metric == "":
-		return Limit{}, &Error{Err: errors.New("no result is below 0"), Hint: fmt.Sprintf("write '%s<=%s'", name, rest)}
+		return Limit{}, &protocol.Error{Err: errors.New("no result is below 0"), Hint: fmt.Sprintf("write '%s<=%s'", name, rest)}
 	case l.Metric != "":
 	case r.AtLeast && l.Op.Upper():
-		return Limit{}, &Error{Err: fmt.Errorf("%s is a lower limit: more is better", l.Name), Hint: fmt.Sprintf("write '%s>=%s'", name, rest)}
+		return Limit{}, &protocol.Error{Err: fmt.Errorf("%s is a lower limit: more is better", l.Name), Hint: fmt.Sprintf("write '%s>=%s'", name, rest)}
 	case !r.AtLeast && !l.Op.Upper():
-		return Limit{}, &Error{Err: fmt.Errorf("%s is an upper limit: less is better", l.Name), Hint: fmt.Sprintf("write '%s<=%s'", name, rest)}
+		return Limit{}, &protocol.Error{Err: fmt.Errorf("%s is an upper limit: less is better", l.Name), Hint: fmt.Sprintf("write '%s<=%s'", name, rest)}
 	}
 	return l, nil
 }
@@ -283,11 +285,11 @@ func canonicalLimit(name string) string {
 // resolve finds the result that the name is of; written is the name as it was written.
 func (l *Limit) resolve(written string) (LimitResult, error) {
 	if l.Name == "" {
-		return LimitResult{}, &Error{Err: errors.New("it names no result"), Hint: limitForm}
+		return LimitResult{}, &protocol.Error{Err: errors.New("it names no result"), Hint: limitForm}
 	}
 	if from, metric, ok := ofMetric(l.Name); ok {
 		if metric == "" {
-			return LimitResult{}, &Error{Err: errors.New("it names no metric"), Hint: "write " + from + ".NAME, with a name from the metrics of a report"}
+			return LimitResult{}, &protocol.Error{Err: errors.New("it names no metric"), Hint: "write " + from + ".NAME, with a name from the metrics of a report"}
 		}
 		l.Kind, l.From, l.Metric = NumberKind, from, metric
 		return LimitResult{}, nil
@@ -319,14 +321,14 @@ func (l *Limit) resolve(written string) (LimitResult, error) {
 			return LimitResult{}, nil
 		}
 		if stat == "p100" {
-			return LimitResult{}, &Error{Err: errors.New("p100 is the largest value"), Hint: "write max"}
+			return LimitResult{}, &protocol.Error{Err: errors.New("p100 is the largest value"), Hint: "write max"}
 		}
 	}
 	hint := "carronade help slo lists the names"
-	if near := Nearest(written, limitNames()); near != "" {
+	if near := advice.Nearest(written, limitNames()); near != "" {
 		hint = "did you mean " + near + "? " + hint
 	}
-	return LimitResult{}, &Error{Err: fmt.Errorf("unknown result %q", l.Name), Hint: hint}
+	return LimitResult{}, &protocol.Error{Err: fmt.Errorf("unknown result %q", l.Name), Hint: hint}
 }
 
 // limitNames lists examples of every name, for suggestions.

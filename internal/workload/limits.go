@@ -83,8 +83,8 @@ func limitsFaults(text string) bool {
 // Unacknowledged reports whether nothing that is sent is acknowledged, so that there are no
 // response times.
 func (w *Workload) Unacknowledged() bool {
-	u, ok := w.Kind.(protocol.Unacknowledger)
-	return ok && w.Op != Consume && u.Unacknowledged(w.URL, w.options())
+	unacknowledged := w.Kind.Capabilities().Unacknowledged
+	return unacknowledged != nil && w.Op != Consume && unacknowledged(w.URL, w.options())
 }
 
 // Percentiles are those that the report has beyond the standard ones: requested, or with a
@@ -102,11 +102,11 @@ func (w *Workload) Percentiles() []float64 {
 
 func checkSLO(text string) error {
 	_, err := ParseLimit(text)
-	e, ok := errors.AsType[*Error](err)
+	e, ok := errors.AsType[*protocol.Error](err)
 	if !ok {
 		return err
 	}
-	return &Error{Err: fmt.Errorf("%q: %w", text, e.Err), Hint: e.Hint}
+	return &protocol.Error{Err: fmt.Errorf("%q: %w", text, e.Err), Hint: e.Hint}
 }
 
 // require adds what limits need: those on the delivery turn on --verify. An error comes with
@@ -115,32 +115,32 @@ func (w *Workload) require() (name string, err error) {
 	for _, l := range w.Limits() {
 		switch {
 		case w.Op == Consume && l.Name != "outage" && (l.Needs != NeedsNothing || l.Stat != NoStat):
-			return "slo", &Error{Err: fmt.Errorf("%q: a run that only reads has no such result", l.Text), Hint: "throughput, longest-stall, outage and keeps-up can be limited; end-to-end times need --op roundtrip"}
+			return "slo", &protocol.Error{Err: fmt.Errorf("%q: a run that only reads has no such result", l.Text), Hint: "throughput, longest-stall, outage and keeps-up can be limited; end-to-end times need --op roundtrip"}
 		case l.Needs == NeedsSchedule && !w.Has("rate") && !w.Has("shape"):
 			hint := "add --rate or --shape"
 			if l.Time == "response" {
 				hint += ", or limit service." + l.Name[len("response."):]
 			}
-			return "slo", &Error{Err: fmt.Errorf("%q: without a schedule nothing is due, so this is not measured", l.Text), Hint: hint}
+			return "slo", &protocol.Error{Err: fmt.Errorf("%q: without a schedule nothing is due, so this is not measured", l.Text), Hint: hint}
 		case l.Time == "end_to_end" && w.Op != RoundTrip && w.Op != Pipeline:
-			return "slo", &Error{Err: fmt.Errorf("%q: a run that only sends has no end-to-end times", l.Text), Hint: "add --op roundtrip"}
+			return "slo", &protocol.Error{Err: fmt.Errorf("%q: a run that only sends has no end-to-end times", l.Text), Hint: "add --op roundtrip"}
 		case (l.Name == "cpu" || l.Name == "rss" || l.From == "system") && !w.HasSystem():
-			return "slo", &Error{Err: fmt.Errorf("%q: the system is not watched", l.Text), Hint: "add --system-pid PID, --system-container NAME or --system-cmd CMD"}
+			return "slo", &protocol.Error{Err: fmt.Errorf("%q: the system is not watched", l.Text), Hint: "add --system-pid PID, --system-container NAME or --system-cmd CMD"}
 		case l.Name == "index-share" && !w.Has("index"):
-			return "slo", &Error{Err: fmt.Errorf("%q: documents behind the system are not counted", l.Text), Hint: "add --index URL, with a target that has this option"}
+			return "slo", &protocol.Error{Err: fmt.Errorf("%q: documents behind the system are not counted", l.Text), Hint: "add --index URL, with a target that has this option"}
 		case l.Name == "keeps-up" && (w.Op == Produce || w.Op == ReadSingle):
-			return "slo", &Error{Err: fmt.Errorf("%q: a run that only sends does not read", l.Text), Hint: "add --op roundtrip"}
+			return "slo", &protocol.Error{Err: fmt.Errorf("%q: a run that only sends does not read", l.Text), Hint: "add --op roundtrip"}
 		case l.Needs == NeedsDelivery && !w.Verify():
 			s := find(w.table, "verify")
 			if v, ok := w.values["verify"]; s == nil || !s.AppliesTo(w.Op) || ok && v.from > FromPreset ||
-				!slices.Contains(w.Kind.Ops(), Consume) && !verifies(w.Kind) {
-				return "slo", &Error{Err: fmt.Errorf("%q: whether events are there is known only if they are read back", l.Text), Hint: "it needs --verify, with a target that can be read back"}
+				!slices.Contains(w.Kind.Ops(), Consume) && !w.Kind.Capabilities().Verifies {
+				return "slo", &protocol.Error{Err: fmt.Errorf("%q: whether events are there is known only if they are read back", l.Text), Hint: "it needs --verify, with a target that can be read back"}
 			}
 			w.values["verify"] = value{texts: []string{"true"}, from: FromPreset}
 		}
 	}
 	if w.Has("abort-on-fail") && !w.Has("slo") {
-		return "abort-on-fail", &Error{Err: errors.New("ends a run when a limit breaks, but no limit was given"), Hint: "add --slo LIMIT"}
+		return "abort-on-fail", &protocol.Error{Err: errors.New("ends a run when a limit breaks, but no limit was given"), Hint: "add --slo LIMIT"}
 	}
 	return "", nil
 }

@@ -83,7 +83,7 @@ func partsOf(docs ...*Document) []*Document {
 // apply to it, and the whole with those that apply to all.
 func resolveMix(kinds []protocol.Kind, flags, file *Document, parts []*Document) (*Workload, error) {
 	if len(parts) > mostParts {
-		return nil, &Error{Where: "parts", Err: fmt.Errorf("are %d, but a workload has at most %d", len(parts), mostParts)}
+		return nil, &protocol.Error{Doing: "parts", Err: fmt.Errorf("are %d, but a workload has at most %d", len(parts), mostParts)}
 	}
 	flags, file = orNone(flags), orNone(file)
 	var (
@@ -104,7 +104,7 @@ func resolveMix(kinds []protocol.Kind, flags, file *Document, parts []*Document)
 			}
 		}
 		if len(d.Parts) > 0 {
-			faults = append(faults, &Error{Where: "part " + strconv.Itoa(i+1), Err: errors.New("has parts of its own"), Hint: "list them beside the others, with weights that multiply"})
+			faults = append(faults, &protocol.Error{Doing: "part " + strconv.Itoa(i+1), Err: errors.New("has parts of its own"), Hint: "list them next to the others, with weights that multiply"})
 		}
 		table, op := tableOf(kinds, flags, &own[i].file, file)
 		own[i].flags.Entries = inherited(table, op, flags, nil, used)
@@ -161,9 +161,9 @@ func checkPaces(parts []Part, whole ...*Document) (faults []error) {
 	for i := range parts {
 		switch p := &parts[i]; {
 		case !p.Paced:
-			faults = append(faults, &Error{Where: "part " + strconv.Itoa(i+1), Err: fmt.Errorf("has no rate of its own, and part %d has one", paced+1), Hint: "give every part a rate or a shape, or give none and one rate beside parts"})
+			faults = append(faults, &protocol.Error{Doing: "part " + strconv.Itoa(i+1), Err: fmt.Errorf("has no rate of its own, and part %d has one", paced+1), Hint: "give every part a rate or a shape, or give none and one rate next to parts"})
 		case p.weighted != "":
-			faults = append(faults, &Error{Where: p.weighted, Err: errors.New("has no meaning for a part with a rate or a shape of its own"), Hint: "leave out the weight or the rate"})
+			faults = append(faults, &protocol.Error{Doing: p.weighted, Err: errors.New("has no meaning for a part with a rate or a shape of its own"), Hint: "leave out the weight or the rate"})
 		}
 	}
 	for _, d := range whole {
@@ -171,9 +171,9 @@ func checkPaces(parts []Part, whole ...*Document) (faults []error) {
 			_, events, err := parseWarmup(strings.Join(e.Values, " "))
 			switch {
 			case ownPace(e.Name) || e.Name == "concurrency":
-				faults = append(faults, &Error{Where: e.Where, Err: errors.New("cannot be combined with parts that have rates of their own"), Hint: "leave it out"})
+				faults = append(faults, &protocol.Error{Doing: e.Where, Err: errors.New("cannot be combined with parts that have rates of their own"), Hint: "leave it out"})
 			case e.Name == "warmup" && err == nil && events > 0:
-				faults = append(faults, &Error{Where: e.Where, Err: errors.New("cannot be a number of events if parts have rates of their own"), Hint: "give a time, such as 5s"})
+				faults = append(faults, &protocol.Error{Doing: e.Where, Err: errors.New("cannot be a number of events if parts have rates of their own"), Hint: "give a time, such as 5s"})
 			}
 		}
 	}
@@ -192,7 +192,7 @@ func orNone(d *Document) *Document {
 
 // inPart says in which part an error is, unless it has a line of a file.
 func inPart(i int, err error) error {
-	if e, ok := errors.AsType[*Error](err); ok && strings.Contains(e.Where, ":") {
+	if e, ok := errors.AsType[*protocol.Error](err); ok && strings.Contains(e.Doing, ":") {
 		return err
 	}
 	return fmt.Errorf("part %d: %w", i+1, err)
@@ -203,12 +203,12 @@ func (p *Part) take(e Entry) (mine bool, err error) {
 	s := find(PartTable(), e.Name)
 	if s == nil {
 		if l := find(Table(nil), e.Name); l != nil && l.Name != "op" && !ownPace(l.Name) {
-			return false, &Error{Where: e.Where, Err: errors.New("applies to the whole workload, not to one part"), Hint: "put it beside parts"}
+			return false, &protocol.Error{Doing: e.Where, Err: errors.New("applies to the whole workload, not to one part"), Hint: "put it next to parts"}
 		}
 		return false, nil
 	}
 	if len(e.Values) != 1 {
-		return true, &Error{Where: e.Where, Err: fmt.Errorf("takes one value, not %d", len(e.Values))}
+		return true, &protocol.Error{Doing: e.Where, Err: fmt.Errorf("takes one value, not %d", len(e.Values))}
 	}
 	if err := s.Check(e.Values[0]); err != nil {
 		return true, At(e.Where, err)
@@ -265,17 +265,17 @@ func inherited(table []Setting, op string, whole *Document, own []Entry, used ma
 func (w *Workload) fitsMix() error {
 	switch {
 	case w.Op == Consume || w.Op == RoundTrip || w.Op == Pipeline:
-		e := &Error{Where: "op", Err: fmt.Errorf("%s cannot be a part: a part sends, or reads one record after the other", w.Op), Hint: "leave it out"}
+		e := &protocol.Error{Doing: "op", Err: fmt.Errorf("%s cannot be a part: a part sends, or reads one record after the other", w.Op), Hint: "leave it out"}
 		if slices.Contains(w.Kind.Ops(), ReadSingle) {
 			e.Hint = "--op read reads records by their offsets"
 		}
 		return e
 	case w.Verify():
-		return &Error{Where: "verify", Err: errors.New("what several loads send together is not read back"), Hint: "run the part alone with --verify"}
+		return &protocol.Error{Doing: "verify", Err: errors.New("what several loads send together is not read back"), Hint: "run the part alone with --verify"}
 	case w.Trace() != "":
-		return &Error{Where: "trace", Err: errors.New("several loads together have no trace"), Hint: "run the part alone with --trace"}
+		return &protocol.Error{Doing: "trace", Err: errors.New("several loads together have no trace"), Hint: "run the part alone with --trace"}
 	case w.Has("index"):
-		return &Error{Where: "index", Err: errors.New("what several loads send together is not counted in an index"), Hint: "run the part alone with --index"}
+		return &protocol.Error{Doing: "index", Err: errors.New("what several loads send together is not counted in an index"), Hint: "run the part alone with --index"}
 	}
 	return nil
 }
@@ -317,11 +317,11 @@ func newMix(parts []Part) (*Workload, error) {
 			}
 		}
 		if of.Unacknowledged() != first.Unacknowledged() {
-			return nil, &Error{Where: "parts", Err: errors.New("some of them are never acknowledged, others are"), Hint: "give all of them acknowledgements, or none"}
+			return nil, &protocol.Error{Doing: "parts", Err: errors.New("some of them are never acknowledged, others are"), Hint: "give all of them acknowledgements, or none"}
 		}
 	}
 	if !(sum > 0) && !parts[0].Paced {
-		return nil, &Error{Where: "weight", Err: errors.New("is 0 for all parts"), Hint: "give at least one of them a weight above 0"}
+		return nil, &protocol.Error{Doing: "weight", Err: errors.New("is 0 for all parts"), Hint: "give at least one of them a weight above 0"}
 	}
 	w.text = strings.Join(targets, ", ")
 	for _, s := range first.table {
@@ -435,8 +435,6 @@ func (p *Part) spec(of []Part, whole *protocol.Spec) (protocol.Spec, error) {
 	return s, nil
 }
 
-var _ protocol.Kind = mixKind{}
-
 // mixKind opens the parts of a workload as one target.
 type mixKind struct{ parts []Part }
 
@@ -452,17 +450,20 @@ func (mixKind) Ops() []string { return []string{Mix} }
 // Options implements protocol.Kind: the parts have them.
 func (mixKind) Options() []protocol.Option { return nil }
 
-// Check implements protocol.Checker.
-func (k mixKind) Check(whole protocol.Spec) error {
+// Capabilities implements protocol.Kind. The parts have had their presets, and fitsMix refuses a
+// part that is verified.
+func (k mixKind) Capabilities() protocol.KindCapabilities {
+	return protocol.KindCapabilities{
+		Unacknowledged: k.unacknowledged, Check: k.check, DefaultPort: k.defaultPort, Needs: k.needs,
+	}
+}
+
+func (k mixKind) check(whole protocol.Spec) error {
 	for i := range k.parts {
 		p := &k.parts[i]
-		c, ok := p.Workload.Kind.(protocol.Checker)
-		if !ok {
-			continue
-		}
 		s, err := p.spec(k.parts, &whole)
 		if err == nil {
-			err = c.Check(s)
+			err = protocol.Check(p.Workload.Kind, s)
 		}
 		if err != nil {
 			return fmt.Errorf("part %s: %w", p.Name, err)
@@ -471,30 +472,27 @@ func (k mixKind) Check(whole protocol.Spec) error {
 	return nil
 }
 
-// Needs implements protocol.Priced: all parts are open at the same time.
-func (k mixKind) Needs(whole protocol.Spec) (needs []protocol.Need) {
+// needs are those of all parts, which are open at the same time.
+func (k mixKind) needs(whole protocol.Spec) (needs []protocol.Need) {
 	for i := range k.parts {
 		p := &k.parts[i]
-		priced, ok := p.Workload.Kind.(protocol.Priced)
-		if !ok {
+		of := p.Workload.Kind.Capabilities().Needs
+		if of == nil {
 			continue
 		}
 		if s, err := p.spec(k.parts, &whole); err == nil { // Open says why not
-			needs = append(needs, priced.Needs(s)...)
+			needs = append(needs, of(s)...)
 		}
 	}
 	return needs
 }
 
-// DefaultPort implements protocol.DefaultPorter for the first part, whose URL the whole has.
-func (k mixKind) DefaultPort(scheme string) string {
-	if p, ok := k.parts[0].Workload.Kind.(protocol.DefaultPorter); ok {
-		return p.DefaultPort(scheme)
-	}
-	return ""
+// defaultPort is that of the first part, whose URL the whole has.
+func (k mixKind) defaultPort(scheme string) string {
+	return protocol.DefaultPort(k.parts[0].Workload.Kind, scheme)
 }
 
-// Unacknowledged implements protocol.Unacknowledger: all parts are, or none is.
-func (k mixKind) Unacknowledged(*url.URL, protocol.Values) bool {
+// unacknowledged: all parts are, or none is.
+func (k mixKind) unacknowledged(*url.URL, protocol.Values) bool {
 	return k.parts[0].Workload.Unacknowledged()
 }

@@ -46,7 +46,7 @@ func (w *Workload) schedule() (load.Schedule, time.Duration, error) {
 		rate = float64(shape.Count(time.Second))
 	}
 	if load.CheckRate(rate) != nil {
-		return nil, 0, &Error{
+		return nil, 0, &protocol.Error{
 			Err:  errors.New("cannot precede a shape that begins at rate 0"),
 			Hint: "put the warm-up into the shape: constant(1k/s):2s+...",
 		}

@@ -40,10 +40,10 @@ func resolveOne(kinds []protocol.Kind, flags, file *Document) (*Workload, error)
 
 	e, ok := given("target")
 	if !ok {
-		return nil, &Error{Err: errors.New("no target was given"), Hint: "a target is a URL, such as " + examples(kinds)}
+		return nil, &protocol.Error{Err: errors.New("no target was given"), Hint: "a target is a URL, such as " + examples(kinds)}
 	}
 	if len(e.Values) != 1 {
-		return nil, &Error{Where: e.Where, Err: errors.New("must be one URL")}
+		return nil, &protocol.Error{Doing: e.Where, Err: errors.New("must be one URL")}
 	}
 	var err error
 	if w.Kind, w.URL, err = ParseTarget(kinds, e.Values[0]); err != nil {
@@ -109,7 +109,7 @@ func (w *Workload) warnOfInFlight() {
 	if w.usualInFlight() {
 		return
 	}
-	if l, ok := w.Kind.(protocol.InFlightLimiter); ok && l.LimitsInFlight(w.options()) {
+	if limits := w.Kind.Capabilities().LimitsInFlight; limits != nil && limits(w.options()) {
 		return
 	}
 	limit, all := w.Count("max-in-flight"), w.Count("concurrency")
@@ -126,14 +126,14 @@ func (w *Workload) set(kinds []protocol.Kind, e Entry, from Origin) error {
 	}
 	switch {
 	case s.FlagOnly && from == FromFile:
-		return &Error{Where: e.Where, Err: errors.New("says where output goes, which is not part of a workload"), Hint: "give --" + s.Name + " on the command line"}
+		return &protocol.Error{Doing: e.Where, Err: errors.New("says where output goes, which is not part of a workload"), Hint: "give --" + s.Name + " on the command line"}
 	case !s.AppliesTo(w.Op):
 		if s.Type == protocol.Bool && len(e.Values) == 1 && e.Values[0] == "false" {
 			return nil
 		}
-		return &Error{Where: e.Where, Err: fmt.Errorf("has no meaning for the operation %s", w.Op), Hint: meaningHint(s, w.Kind.Ops())}
+		return &protocol.Error{Doing: e.Where, Err: fmt.Errorf("has no meaning for the operation %s", w.Op), Hint: meaningHint(s, w.Kind.Ops())}
 	case s.Type != protocol.List && len(e.Values) != 1:
-		return &Error{Where: e.Where, Err: fmt.Errorf("takes one value, not %d", len(e.Values))}
+		return &protocol.Error{Doing: e.Where, Err: fmt.Errorf("takes one value, not %d", len(e.Values))}
 	}
 	if s.Bare != "" && slices.Equal(e.Values, []string{"true"}) { // in a file the way to give no value
 		e.Values = []string{s.Bare}
@@ -160,11 +160,11 @@ func (w *Workload) set(kinds []protocol.Kind, e Entry, from Origin) error {
 
 // preset applies the presets of given options.
 func (w *Workload) preset() error {
-	p, ok := w.Kind.(protocol.Presetter)
-	if !ok {
+	of := w.Kind.Capabilities().Presets
+	if of == nil {
 		return nil
 	}
-	presets, warnings, err := p.Presets(w.URL, w.options(), w.given())
+	presets, warnings, err := of(w.URL, w.options(), w.given())
 	if err != nil {
 		return err
 	}
@@ -222,16 +222,16 @@ func meaningHint(s *Setting, ops []string) string {
 func (w *Workload) unknown(kinds []protocol.Kind, e Entry, from Origin) error {
 	for _, k := range kinds {
 		if slices.ContainsFunc(k.Options(), func(o protocol.Option) bool { return o.Name == e.Name }) {
-			return &Error{
-				Where: e.Where, Err: fmt.Errorf("has no meaning for %s target", aKind(w.Kind)),
+			return &protocol.Error{
+				Doing: e.Where, Err: fmt.Errorf("has no meaning for %s target", aKind(w.Kind)),
 				Hint: fmt.Sprintf("it is an option of %s targets", k.Name()),
 			}
 		}
 	}
 	if find(PartTable(), e.Name) != nil {
-		return &Error{Where: e.Where, Err: errors.New("belongs to a part of a workload"), Hint: "put it into the list parts of a workload file"}
+		return &protocol.Error{Doing: e.Where, Err: errors.New("belongs to a part of a workload"), Hint: "put it into the list parts of a workload file"}
 	}
-	err := &Error{Where: e.Where, Err: errors.New("unknown setting"), Hint: "carronade run --help-all lists them all"}
+	err := &protocol.Error{Doing: e.Where, Err: errors.New("unknown setting"), Hint: "carronade run --help-all lists them all"}
 	if near := NearestSetting(e.Name, Names([]protocol.Kind{w.Kind})); near != "" {
 		if from == FromFlag {
 			near = "--" + near
@@ -254,12 +254,6 @@ func Names(kinds []protocol.Kind) []string {
 	return names
 }
 
-// verifies reports whether a kind verifies events by other means than consuming.
-func verifies(k protocol.Kind) bool {
-	v, ok := k.(protocol.Verifier)
-	return ok && v.Verifies()
-}
-
 // conflicts checks settings against each other.
 func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 	var faults []error
@@ -268,7 +262,7 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 		if !ok {
 			e.Where = name
 		}
-		faults = append(faults, &Error{Where: e.Where, Err: fmt.Errorf(format, args...), Hint: hint})
+		faults = append(faults, &protocol.Error{Doing: e.Where, Err: fmt.Errorf(format, args...), Hint: hint})
 	}
 	var paces []string
 	for _, name := range []string{"rate", "shape", "concurrency"} {
@@ -288,7 +282,7 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 		fault("overload", "add --read-queue 0, which does not limit what waits to be read", "events that wait for the queue of reads are not dropped")
 	}
 	w.systemConflicts(fault)
-	if w.Verify() && !slices.Contains(w.Kind.Ops(), Consume) && !verifies(w.Kind) {
+	if w.Verify() && !slices.Contains(w.Kind.Ops(), Consume) && !w.Kind.Capabilities().Verifies {
 		fault("verify", "leave it out", "%s target cannot be read back", aKind(w.Kind))
 	}
 	if w.Has("trace-events") && w.Trace() == "" {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carronade/internal/advice"
 	"carronade/internal/secret"
 	"carronade/protocol"
 	"carronade/units"
@@ -48,20 +49,20 @@ func (s *Setting) Check(text string) error {
 		return errors.New("has no value")
 	}
 	if len(s.Choices) > 0 && !slices.Contains(s.Choices, text) {
-		err := &Error{Err: fmt.Errorf("must be one of %s, not %q", strings.Join(s.Choices, ", "), text)}
-		if near := Nearest(text, s.Choices); near != "" {
+		err := &protocol.Error{Err: fmt.Errorf("must be one of %s, not %q", strings.Join(s.Choices, ", "), text)}
+		if near := advice.Nearest(text, s.Choices); near != "" {
 			err.Hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		return err
 	}
 	if err := checkType(s.Type, text); err != nil {
 		if s.Name == "repeat" && text == "auto" {
-			return &Error{Err: errors.New("auto needs two sides"), Hint: "carronade compare --run A.yaml B.yaml --repeat auto runs both until there is a verdict"}
+			return &protocol.Error{Err: errors.New("auto needs two sides"), Hint: "carronade compare --run A.yaml B.yaml --repeat auto runs both until there is a verdict"}
 		}
 		return err
 	}
 	if s.Show != nil && strings.Contains(text, secret.Hidden) {
-		return &Error{Err: errors.New("holds " + secret.Hidden + ", the placeholder of a secret in reports"), Hint: "put the secret back, by reference (env:NAME, file:PATH) where that is supported"}
+		return &protocol.Error{Err: errors.New("holds " + secret.Hidden + ", the placeholder of a secret in reports"), Hint: "put the secret back, by reference (env:NAME, file:PATH) where that is supported"}
 	}
 	if s.check != nil {
 		return s.check(text)
@@ -129,34 +130,16 @@ func checkReference(text string) error {
 	if secret.IsReference(text) {
 		return nil
 	}
-	return &Error{
+	return &protocol.Error{
 		Err:  errors.New("must be a reference, not the secret itself"),
 		Hint: "write env:NAME for an environment variable or file:PATH for a file that holds it",
 	}
 }
 
-// An Error is one fault of a workload: its place, its cause, and a hint.
-type Error struct {
-	Where string // "--rate", "load.yaml:3: rate", or ""
-	Err   error
-	Hint  string // one sentence, or ""
-}
-
-// Error implements error.
-func (e *Error) Error() string {
-	if e.Where == "" {
-		return e.Err.Error()
-	}
-	return e.Where + ": " + e.Err.Error()
-}
-
-// Unwrap returns the fault itself.
-func (e *Error) Unwrap() error { return e.Err }
-
 // At adds a place to an error, and keeps its hint.
 func At(where string, err error) error {
-	if inner, ok := errors.AsType[*Error](err); ok && inner.Where == "" {
-		return &Error{Where: where, Err: inner.Err, Hint: inner.Hint}
+	if inner, ok := errors.AsType[*protocol.Error](err); ok && inner.Doing == "" {
+		return &protocol.Error{Doing: where, Err: inner.Err, Hint: inner.Hint}
 	}
-	return &Error{Where: where, Err: err}
+	return &protocol.Error{Doing: where, Err: err}
 }

@@ -239,7 +239,7 @@ func checkRate(text string) error {
 		return err
 	}
 	if r == 0 {
-		return &Error{
+		return &protocol.Error{
 			Err:  errors.New("must be above 0"),
 			Hint: "leave --rate out to send as fast as the in-flight limit allows",
 		}
@@ -254,7 +254,7 @@ func checkShape(text string) error {
 	}
 	// The list of forms is long; a help subject has it.
 	what, _, _ := strings.Cut(err.Error(), "; shapes are")
-	return &Error{Err: errors.New(what), Hint: "carronade help shapes lists the forms"}
+	return &protocol.Error{Err: errors.New(what), Hint: "carronade help shapes lists the forms"}
 }
 
 func checkShare(text string) error {
@@ -329,7 +329,7 @@ func parseWarmup(text string) (time.Duration, uint64, error) {
 	n, noCount := units.ParseCount(text)
 	switch {
 	case noTime == nil && noCount == nil && n != 0:
-		return 0, 0, &Error{
+		return 0, 0, &protocol.Error{
 			Err:  fmt.Errorf("%s is both a time and a number of events", text),
 			Hint: fmt.Sprintf("write %ds for the time, %d for the events", int64(d/time.Second), n),
 		}

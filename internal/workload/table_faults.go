@@ -65,12 +65,12 @@ func checkFault(text string) error {
 	if errors.Is(err, fault.ErrAction) {
 		hint = "run a tool of your own for other faults: --at 60s --exec CMD --at 70s:heal --exec CMD (see docs/faults.md)"
 	}
-	return &Error{Err: fmt.Errorf("%q: %w", text, err), Hint: hint}
+	return &protocol.Error{Err: fmt.Errorf("%q: %w", text, err), Hint: hint}
 }
 
 func checkMoment(text string) error {
 	if _, err := fault.ParseMoment(text); err != nil {
-		return &Error{Err: err, Hint: "such as --at 60s --exec 'systemctl stop broker' --at 70s:heal --exec 'systemctl start broker'"}
+		return &protocol.Error{Err: err, Hint: "such as --at 60s --exec 'systemctl stop broker' --at 70s:heal --exec 'systemctl start broker'"}
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func checkNote(text string) error {
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
 		return errors.New("must be text")
 	case utf8.RuneCountInString(text) > maxNote:
-		return &Error{Err: fmt.Errorf("is longer than %d characters", maxNote), Hint: "--attach takes a file"}
+		return &protocol.Error{Err: fmt.Errorf("is longer than %d characters", maxNote), Hint: "--attach takes a file"}
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func showNamed(text string) string {
 // checkProcessors rejects values below the kernel's minimum, a hundredth of a processor.
 func checkProcessors(text string) error {
 	if n, err := strconv.ParseFloat(text, 64); err != nil || n < 0.01 || n > 1<<16 {
-		return &Error{Err: fmt.Errorf("must be a number of processors from 0.01 on, not %s", text), Hint: "leave it out for no limit"}
+		return &protocol.Error{Err: fmt.Errorf("must be a number of processors from 0.01 on, not %s", text), Hint: "leave it out for no limit"}
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func checkProcessors(text string) error {
 func checkRevision(text string) error {
 	const most = 100
 	if strings.TrimSpace(text) != text || text == "" || utf8.RuneCountInString(text) > most || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return &Error{Err: fmt.Errorf("must be a text of 1 to %d characters in one line, without blanks around it", most), Hint: "such as 4.1.0-rc2, or 'heap 8g'"}
+		return &protocol.Error{Err: fmt.Errorf("must be a text of 1 to %d characters in one line, without blanks around it", most), Hint: "such as 4.1.0-rc2, or 'heap 8g'"}
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func checkRevision(text string) error {
 // checkBranch accepts a name in one line.
 func checkBranch(text string) error {
 	if checkRevision(text) != nil || strings.ContainsFunc(text, unicode.IsSpace) || strings.HasPrefix(text, "-") {
-		return &Error{Err: errors.New("must be the name of a branch"), Hint: "such as main, or feature/x"}
+		return &protocol.Error{Err: errors.New("must be the name of a branch"), Hint: "such as main, or feature/x"}
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func checkBranch(text string) error {
 // checkRemote accepts only names of remotes: an address may contain a login.
 func checkRemote(text string) error {
 	if strings.ContainsAny(text, ":@ ") || strings.HasPrefix(text, "-") {
-		return &Error{Err: errors.New("must be the name of a remote of the repository, such as origin"), Hint: "git remote -v lists them; git remote add makes one of an address"}
+		return &protocol.Error{Err: errors.New("must be the name of a remote of the repository, such as origin"), Hint: "git remote -v lists them; git remote add makes one of an address"}
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func showHeader(text string) string {
 func checkHeader(text string) error {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || name == "" || !secret.IsReference(value) {
-		return &Error{Err: errors.New("must be NAME=env:VARIABLE or NAME=file:PATH"), Hint: "headers may contain secrets, and the process list shows the command line"}
+		return &protocol.Error{Err: errors.New("must be NAME=env:VARIABLE or NAME=file:PATH"), Hint: "headers may contain secrets, and the process list shows the command line"}
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func checkNamed(text string) error {
 		return errors.New("must be NAME=VALUE")
 	}
 	if secret.Is(name, value) {
-		return &Error{Err: fmt.Errorf("%s looks like a secret, and the process list shows the command line", name), Hint: "give env:VARIABLE or file:PATH as its value"}
+		return &protocol.Error{Err: fmt.Errorf("%s looks like a secret, and the process list shows the command line", name), Hint: "give env:VARIABLE or file:PATH as its value"}
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"unicode/utf16"
 
 	"go.yaml.in/yaml/v4"
+
+	"carronade/protocol"
 )
 
 // Bounds of a document, far above those of any workload. Within maxDocument the library needs
@@ -36,11 +38,11 @@ var (
 func ParseYAML(name string, data []byte) (value *yaml.Node, err error) {
 	defer func() { // another project's parser reads what others wrote
 		if p := recover(); p != nil {
-			value, err = nil, &Error{Where: name, Err: errors.New("is not valid YAML"), Hint: fileHint}
+			value, err = nil, &protocol.Error{Doing: name, Err: errors.New("is not valid YAML"), Hint: fileHint}
 		}
 	}()
 	if len(data) > maxDocument {
-		return nil, &Error{Where: name, Err: fmt.Errorf("is larger than %d KiB, the limit of a workload", maxDocument>>10), Hint: fileHint}
+		return nil, &protocol.Error{Doing: name, Err: fmt.Errorf("is larger than %d KiB, the limit of a workload", maxDocument>>10), Hint: fileHint}
 	}
 	if json.Valid(data) {
 		data = plainJSON(data)
@@ -53,8 +55,8 @@ func ParseYAML(name string, data []byte) (value *yaml.Node, err error) {
 			continue
 		}
 		if value != nil {
-			return nil, &Error{
-				Where: place(name, document.Content[0]), Err: errors.New("a second document begins here, but a file is one document"),
+			return nil, &protocol.Error{
+				Doing: place(name, document.Content[0]), Err: errors.New("a second document begins here, but a file is one document"),
 				Hint: "write several workloads as a list, each after a dash",
 			}
 		}
@@ -141,10 +143,10 @@ func (g *guard) ResolveAlias(string) (*yaml.Node, bool, error) {
 // check refuses what a parsed document must not have.
 func (g *guard) check(name string, n *yaml.Node) error {
 	if g.nodes++; g.nodes > mostNodes {
-		return &Error{Where: place(name, n), Err: errNodes, Hint: fileHint}
+		return &protocol.Error{Doing: place(name, n), Err: errNodes, Hint: fileHint}
 	}
 	if n.Style&yaml.TaggedStyle != 0 || n.Tag == "!" {
-		return &Error{Where: place(name, n), Err: ErrReferences, Hint: referencesHint}
+		return &protocol.Error{Doing: place(name, n), Err: ErrReferences, Hint: referencesHint}
 	}
 	lines := make(map[string]int)
 	for i, child := range n.Content {
@@ -167,11 +169,11 @@ func checkKey(name string, key *yaml.Node, lines map[string]int) error {
 	lines[text] = key.Line
 	switch {
 	case len(text) > mostKey:
-		return &Error{Where: where, Err: fmt.Errorf("has a key of %d bytes, and %d are the limit", len(text), mostKey), Hint: "no setting has such a name: check the quotes and the indentation"}
+		return &protocol.Error{Doing: where, Err: fmt.Errorf("has a key of %d bytes, and %d are the limit", len(text), mostKey), Hint: "no setting has such a name: check the quotes and the indentation"}
 	case key.Tag == "!!merge":
-		return &Error{Where: where, Err: ErrReferences, Hint: referencesHint}
+		return &protocol.Error{Doing: where, Err: ErrReferences, Hint: referencesHint}
 	case twice:
-		return &Error{Where: where + ": " + text, Err: fmt.Errorf("has a value already, in line %d", line), Hint: "leave one of them out"}
+		return &protocol.Error{Doing: where + ": " + text, Err: fmt.Errorf("has a value already, in line %d", line), Hint: "leave one of them out"}
 	}
 	return nil
 }

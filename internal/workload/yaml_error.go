@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"carronade/protocol"
 )
 
 const (
@@ -49,9 +51,9 @@ var malformedReference = regexp.MustCompile(`scanning (an anchor|an alias|a tag)
 func (g *guard) problem(name string, data []byte, err error) error {
 	e, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
-		return &Error{Where: name, Err: err, Hint: fileHint}
+		return &protocol.Error{Doing: name, Err: err, Hint: fileHint}
 	}
-	out, mark := &Error{Err: errors.New(e.Message), Hint: fileHint}, e.Mark
+	out, mark := &protocol.Error{Err: errors.New(e.Message), Hint: fileHint}, e.Mark
 	for _, w := range ourWords {
 		if strings.Contains(e.ContextMsg+": "+e.Message, w.library) {
 			out.Err, out.Hint = errors.New(w.says), w.hint
@@ -78,7 +80,7 @@ func (g *guard) problem(name string, data []byte, err error) error {
 	case g.refused != nil:
 		out.Err, out.Hint = g.refused, fileHint
 	}
-	out.Where = fmt.Sprintf("%s:%d:%d", name, mark.Line, mark.Column)
+	out.Doing = fmt.Sprintf("%s:%d:%d", name, mark.Line, mark.Column)
 	return out
 }
 

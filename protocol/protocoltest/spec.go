@@ -1,12 +1,12 @@
 package protocoltest
 
 import (
-	"errors"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/protocol"
 )
 
@@ -32,18 +32,10 @@ func Spec(t testing.TB, options []protocol.Option, rawURL string, given map[stri
 	return s
 }
 
-// HintOf returns the hint of an error for users; "" if it has none.
-func HintOf(err error) string {
-	if e, ok := errors.AsType[*protocol.Error](err); ok {
-		return e.Hint
-	}
-	return ""
-}
-
 // Explained checks an error for users: a part of its text, and of its hint, which must not
 // be empty.
 func Explained(t testing.TB, err error, text, hint string) {
-	if h := HintOf(err); h == "" || !strings.Contains(err.Error(), text) || !strings.Contains(h, hint) {
+	if h := advice.Hint(err); h == "" || !strings.Contains(err.Error(), text) || !strings.Contains(h, hint) {
 		t.Helper()
 		t.Errorf("got %v with the hint %q, want %q and a hint with %q", err, h, text, hint)
 	}

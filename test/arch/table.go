@@ -32,7 +32,7 @@ var protocol = []string{"load", "measure", "payload", "protocol", "units"}
 var open = []string{"examples/...", "internal/*", "internal/*/wire", "internal/*/standin"}
 
 // testPackages may be imported by the tests of any package.
-var testPackages = []string{"test/testkit/assert", "test/testkit/browser", "test/testkit/kafkatest", "test/testkit", "internal/standin", "internal/standin/standintest", "internal/apm/standin", "internal/kafka/standin", "internal/riemann/standin", "internal/*/wire", "protocol/protocoltest", "internal/null", "protocol", "load", "measure", "payload", "units", "internal/workload"}
+var testPackages = []string{"internal/advice", "test/testkit/assert", "test/testkit/browser", "test/testkit/kafkatest", "test/testkit", "internal/standin", "internal/standin/standintest", "internal/apm/standin", "internal/kafka/standin", "internal/riemann/standin", "internal/*/wire", "protocol/protocoltest", "internal/null", "protocol", "load", "measure", "payload", "units", "internal/workload"}
 
 // Packages is the table of who may import whom. Imports go only downwards, and only app
 // imports internal/cli.
@@ -46,11 +46,11 @@ var Packages = []Package{
 	{Name: "payload", May: []string{"internal/place", "units"}},
 	{Name: "load", May: []string{"internal/impair", "measure", "units"}},
 
-	{Name: "protocol", May: []string{"internal/secret", "load", "measure", "units"}},
-	{Name: "protocol/protocoltest", May: []string{"load", "protocol"}},
+	{Name: "protocol", May: []string{"internal/advice", "internal/secret", "load", "measure", "units"}},
+	{Name: "protocol/protocoltest", May: []string{"internal/advice", "load", "protocol"}},
 	{Name: "internal/kafka", May: []string{"internal/conn", "internal/impair", "internal/place", "internal/conn/socket", "internal/kafka/wire", "load", "measure", "payload", "protocol", "internal/kafka/cluster", "internal/kafka/franz", "units"}, Tests: []string{"internal/run/ledger"}},
-	{Name: "internal/kafka/cluster", May: []string{"internal/conn", "internal/place", "internal/kafka/wire", "load", "measure", "payload", "protocol", "units"}},
-	{Name: "internal/kafka/franz", May: []string{"internal/conn", "internal/impair", "internal/conn/socket", "internal/kafka/wire", "load", "measure", "payload", "protocol", "internal/kafka/cluster"}},
+	{Name: "internal/kafka/cluster", May: []string{"internal/advice", "internal/conn", "internal/place", "internal/kafka/wire", "load", "measure", "payload", "protocol", "units"}},
+	{Name: "internal/kafka/franz", May: []string{"internal/conn", "internal/impair", "internal/conn/socket", "internal/kafka/wire", "load", "measure", "payload", "internal/kafka/cluster"}},
 	{Name: "internal/apm", May: []string{"internal/conn", "internal/place", "internal/secret", "internal/conn/socket", "internal/apm/wire", "load", "measure", "payload", "protocol", "units"}},
 	{Name: "internal/riemann", May: []string{"internal/conn", "internal/conn/socket", "internal/riemann/wire", "load", "measure", "payload", "protocol", "units"}, Tests: []string{"internal/run/ledger"}},
 	{Name: "internal/null", May: []string{"internal/kafka/wire", "load", "measure", "payload", "protocol"}},
@@ -61,7 +61,7 @@ var Packages = []Package{
 	{Name: "internal/crc"},
 	{Name: "internal/impair"},
 	{Name: "internal/conn/socket", May: []string{"internal/impair"}},
-	{Name: "internal/conn", May: []string{"internal/place", "internal/conn/socket", "load", "protocol", "units"}},
+	{Name: "internal/conn", May: []string{"internal/advice", "internal/place", "internal/conn/socket", "load", "protocol", "units"}},
 	{Name: "internal/standin/standintest", May: []string{"internal/standin", "test/testkit/assert"}},
 	{Name: "internal/standin", May: []string{"internal/conn/socket", "internal/host", "units"}},
 	{Name: "internal/apm/standin", May: []string{"internal/secret", "internal/standin", "internal/apm/wire", "units"}},
@@ -73,22 +73,23 @@ var Packages = []Package{
 		"machine*.go":    {"internal/host", "protocol"},
 	}},
 	{Name: "internal/host", May: []string{"internal/impair", "measure", "units"}},
-	{Name: "internal/place"},
+	{Name: "internal/advice"},
+	{Name: "internal/place", May: []string{"internal/advice"}},
 	{Name: "internal/door"},
 	{Name: "internal/sandbox"},
 	{Name: "internal/secret", May: []string{"internal/place"}},
 	{Name: "internal/system", May: []string{"internal/conn", "internal/secret", "internal/host", "measure", "protocol", "units"}},
 	{Name: "internal/verdict/fault", May: []string{"load", "units"}},
-	{Name: "internal/workload", May: []string{"internal/verdict/fault", "internal/place", "internal/secret", "load", "measure", "payload", "protocol", "units"}},
+	{Name: "internal/workload", May: []string{"internal/advice", "internal/verdict/fault", "internal/place", "internal/secret", "load", "measure", "payload", "protocol", "units"}},
 	{Name: "internal/layout"},
 	{Name: "internal/verdict/find", May: []string{"internal/layout", "internal/verdict/stats", "internal/host", "measure", "units"}, Tests: []string{"internal/judge"}},
 	{Name: "internal/fleet", May: []string{"internal/report", "internal/run", "internal/host", "internal/workload", "load", "measure", "protocol"}},
-	{Name: "internal/report", May: []string{"internal/verdict/fault", "internal/verdict/find", "internal/layout", "internal/place", "internal/host", "internal/verdict/trust", "internal/workload", "load", "measure", "units"}},
-	{Name: "internal/store", May: []string{"internal/report", "internal/secret", "internal/host", "internal/workload", "load", "measure", "protocol", "units"}, Tests: []string{"internal/verdict/fault", "internal/verdict/find", "internal/store/sqlite", "test/testkit/reporttest", "internal/apm", "internal/kafka", "internal/riemann"}},
+	{Name: "internal/report", May: []string{"internal/advice", "internal/verdict/fault", "internal/verdict/find", "internal/layout", "internal/place", "internal/host", "internal/verdict/trust", "internal/workload", "load", "measure", "units"}},
+	{Name: "internal/store", May: []string{"internal/advice", "internal/report", "internal/secret", "internal/host", "internal/workload", "load", "measure", "protocol", "units"}, Tests: []string{"internal/verdict/fault", "internal/verdict/find", "internal/store/sqlite", "test/testkit/reporttest", "internal/apm", "internal/kafka", "internal/riemann"}},
 	{Name: "test/testkit/reporttest", May: []string{"internal/report", "internal/store", "test/testkit/assert", "load", "measure"}},
 	{Name: "internal/store/sqlitefile", May: []string{"internal/host"}},
 	{Name: "internal/serve/jobs", May: []string{"internal/store/sqlitefile", "internal/host", "protocol", "units"}},
-	{Name: "internal/serve/shell", May: []string{"internal/serve/jobs", "internal/place", "internal/secret", "internal/store/elastic", "internal/system", "internal/host", "protocol"}},
+	{Name: "internal/serve/shell", May: []string{"internal/advice", "internal/serve/jobs", "internal/place", "internal/secret", "internal/store/elastic", "internal/system", "internal/host", "protocol"}},
 	{Name: "internal/serve", May: []string{"internal/conn", "internal/door", "internal/verdict/fault", "internal/serve/jobs", "internal/live", "internal/place", "internal/secret", "internal/host", "internal/workload", "payload", "protocol"}, Tests: []string{"internal/apm", "internal/kafka", "internal/riemann"}},
 	{Name: "internal/store/sqlite", May: []string{"internal/report", "internal/store/sqlitefile", "internal/store", "internal/host", "protocol"}, Tests: []string{"test/testkit/reporttest"}},
 	{Name: "internal/store/elastic", May: []string{"internal/conn", "internal/place", "internal/report", "internal/secret", "internal/store", "internal/host", "measure", "protocol", "units"}, Tests: []string{"test/testkit/reporttest"}},
@@ -106,12 +107,12 @@ var Packages = []Package{
 	{Name: "internal/run/trace", May: []string{"internal/place", "internal/host", "load"}, Tests: []string{"test/testkit/parquettest"}},
 	{Name: "internal/live", May: []string{"internal/conn", "internal/door", "internal/layout", "internal/page", "internal/report", "internal/secret", "internal/host", "load", "measure", "protocol", "units"}},
 	{Name: "internal/run", May: []string{"internal/verdict/fault", "internal/run/ledger", "internal/place", "internal/report", "internal/secret", "internal/store", "internal/system", "internal/host", "internal/run/trace", "internal/verdict/trust", "internal/workload", "load", "measure", "protocol", "units"}, Tests: []string{"internal/store/sqlite", "test/testkit/parquettest"}},
-	{Name: "internal/fleet/bus", May: []string{"internal/door", "internal/host"}},
-	{Name: "internal/scenario", May: []string{"internal/place", "internal/report", "internal/host", "internal/workload", "measure", "protocol", "units"}},
+	{Name: "internal/fleet/bus", May: []string{"internal/advice", "internal/door", "internal/host"}},
+	{Name: "internal/scenario", May: []string{"internal/advice", "internal/place", "internal/report", "internal/host", "internal/workload", "measure", "protocol", "units"}},
 	{Name: "internal/dropin", May: []string{"internal/kafka/cluster", "internal/layout", "internal/report", "internal/scenario", "internal/host", "internal/run/trace", "internal/workload", "load", "measure"}},
 	{Name: "internal/dropin/dropintest", May: []string{"internal/dropin", "internal/report", "internal/workload", "test/testkit/assert"}},
-	{Name: "internal/dropin/...", May: []string{"internal/dropin", "internal/layout", "internal/live", "internal/report/picture", "internal/place", "internal/report", "internal/scenario", "internal/secret", "internal/verdict/stats", "internal/store/elastic", "internal/host", "internal/run/trace", "internal/apm/wire", "internal/kafka/wire", "internal/workload", "load", "measure", "payload", "internal/kafka/cluster", "units"}, Tests: []string{"internal/kafka", "internal/dropin/dropintest"}},
-	{Name: "internal/command", May: []string{"internal/report/export", "internal/judge", "internal/layout", "internal/place", "internal/report", "internal/store", "internal/host", "internal/workload", "load", "measure", "protocol", "units"}, Files: map[string][]string{
+	{Name: "internal/dropin/...", May: []string{"internal/advice", "internal/dropin", "internal/layout", "internal/live", "internal/report/picture", "internal/place", "internal/report", "internal/scenario", "internal/secret", "internal/verdict/stats", "internal/store/elastic", "internal/host", "internal/run/trace", "internal/apm/wire", "internal/kafka/wire", "internal/workload", "load", "measure", "payload", "internal/kafka/cluster", "units"}, Tests: []string{"internal/kafka", "internal/dropin/dropintest"}},
+	{Name: "internal/command", May: []string{"internal/advice", "internal/report/export", "internal/judge", "internal/layout", "internal/place", "internal/report", "internal/store", "internal/host", "internal/workload", "load", "measure", "protocol", "units"}, Files: map[string][]string{
 		"explain.go":  {"internal/report/explain"},
 		"pictures.go": {"internal/report/picture"},
 		"profile*.go": {"internal/profile", "internal/apm/wire", "internal/kafka/wire", "internal/riemann/wire", "payload", "internal/kafka", "internal/riemann"},
@@ -119,7 +120,7 @@ var Packages = []Package{
 		"topics*.go":  {"internal/run", "internal/kafka", "internal/kafka/cluster"},
 		"vary.go":     {"internal/report/picture", "internal/verdict/stats"},
 	}, Tests: []string{"internal/store/sqlite", "test/testkit/reporttest", "internal/apm"}},
-	{Name: "internal/cli", May: []string{
+	{Name: "internal/cli", May: []string{"internal/advice",
 		"internal/command", "internal/dropin", "internal/conn", "internal/verdict/fault", "internal/verdict/find", "internal/fleet",
 		"internal/fleet/bus", "internal/judge", "internal/layout", "internal/live", "internal/place",
 		"internal/report", "internal/run", "internal/sandbox", "internal/scenario", "internal/secret",
@@ -132,7 +133,7 @@ var Packages = []Package{
 		"serve.go":       {"internal/serve/shell"},
 		"shell.go":       {"internal/serve/shell"},
 		"stores.go":      {"internal/store/elastic"},
-		"subjects*.go":   {"payload"},
+		"help_pages*.go": {"payload"},
 		"system*.go":     {"internal/system"},
 		"targets.go":     {"internal/dropin/...", "internal/apm/standin", "internal/kafka/standin", "internal/riemann/standin", "internal/apm", "internal/kafka", "internal/null", "internal/riemann"},
 		"vary*.go":       {"internal/verdict/stats"},

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"carronade/internal/advice"
 	"carronade/internal/secret"
-	"carronade/internal/workload"
 )
 
 // This file parses arguments as argparse4j does: long
@@ -119,7 +119,7 @@ func findProducerFlag(flags []producerFlag, name string) (*producerFlag, *argpar
 		for i := range flags {
 			names = append(names, flags[i].name)
 		}
-		e.near = workload.Nearest(name, names)
+		e.near = advice.Nearest(name, names)
 		return nil, e
 	case 1:
 		return &flags[at], nil

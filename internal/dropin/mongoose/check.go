@@ -77,7 +77,7 @@ func (r *runner) printCheck(l *loads, err error) {
 		fmt.Fprintf(&b, ": %s", l.parts[0].does())
 	}
 	b.WriteByte('\n')
-	lines := func(p *part, paths []configured) {
+	lines := func(p *scenarioPart, paths []configured) {
 		for _, line := range p.table(paths).Lines(0, layout.Style{}) {
 			b.WriteString(strings.TrimRight(line, " ") + "\n")
 		}
@@ -102,7 +102,7 @@ func (r *runner) printCheck(l *loads, err error) {
 }
 
 // table is each path with its last value and what it becomes.
-func (p *part) table(paths []configured) *layout.Table {
+func (p *scenarioPart) table(paths []configured) *layout.Table {
 	t := &layout.Table{Left: []int{0, 1}}
 	last := make(map[string]int)
 	for k, c := range paths {
@@ -117,7 +117,7 @@ func (p *part) table(paths []configured) *layout.Table {
 }
 
 // does says what a load does.
-func (p *part) does() string {
+func (p *scenarioPart) does() string {
 	switch {
 	case p.work == noop:
 		return "sends nothing"
@@ -140,7 +140,7 @@ func shown(text string) string {
 }
 
 // becomes says what a path becomes.
-func (p *part) becomes(c *configured) string {
+func (p *scenarioPart) becomes(c *configured) string {
 	text := ""
 	switch to := &c.path; {
 	case to.refused != "" && c.text != "false":
@@ -159,7 +159,7 @@ func (p *part) becomes(c *configured) string {
 }
 
 // effect is what a given option does: nothing for a reason, settings of a run, or another effect.
-func (p *part) effect(o *option) string {
+func (p *scenarioPart) effect(o *option) string {
 	for _, note := range p.notes {
 		if why, ok := strings.CutPrefix(note, dotted(o.name)+" does nothing: "); ok {
 			return "ignored: " + why
@@ -202,7 +202,7 @@ func (p *part) effect(o *option) string {
 }
 
 // special is the effect of an option that depends on the load; "" for other options.
-func (p *part) special(o *option) string {
+func (p *scenarioPart) special(o *option) string {
 	written := func(file string) string {
 		if p.v.flag(o.name) {
 			return file + " is written"

@@ -53,8 +53,8 @@ type metrics struct {
 	durations, latencies *measure.Histogram
 }
 
-// A mark contains the counts at a time.
-type mark struct {
+// A metricMark contains the counts at a time.
+type metricMark struct {
 	at          time.Duration
 	succ, bytes uint64
 	fail        uint64
@@ -70,8 +70,8 @@ type meter struct {
 	inFlightSeconds   float64 // operations in flight, integrated over time
 	current           uint64
 
-	row  mark // at the last row
-	from mark // the start of the last rate: the previous row or the one before it
+	row  metricMark // at the last row
+	from metricMark // the start of the last rate: the previous row or the one before it
 
 	batches *batches // times of batches of many records; nil if a batch has one
 	polls   *polls   // times of reading; nil unless records are read
@@ -273,7 +273,7 @@ func (m *meter) metrics(now time.Time) *metrics {
 	if m.s.strict {
 		out.lastRate, out.lastBytes = m.tickRate, m.tickBytes
 	}
-	m.row = mark{m.at, m.succ, m.bytes, m.fail}
+	m.row = metricMark{m.at, m.succ, m.bytes, m.fail}
 	m.s.rates(out)
 	return out
 }

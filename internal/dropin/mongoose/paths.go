@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/internal/workload"
+	"carronade/internal/advice"
 )
 
 // The types of steps in scenarios.
@@ -115,7 +115,7 @@ func resolve(name string, strict bool) (p path, hint string, err error) {
 		names = append(names, dotted(name))
 	}
 	slices.Sort(names) // of two that are equally near the first is shown
-	if near := workload.Nearest(dotted(name), names); near != "" {
+	if near := advice.Nearest(dotted(name), names); near != "" {
 		hint = "did you mean " + near + "?"
 	} else {
 		hint = "`carronade as mongoose --help` lists the options"

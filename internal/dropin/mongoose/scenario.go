@@ -142,11 +142,11 @@ type loads struct {
 	at, name, kind string
 
 	shared []configured // of all contexts, if there are several
-	parts  []*part
+	parts  []*scenarioPart
 }
 
-// A part is one load of a step.
-type part struct {
+// A scenarioPart is one load of a step.
+type scenarioPart struct {
 	*step
 	paths []configured    // its own, in order
 	sets  map[string]bool // the options that the script gives, by name
@@ -174,7 +174,7 @@ func (r *runner) prepare(l *loads, s *scenario.Step) error {
 	}
 	began := r.now()
 	for _, c := range contexts {
-		p := &part{sets: make(map[string]bool)}
+		p := &scenarioPart{sets: make(map[string]bool)}
 		v := r.base.clone()
 		elapsed := time.Duration(0)
 		var refusal error
@@ -323,7 +323,7 @@ func (r *runner) now() time.Time {
 }
 
 // load checks the options of a load. Its messages have paths as scenarios write them.
-func (r *runner) load(l *loads, p *part, v *values, began time.Time) error {
+func (r *runner) load(l *loads, p *scenarioPart, v *values, began time.Time) error {
 	kind := l.kind
 	warn := func(format string, args ...any) {
 		text := inScenario(fmt.Sprintf(format, args...))

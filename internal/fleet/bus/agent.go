@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/internal/host"
 )
 
@@ -41,19 +42,19 @@ type Agent struct {
 // the token of the join file; from then on it needs only the folder. If both are given, and the join
 // file is for another server than the folder's, the agent registers there with its key and replaces
 // what it knew. It tries once; from then on the agent reconnects by itself. Errors are of type
-// *Error.
+// *advice.Error.
 func ConnectAgent(ctx context.Context, cfg AgentConfig) (*Agent, error) {
 	path := filepath.Join(cfg.Dir, AgentFile)
 	f, err := openAgentFile(path)
 	if err != nil {
-		return nil, &Error{"use the agent's file " + path, err, "make the folder writable for this user, or choose another one"}
+		return nil, &advice.Error{Doing: "use the agent's file " + path, Err: err, Hint: "make the folder writable for this user, or choose another one"}
 	}
 	own, err := keysOf(f.Seed, f.Seal)
 	if err != nil {
-		return nil, &Error{"use the agent's file " + path, err, ""}
+		return nil, &advice.Error{Doing: "use the agent's file " + path, Err: err}
 	}
 	if cfg.Name != "" && !ValidName(cfg.Name) {
-		return nil, &Error{fmt.Sprintf("use the name %q", clean(cfg.Name)), ErrName, "choose another name"}
+		return nil, &advice.Error{Doing: fmt.Sprintf("use the name %q", clean(cfg.Name)), Err: ErrName, Hint: "choose another name"}
 	}
 	if cfg.NATS != nil {
 		return connectAgentNATS(ctx, cfg, own)
@@ -73,13 +74,13 @@ func ConnectAgent(ctx context.Context, cfg AgentConfig) (*Agent, error) {
 	}
 	if cfg.Name != "" && a.Name != cfg.Name {
 		conn.Close()
-		return nil, &Error{"connect as agent " + cfg.Name, detail(ErrWrongName, "the key in %s is registered as %s", cfg.Dir, clean(a.Name)), "leave out --name, or give --data FOLDER: each agent of a machine has a folder of its own"}
+		return nil, &advice.Error{Doing: "connect as agent " + cfg.Name, Err: detail(ErrWrongName, "the key in %s is registered as %s", cfg.Dir, clean(a.Name)), Hint: "leave out --name, or give --data FOLDER: each agent of a machine has a folder of its own"}
 	}
 	to.Name, to.Operator = a.Name, a.Operator
 	if to != f {
 		if err := host.ReplaceFile(path, text(to)); err != nil {
 			conn.Close()
-			return nil, &Error{"write the agent's file " + path, host.Reason(err), "make the folder writable for this user"}
+			return nil, &advice.Error{Doing: "write the agent's file " + path, Err: host.Reason(err), Hint: "make the folder writable for this user"}
 		}
 	}
 	h.Token, h.Name = "", ""
@@ -92,7 +93,7 @@ func ConnectAgent(ctx context.Context, cfg AgentConfig) (*Agent, error) {
 func (cfg AgentConfig) server(f agentFile, h *hello) (agentFile, error) {
 	if cfg.Join == "" && cfg.Given == nil {
 		if f.Address == "" {
-			return f, &Error{"connect to a fleet", ErrNotJoined, "give the join file that `carronade fleet token` made"}
+			return f, &advice.Error{Doing: "connect to a fleet", Err: ErrNotJoined, Hint: "give the join file that `carronade fleet token` made"}
 		}
 		return f, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
@@ -122,14 +123,14 @@ func (b *testBus) connect(cfg AgentConfig) *Agent {
 }
 
 // refused expects that an agent is refused, with a hint.
-func (b *testBus) refused(cfg AgentConfig, want error) *Error {
+func (b *testBus) refused(cfg AgentConfig, want error) *advice.Error {
 	b.t.Helper()
 	a, err := ConnectAgent(b.t.Context(), cfg)
 	if err == nil {
 		a.Close()
 		b.t.Fatalf("the agent was let in, want %v", want)
 	}
-	e, ok := errors.AsType[*Error](err)
+	e, ok := errors.AsType[*advice.Error](err)
 	assert.Must(b.t, errors.Is(err, want) && ok && e.Hint != "", "%T %v, want %v with a hint", err, err, want)
 	return e
 }

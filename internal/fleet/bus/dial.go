@@ -8,6 +8,8 @@ import (
 	"net"
 	"syscall"
 	"time"
+
+	"carronade/internal/advice"
 )
 
 // dialFor bounds the making of a connection, with the first exchange.
@@ -33,7 +35,7 @@ const mostDials = 5
 var errNoAnswer = errors.New("it closed the connection without an answer")
 
 // connect makes a connection to a server of this package and does the first exchange. Errors are of
-// type *Error.
+// type *advice.Error.
 func connect(ctx context.Context, address, pin string, h hello, own keys, at *stamp) (*tls.Conn, answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialFor)
 	defer cancel()
@@ -54,7 +56,7 @@ func connectOnce(ctx context.Context, address, pin string, h hello, own keys, at
 	doing := "connect to the fleet's server at " + address
 	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, answer{}, &Error{doing, dialReason(err), "is it running, and may this machine connect to it? `carronade fleet start` runs it"}
+		return nil, answer{}, &advice.Error{Doing: doing, Err: dialReason(err), Hint: "is it running, and may this machine connect to it? `carronade fleet start` runs it"}
 	}
 	conn := tls.Client(&stamped{raw, at}, clientTLS(pin))
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -63,7 +65,7 @@ func connectOnce(ctx context.Context, address, pin string, h hello, own keys, at
 	}
 	if conn.ConnectionState().NegotiatedProtocol != protocol {
 		raw.Close()
-		return nil, answer{}, &Error{doing, ErrNotBus, "use the same version of carronade on all machines"}
+		return nil, answer{}, &advice.Error{Doing: doing, Err: ErrNotBus, Hint: "use the same version of carronade on all machines"}
 	}
 	h.Key, h.Seal = own.publicSign, own.publicSeal
 	a, err := sayHello(ctx, conn, h, own.sign)
@@ -76,7 +78,7 @@ func connectOnce(ctx context.Context, address, pin string, h hello, own keys, at
 	}
 	if err := a.err(); err != nil {
 		raw.Close()
-		return nil, answer{}, &Error{doing, err, refusedHint(h.Role, err)}
+		return nil, answer{}, &advice.Error{Doing: doing, Err: err, Hint: refusedHint(h.Role, err)}
 	}
 	return conn, a, nil
 }
@@ -87,15 +89,15 @@ func tlsError(doing string, err error) error {
 	remote, isRemote := errors.AsType[*net.OpError](err)
 	switch {
 	case errors.Is(err, ErrPin):
-		return &Error{doing, ErrPin, "the server was set up again, or this is another machine: get a new join file from the right one"}
+		return &advice.Error{Doing: doing, Err: ErrPin, Hint: "the server was set up again, or this is another machine: get a new join file from the right one"}
 	case isHead && head.Conn != nil:
-		return &Error{doing, ErrNotTLS, "check the address: another program listens there"}
+		return &advice.Error{Doing: doing, Err: ErrNotTLS, Hint: "check the address: another program listens there"}
 	case isRemote && remote.Op == "remote error": // an alert of TLS
-		return &Error{doing, ErrNotBus, "check the address, and use the same version of carronade on all machines"}
+		return &advice.Error{Doing: doing, Err: ErrNotBus, Hint: "check the address, and use the same version of carronade on all machines"}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return &Error{doing, errNoAnswer, "its log says why; is it the server of a fleet?"}
+		return &advice.Error{Doing: doing, Err: errNoAnswer, Hint: "its log says why; is it the server of a fleet?"}
 	}
-	return &Error{doing, dialReason(err), ""}
+	return &advice.Error{Doing: doing, Err: dialReason(err)}
 }
 
 func dialReason(err error) error {

@@ -2,19 +2,6 @@ package bus
 
 import "errors"
 
-// An Error says what failed, why, and the way out.
-type Error struct {
-	Doing string // what was tried: "connect to 127.0.0.1:8236"
-	Err   error  // why it failed; errors.Is finds the errors below
-	Hint  string // what to check or to enter, one sentence; may be empty
-}
-
-// Error implements error.
-func (e *Error) Error() string { return e.Doing + ": " + e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
 // Errors of connections and messages, for errors.Is.
 var (
 	ErrPin          = errors.New("the server has another certificate than expected")

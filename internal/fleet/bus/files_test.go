@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/test/testkit/assert"
 )
 
@@ -79,7 +80,7 @@ func fails(t *testing.T, cfg ServerConfig, want string) {
 		s.Close()
 		t.Fatalf("the server started, want %s", want)
 	}
-	e, ok := errors.AsType[*Error](err)
+	e, ok := errors.AsType[*advice.Error](err)
 	assert.True(t, ok && e.Hint != "" && strings.Contains(err.Error(), want), "%T %v, want %s with a hint", err, err, want)
 }
 
@@ -167,7 +168,7 @@ func TestOperatorFails(t *testing.T) {
 	b.serve()
 	must(t, os.WriteFile(path, old, 0o600))
 	_, err = ConnectOperator(t.Context(), path)
-	if e, ok := errors.AsType[*Error](err); !ok || !errors.Is(err, ErrNoToken) || !strings.Contains(e.Hint, "operator file") {
+	if e, ok := errors.AsType[*advice.Error](err); !ok || !errors.Is(err, ErrNoToken) || !strings.Contains(e.Hint, "operator file") {
 		t.Errorf("an old operator file: %v", err)
 	}
 	// And one that was connected gives up.

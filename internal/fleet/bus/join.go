@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nkeys"
 
+	"carronade/internal/advice"
 	"carronade/internal/host"
 )
 
@@ -28,11 +29,11 @@ type Join struct {
 // mostFile bounds the files that are read, in bytes.
 const mostFile = 64 << 10
 
-// ReadJoin reads a join file. Errors are of type *Error.
+// ReadJoin reads a join file. Errors are of type *advice.Error.
 func ReadJoin(path string) (Join, error) {
 	j, err := readFile(path, parseJoin)
 	if err != nil {
-		return Join{}, &Error{"read the join file " + path, err, "`carronade fleet token` makes join files"}
+		return Join{}, &advice.Error{Doing: "read the join file " + path, Err: err, Hint: "`carronade fleet token` makes join files"}
 	}
 	return j, nil
 }
@@ -54,14 +55,14 @@ func parseJoin(text []byte) (j Join, err error) {
 }
 
 // Write writes a join file that only this user can read. It does not replace a file: that may be
-// the only copy of a token which is still valid. Errors are of type *Error.
+// the only copy of a token which is still valid. Errors are of type *advice.Error.
 func (j Join) Write(path string) error {
 	err := host.CreateFile(path, text(j))
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return &Error{"write the join file " + path, errors.New("the file exists"), "choose another name, or remove it"}
+		return &advice.Error{Doing: "write the join file " + path, Err: errors.New("the file exists"), Hint: "choose another name, or remove it"}
 	case err != nil:
-		return &Error{"write the join file " + path, host.Reason(err), "choose a folder in which this user can write"}
+		return &advice.Error{Doing: "write the join file " + path, Err: host.Reason(err), Hint: "choose a folder in which this user can write"}
 	}
 	return nil
 }

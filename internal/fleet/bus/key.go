@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"carronade/internal/advice"
 	"carronade/internal/host"
 )
 
@@ -38,13 +39,13 @@ func (f keyFile) certificate() (tls.Certificate, error) {
 }
 
 // MakeKey makes a key file, with its folder, unless the file is there already. Errors are of type
-// *Error.
+// *advice.Error.
 func MakeKey(path string) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
 	failed := func(err error) error {
-		return &Error{"make the key file " + path, host.Reason(err), "choose a file in a folder in which this user can write"}
+		return &advice.Error{Doing: "make the key file " + path, Err: host.Reason(err), Hint: "choose a file in a folder in which this user can write"}
 	}
 	var f keyFile
 	var err error
@@ -70,20 +71,20 @@ func openKey(path string) (keyFile, error) {
 	doing := "read the key file " + path
 	info, err := os.Stat(path)
 	if err != nil {
-		return keyFile{}, &Error{doing, host.Reason(err), "a node makes it; copy it from there"}
+		return keyFile{}, &advice.Error{Doing: doing, Err: host.Reason(err), Hint: "a node makes it; copy it from there"}
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return keyFile{}, &Error{doing, errors.New("other users can read it"), "chmod 600 " + path + ", or make a new one if they may have read it"}
+		return keyFile{}, &advice.Error{Doing: doing, Err: errors.New("other users can read it"), Hint: "chmod 600 " + path + ", or make a new one if they may have read it"}
 	}
 	f, err := readFile(path, parseKeyFile)
 	if err != nil {
-		return keyFile{}, &Error{doing, err, "copy it again from a node"}
+		return keyFile{}, &advice.Error{Doing: doing, Err: err, Hint: "copy it again from a node"}
 	}
 	return f, nil
 }
 
 // ConnectKey connects as the operator of the server at an address, HOST:PORT, with its key file;
-// see ServerConfig.Key. Errors are of type *Error.
+// see ServerConfig.Key. Errors are of type *advice.Error.
 func ConnectKey(ctx context.Context, address, path string) (*Operator, error) {
 	f, err := openKey(path)
 	if err != nil {
@@ -91,10 +92,10 @@ func ConnectKey(ctx context.Context, address, path string) (*Operator, error) {
 	}
 	own, err := f.certificate()
 	if err != nil {
-		return nil, &Error{"read the key file " + path, errKeys, ""}
+		return nil, &advice.Error{Doing: "read the key file " + path, Err: errKeys}
 	}
 	if _, err := splitAddress(address); err != nil {
-		return nil, &Error{"connect to " + address, err, "an address is HOST:PORT"}
+		return nil, &advice.Error{Doing: "connect to " + address, Err: err, Hint: "an address is HOST:PORT"}
 	}
 	return connectOperator(ctx, operatorFile{Address: address, Pin: pinOf(own.Certificate[0]), Seed: f.Seed, Seal: f.Seal}, path)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"carronade/internal/advice"
 	"carronade/internal/host"
 )
 
@@ -39,34 +40,34 @@ type NATS struct {
 	Logf func(string, ...any) // of an operator: when the connection is lost and made again, what the server denies; nil for none
 }
 
-// options are the settings of NATS's client. Errors are of type *Error.
+// options are the settings of NATS's client. Errors are of type *advice.Error.
 func (n NATS) options() ([]nats.Option, error) {
 	secure, err := n.secure()
 	if err != nil {
-		return nil, &Error{"connect to " + clean(n.shown()), err, "a URL is tls://HOST:PORT or nats://HOST:PORT"}
+		return nil, &advice.Error{Doing: "connect to " + clean(n.shown()), Err: err, Hint: "a URL is tls://HOST:PORT or nats://HOST:PORT"}
 	}
 	var options []nats.Option
 	if secure {
 		config := &tls.Config{MinVersion: tls.VersionTLS12}
 		if n.CA != "" {
 			if config.RootCAs, err = authority(n.CA); err != nil {
-				return nil, &Error{"read the certificate " + n.CA, err, "it is a file with PEM blocks"}
+				return nil, &advice.Error{Doing: "read the certificate " + n.CA, Err: err, Hint: "it is a file with PEM blocks"}
 			}
 		}
 		options = append(options, nats.Secure(config))
 	}
 	switch {
 	case n.Creds != "" && n.NKeySeedFile != "":
-		return nil, &Error{"connect to " + n.shown(), errors.New("there are two kinds of credentials"), "give a credentials file or an nkey's seed"}
+		return nil, &advice.Error{Doing: "connect to " + n.shown(), Err: errors.New("there are two kinds of credentials"), Hint: "give a credentials file or an nkey's seed"}
 	case n.Creds != "":
 		if _, err := os.Stat(n.Creds); err != nil {
-			return nil, &Error{"read the credentials file " + n.Creds, host.Reason(err), ""}
+			return nil, &advice.Error{Doing: "read the credentials file " + n.Creds, Err: host.Reason(err)}
 		}
 		options = append(options, nats.UserCredentials(n.Creds))
 	case n.NKeySeedFile != "":
 		key, err := nats.NkeyOptionFromSeed(n.NKeySeedFile)
 		if err != nil {
-			return nil, &Error{"read the nkey's seed in " + n.NKeySeedFile, host.Reason(err), "`nk -gen user` makes one"}
+			return nil, &advice.Error{Doing: "read the nkey's seed in " + n.NKeySeedFile, Err: host.Reason(err), Hint: "`nk -gen user` makes one"}
 		}
 		options = append(options, key)
 	}
@@ -131,7 +132,7 @@ func (n NATS) open(ctx context.Context, what, agent string, own keys, logf func(
 	}
 	if most := line.conn.MaxPayload(); most < MaxMessage {
 		line.link.close()
-		return nil, &Error{doing, fmt.Errorf("the server allows messages of %d bytes only", most), "set max_payload to 1MB in its configuration"}
+		return nil, &advice.Error{Doing: doing, Err: fmt.Errorf("the server allows messages of %d bytes only", most), Hint: "set max_payload to 1MB in its configuration"}
 	}
 	return line, nil
 }
@@ -144,15 +145,15 @@ func (n NATS) failed(doing string, err error) error {
 	)
 	switch {
 	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
-		return &Error{doing, errors.New("no server answers"), "check the address, and whether the server runs"}
+		return &advice.Error{Doing: doing, Err: errors.New("no server answers"), Hint: "check the address, and whether the server runs"}
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
-		return &Error{doing, errors.New("the server refused the credentials"), "its administrator gives credentials"}
+		return &advice.Error{Doing: doing, Err: errors.New("the server refused the credentials"), Hint: "its administrator gives credentials"}
 	case errors.Is(err, nats.ErrSecureConnWanted):
-		return &Error{doing, errors.New("the server has no TLS"), "use a server with TLS, or allow a connection without it"}
+		return &advice.Error{Doing: doing, Err: errors.New("the server has no TLS"), Hint: "use a server with TLS, or allow a connection without it"}
 	case errors.As(err, &unknown), errors.As(err, &name):
-		return &Error{doing, err, "give the certificate of the authority that signed the server's"}
+		return &advice.Error{Doing: doing, Err: err, Hint: "give the certificate of the authority that signed the server's"}
 	}
-	return &Error{doing, natsReason(err), ""}
+	return &advice.Error{Doing: doing, Err: natsReason(err)}
 }
 
 // connectAgentNATS connects an agent to an existing NATS server.
@@ -161,7 +162,7 @@ func connectAgentNATS(ctx context.Context, cfg AgentConfig, own keys) (*Agent, e
 	if name == "" {
 		host, err := os.Hostname()
 		if name = nameOf(host); err != nil || !ValidName(name) {
-			return nil, &Error{"name this agent after its host", ErrName, "give the agent a name"}
+			return nil, &advice.Error{Doing: "name this agent after its host", Err: ErrName, Hint: "give the agent a name"}
 		}
 	}
 	line, err := cfg.NATS.open(ctx, "agent "+name, name, own, cfg.Logf)
@@ -176,7 +177,7 @@ func connectAgentNATS(ctx context.Context, cfg AgentConfig, own keys) (*Agent, e
 }
 
 // ConnectOperatorNATS connects to an existing NATS server instead. Token, Revoke and Agents then
-// return ErrExternal. Errors are of type *Error.
+// return ErrExternal. Errors are of type *advice.Error.
 func ConnectOperatorNATS(ctx context.Context, server NATS) (*Operator, error) {
 	seed, seal, err := newSeeds() // the key that seals is in what is sealed
 	if err != nil {

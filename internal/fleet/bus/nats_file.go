@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"carronade/internal/advice"
 	"carronade/internal/host"
 )
 
@@ -41,7 +42,7 @@ func (f *natsFile) check() error {
 
 // UseNATS connects to an existing NATS server as an operator, to see that it can be used, and
 // writes an operator file for it into a folder, in place of an earlier one for a NATS server.
-// Errors are of type *Error.
+// Errors are of type *advice.Error.
 func UseNATS(ctx context.Context, dir string, server NATS, agents []string) error {
 	f := &natsFile{URL: server.URL, Plain: server.Plain, Agents: slices.Compact(slices.Sorted(slices.Values(agents)))}
 	for _, p := range []struct {
@@ -53,12 +54,12 @@ func UseNATS(ctx context.Context, dir string, server NATS, agents []string) erro
 		}
 		path, err := filepath.Abs(p.from)
 		if err != nil {
-			return &Error{"find " + p.from, host.Reason(err), ""}
+			return &advice.Error{Doing: "find " + p.from, Err: host.Reason(err)}
 		}
 		*p.to = path
 	}
 	if err := f.check(); err != nil {
-		return &Error{"use " + clean(server.shown()), err, "a URL is tls://HOST:PORT or nats://HOST:PORT, and each agent has a name"}
+		return &advice.Error{Doing: "use " + clean(server.shown()), Err: err, Hint: "a URL is tls://HOST:PORT or nats://HOST:PORT, and each agent has a name"}
 	}
 	o, err := ConnectOperatorNATS(ctx, f.server())
 	if err != nil {
@@ -70,13 +71,13 @@ func UseNATS(ctx context.Context, dir string, server NATS, agents []string) erro
 	}
 	path := filepath.Join(dir, OperatorFile)
 	if known, err := readFile(path, parseOperatorFile); err == nil && known.NATS == nil {
-		return &Error{"write " + path, errors.New("it has the key of a fleet's own server"), "give another folder, or remove it if that server is not used any more"}
+		return &advice.Error{Doing: "write " + path, Err: errors.New("it has the key of a fleet's own server"), Hint: "give another folder, or remove it if that server is not used any more"}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return &Error{"make the folder " + dir, host.Reason(err), "give a folder that this user may write"}
+		return &advice.Error{Doing: "make the folder " + dir, Err: host.Reason(err), Hint: "give a folder that this user may write"}
 	}
 	if err := host.ReplaceFile(path, text(operatorFile{NATS: f})); err != nil {
-		return &Error{"write " + path, host.Reason(err), "give a folder that this user may write"}
+		return &advice.Error{Doing: "write " + path, Err: host.Reason(err), Hint: "give a folder that this user may write"}
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"carronade/internal/advice"
 )
 
 // keyHeader has the sender's public curve key.
@@ -141,13 +143,13 @@ func (n *natsLine) sealOf(agent string) string {
 }
 
 // listen subscribes on a new connection; hint is for one whose permissions do not allow it. Errors are of
-// type *Error.
+// type *advice.Error.
 func (n *natsLine) listen(doing, hint string) error {
 	if err := n.subscribe(); err != nil {
-		return &Error{doing, natsReason(err), ""}
+		return &advice.Error{Doing: doing, Err: natsReason(err)}
 	}
 	if errors.Is(n.conn.LastError(), nats.ErrPermissionViolation) {
-		return &Error{doing, errors.New("its permissions do not allow it to receive"), hint}
+		return &advice.Error{Doing: doing, Err: errors.New("its permissions do not allow it to receive"), Hint: hint}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
@@ -82,7 +83,7 @@ func TestExistingNATS(t *testing.T) {
 	// Credentials for another name.
 	cfg.Name = "b"
 	_, err = ConnectAgent(t.Context(), cfg)
-	e, ok := errors.AsType[*Error](err)
+	e, ok := errors.AsType[*advice.Error](err)
 	assert.True(t, ok && strings.Contains(e.Hint, "f.b.down"), "with the permissions of another agent: %v", err)
 	must(t, a.link.line.(*natsLine).conn.Publish("f.b.up", []byte("forged")))
 	testkit.Until(t, "the log says what is denied", func() bool { return strings.Contains(log.text(), `"f.b.up"`) })
@@ -107,7 +108,7 @@ func failsNATS(t *testing.T, n NATS, want string) {
 		o.Close()
 		t.Fatalf("connected, want %q", want)
 	}
-	if _, ok := errors.AsType[*Error](err); !ok || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret@") {
+	if _, ok := errors.AsType[*advice.Error](err); !ok || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret@") {
 		t.Errorf("%T %v, want %q", err, err, want)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"carronade/internal/advice"
 )
 
 // DefaultValid is for how long a token is valid if nothing is said.
@@ -37,11 +39,11 @@ type Operator struct {
 
 // ConnectOperator connects with the credentials of an operator file, which a server writes into its
 // data folder. It tries once; from then on the operator reconnects by itself. Errors are of type
-// *Error.
+// *advice.Error.
 func ConnectOperator(ctx context.Context, operatorFile string) (*Operator, error) {
 	f, err := readFile(operatorFile, parseOperatorFile)
 	if err != nil {
-		return nil, &Error{"read the operator file " + operatorFile, err, "it is in the data folder of the server; `carronade fleet start` makes it"}
+		return nil, &advice.Error{Doing: "read the operator file " + operatorFile, Err: err, Hint: "it is in the data folder of the server; `carronade fleet start` makes it"}
 	}
 	if f.NATS != nil {
 		o, err := ConnectOperatorNATS(ctx, f.NATS.server())
@@ -57,7 +59,7 @@ func ConnectOperator(ctx context.Context, operatorFile string) (*Operator, error
 func connectOperator(ctx context.Context, f operatorFile, path string) (*Operator, error) {
 	own, err := f.keys()
 	if err != nil {
-		return nil, &Error{"use the keys in " + path, err, ""}
+		return nil, &advice.Error{Doing: "use the keys in " + path, Err: err}
 	}
 	at := &stamp{}
 	dial := func(ctx context.Context) (*tls.Conn, answer, error) {
@@ -92,11 +94,11 @@ func (o *Operator) control(ctx context.Context, r request) (answer, error) {
 func (o *Operator) Token(ctx context.Context, name string, valid time.Duration) (Join, error) {
 	valid = cmp.Or(valid, DefaultValid)
 	if valid < time.Second || valid > longestValid {
-		return Join{}, &Error{"make a token", fmt.Errorf("it cannot be valid for %v", valid), "say a time from 1s to 720h"}
+		return Join{}, &advice.Error{Doing: "make a token", Err: fmt.Errorf("it cannot be valid for %v", valid), Hint: "say a time from 1s to 720h"}
 	}
 	a, err := o.control(ctx, request{Do: "token", Agent: name, Seconds: int64(valid / time.Second)})
 	if err == nil && a.Token == nil {
-		err = &Error{"make a token", errBroken, ""}
+		err = &advice.Error{Doing: "make a token", Err: errBroken}
 	}
 	if err != nil {
 		return Join{}, err
@@ -161,7 +163,7 @@ func (o *Operator) Seal(agent string, secret []byte) ([]byte, error) {
 	if o.External() {
 		key := o.nats.sealOf(agent)
 		if key == "" {
-			return nil, &Error{"seal a secret for agent " + clean(agent), ErrNoAgent, "it has sent nothing until now"}
+			return nil, &advice.Error{Doing: "seal a secret for agent " + clean(agent), Err: ErrNoAgent, Hint: "it has sent nothing until now"}
 		}
 		return o.keys.sealFor(secret, key)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
@@ -302,7 +303,7 @@ func TestRegistrationOnDisk(t *testing.T) {
 	join, dir := b.join("a"), t.TempDir()
 	path := b.registry.path
 	b.registry.path = filepath.Join(t.TempDir(), "missing", "agents.json")
-	e, ok := errors.AsType[*Error](func() error {
+	e, ok := errors.AsType[*advice.Error](func() error {
 		_, err := ConnectAgent(t.Context(), AgentConfig{Join: join, Dir: dir})
 		return err
 	}())

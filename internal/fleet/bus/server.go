@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/internal/door"
 	"carronade/internal/host"
 )
@@ -64,7 +65,7 @@ type Server struct {
 }
 
 // Serve starts a server, which runs until Close. It writes the operator file OperatorFile into the
-// data folder, unless it has a key file. Errors are of type *Error: the port is taken, the data folder cannot be written, is
+// data folder, unless it has a key file. Errors are of type *advice.Error: the port is taken, the data folder cannot be written, is
 // damaged, or is in use by another server.
 func Serve(cfg ServerConfig) (*Server, error) {
 	cfg.Listen = cmp.Or(cfg.Listen, DefaultListen)
@@ -87,10 +88,10 @@ func Serve(cfg ServerConfig) (*Server, error) {
 func (s *Server) open() error {
 	host, err := splitAddress(s.cfg.Listen)
 	if err != nil {
-		return &Error{"listen on " + s.cfg.Listen, err, "an address is HOST:PORT, such as " + DefaultListen}
+		return &advice.Error{Doing: "listen on " + s.cfg.Listen, Err: err, Hint: "an address is HOST:PORT, such as " + DefaultListen}
 	}
 	if s.cfg.Advertise == "" && (host == "" || net.ParseIP(host).IsUnspecified()) {
-		return &Error{"listen on " + s.cfg.Listen, errors.New("join files need an address that agents can connect to"), "say under which address other machines reach this one"}
+		return &advice.Error{Doing: "listen on " + s.cfg.Listen, Err: errors.New("join files need an address that agents can connect to"), Hint: "say under which address other machines reach this one"}
 	}
 	if err := s.openFolder(); err != nil {
 		return err
@@ -100,11 +101,11 @@ func (s *Server) open() error {
 		if errors.Is(err, syscall.EADDRINUSE) {
 			hint = "another program listens there, perhaps another server of a fleet: end it, or choose another port"
 		}
-		return &Error{"listen on " + s.cfg.Listen, reason(err), hint}
+		return &advice.Error{Doing: "listen on " + s.cfg.Listen, Err: reason(err), Hint: hint}
 	}
 	_, port, err := net.SplitHostPort(s.Addr())
 	if err != nil {
-		return &Error{"listen on " + s.cfg.Listen, err, ""}
+		return &advice.Error{Doing: "listen on " + s.cfg.Listen, Err: err}
 	}
 	s.advertise = s.cfg.Advertise
 	switch _, err := splitAddress(s.advertise); {
@@ -132,7 +133,7 @@ func (s *Server) openFolder() error {
 	if ok, err := host.TryLock(lock, false); err != nil {
 		return s.folderError(err)
 	} else if !ok {
-		return &Error{"use the data folder " + s.cfg.Dir, errors.New("another server uses it"), "end that one, or choose another folder"}
+		return &advice.Error{Doing: "use the data folder " + s.cfg.Dir, Err: errors.New("another server uses it"), Hint: "end that one, or choose another folder"}
 	}
 	own, err := s.certificate()
 	if err != nil {
@@ -141,7 +142,7 @@ func (s *Server) openFolder() error {
 	s.pin, s.tls = pinOf(own.Certificate[0]), serverTLS(own)
 	s.registry, err = openRegistry(filepath.Join(s.cfg.Dir, "agents.json"), s.cfg.now)
 	if err != nil {
-		return &Error{"read " + filepath.Join(s.cfg.Dir, "agents.json"), host.Reason(err), "restore the file, or remove it: then all agents have to join again"}
+		return &advice.Error{Doing: "read " + filepath.Join(s.cfg.Dir, "agents.json"), Err: host.Reason(err), Hint: "restore the file, or remove it: then all agents have to join again"}
 	}
 	return nil
 }
@@ -160,13 +161,13 @@ func (s *Server) certificate() (tls.Certificate, error) {
 		return tls.Certificate{}, err
 	}
 	if s.operator, err = keysOf(f.Seed, f.Seal); err != nil {
-		return tls.Certificate{}, &Error{"read the key file " + s.cfg.Key, err, ""}
+		return tls.Certificate{}, &advice.Error{Doing: "read the key file " + s.cfg.Key, Err: err}
 	}
 	return f.certificate()
 }
 
 func (s *Server) folderError(err error) error {
-	return &Error{"use the data folder " + s.cfg.Dir, host.Reason(err), "make the folder writable for this user, or choose another one"}
+	return &advice.Error{Doing: "use the data folder " + s.cfg.Dir, Err: host.Reason(err), Hint: "make the folder writable for this user, or choose another one"}
 }
 
 // writeOperatorFile writes the operator file with this server's address. Its keys stay the same.

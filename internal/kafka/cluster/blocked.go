@@ -13,12 +13,16 @@ import (
 // mostBlocked limits the logs that a text names.
 const mostBlocked = 3
 
-// Blocked implements protocol.BlockReporter: a reader of committed events gets nothing beyond the last stable
+// Blocked says why a reader gets nothing more: a reader of committed events gets nothing beyond the last stable
 // offset, which stands where the oldest open transaction began. And a topic may be gone.
 func (p *Progress) Blocked(ctx context.Context) (string, error) {
-	topic := p.cl.Config.Topic
-	if found, err := p.cl.Admin.ListTopics(ctx, topic); err == nil && errors.Is(found[topic].Err, kerr.UnknownTopicOrPartition) {
-		return "the topic " + topic + " is gone: it was deleted, or its broker lost it", nil
+	names := p.cl.Config.Names
+	if found, err := p.cl.Admin.ListTopics(ctx, names...); err == nil {
+		for _, topic := range names {
+			if errors.Is(found[topic].Err, kerr.UnknownTopicOrPartition) {
+				return "the topic " + topic + " is gone: it was deleted, or its broker lost it", nil
+			}
+		}
 	}
 	if !p.cl.Config.Fetch.Committed {
 		return "", nil
@@ -45,9 +49,9 @@ func (p *Progress) Blocked(ctx context.Context) (string, error) {
 	// Brokers before Kafka 2.8 cannot say whose transactions they are.
 	producers, _ := p.cl.Admin.DescribeProducers(ctx, topics)
 	var texts []string
-	names := p.Logs()
+	logs := p.Logs()
 	for _, log := range open[:min(len(open), mostBlocked)] {
-		text := fmt.Sprintf("the last stable offset of %s stands at %d, before its end at %d, because of ", names[log], stable[log], ends[log])
+		text := fmt.Sprintf("the last stable offset of %s stands at %d, before its end at %d, because of ", logs[log], stable[log], ends[log])
 		if id, ok := holder(producers, p.cl, log, stable[log]); ok {
 			text += fmt.Sprintf("the open transaction of producer id %d", id)
 		} else {

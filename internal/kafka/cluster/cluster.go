@@ -171,7 +171,7 @@ func (cl *Cluster) queryBrokers(ctx context.Context) error {
 		if b.Err == nil || !leaders[b.ID] {
 			continue
 		}
-		if errors.As(b.Err, new(*conn.NotAllowedError)) {
+		if conn.IsNotAllowed(b.Err) {
 			return cl.Config.Explain(fmt.Sprintf("connect to broker %d at %s, the address that it advertises", b.ID, b.Addr), b.Err)
 		}
 		if isTooOld(b.Err) {

@@ -29,10 +29,7 @@ var (
 // Explain adds a hint to an error of connecting. doing names what was tried, with the
 // address.
 func (c *Config) Explain(doing string, err error) error {
-	if _, ok := errors.AsType[*protocol.Error](err); ok {
-		return err
-	}
-	return &protocol.Error{Doing: doing, Err: err, Hint: c.Hint(err)}
+	return conn.Explain(doing, err, c.Hint)
 }
 
 // Hint suggests what to check.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"carronade/internal/advice"
 )
 
 // Operations of Kafka's ACLs, as kafka-acls names them.
@@ -31,7 +33,7 @@ func aclNamed(flag, name string) string {
 	if name == wildcard {
 		return ""
 	}
-	return flag + " " + Quoted(name)
+	return flag + " " + advice.Quote(name)
 }
 
 // wildcard stands for every name in Kafka's ACLs.
@@ -52,8 +54,8 @@ func (c *Config) Grant(resource string, operations ...string) string {
 	if c.Security.Protocol() != Plaintext {
 		login = " --command-config FILE"
 	}
-	return "kafka-acls --bootstrap-server " + Quoted(strings.Join(c.Seeds, ",")) + login +
-		" --add --allow-principal " + Quoted("User:"+user) +
+	return "kafka-acls --bootstrap-server " + advice.Quote(strings.Join(c.Seeds, ",")) + login +
+		" --add --allow-principal " + advice.Quote("User:"+user) +
 		" --operation " + strings.Join(operations, " --operation ") + " " + resource
 }
 
@@ -152,17 +154,6 @@ func (c *Config) MissingRight(ops int32) string {
 		return aclRead
 	}
 	return ""
-}
-
-// Quoted is a word for a POSIX shell.
-func Quoted(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+,=", r)
-	}
-	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // anonymous is the user of a client without a login.

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/advice"
 	"carronade/internal/conn"
 	"carronade/protocol"
 	"carronade/units"
@@ -86,11 +87,11 @@ func tool(c *Config, name, args string) string {
 		}
 		file := "FILE"
 		if c.ClientConfig != "" {
-			file = Quoted(c.ClientConfig)
+			file = advice.Quote(c.ClientConfig)
 		}
 		login = " " + flag + " " + file
 	}
-	return name + " --bootstrap-server " + Quoted(strings.Join(c.Seeds, ",")) + login + " " + args
+	return name + " --bootstrap-server " + advice.Quote(strings.Join(c.Seeds, ",")) + login + " " + args
 }
 
 // seeds is what connecting to the bootstrap brokers found.

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"carronade/internal/advice"
 	"carronade/protocol"
 	"carronade/units"
 )
@@ -69,7 +70,7 @@ func applying(all kadm.DescribedClientQuotas, user, clientID string) map[string]
 			case *e.Name == name:
 				rank += own
 				to = append(to, e.Type+" "+name)
-				flags = append(flags, flag+" --entity-name "+Quoted(name))
+				flags = append(flags, flag+" --entity-name "+advice.Quote(name))
 			default:
 				fits = false
 			}

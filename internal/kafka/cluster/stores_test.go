@@ -14,7 +14,7 @@ import (
 	"github.com/youmark/pkcs8"
 	"software.sslmate.com/src/go-pkcs12"
 
-	"carronade/protocol/protocoltest"
+	"carronade/internal/advice"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
@@ -104,7 +104,7 @@ func TestStoresOfJava(t *testing.T) {
 			s, err := securityFor(t, nil, props)
 			if tt.wrong != "" {
 				assert.ErrorHas(t, err, tt.wrong)
-				hint := protocoltest.HintOf(err)
+				hint := advice.Hint(err)
 				assert.True(t, strings.Contains(hint, tt.hint) && !strings.Contains(err.Error()+hint, "canary"), "got %v with the hint %q", err, hint)
 				return
 			}

@@ -30,7 +30,7 @@ func (c *conn) createMissing(h requestHead, answer []byte) ([]byte, error) {
 	if len(create.Topics) == 0 {
 		return answer, nil
 	}
-	// Another client may have created it meanwhile, so errors do not matter: the
+	// Another client may have created it since, so errors do not matter: the
 	// second answer says what exists.
 	if err := ask(c.inner, create, create.ResponseKind()); err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ func (c *core) serveUDP(ctx context.Context, pc *net.UDPConn, m *meter, start ti
 			return fmt.Errorf("reading datagrams: %w", err)
 		}
 		if c.opts.Stall.Every > 0 {
-			// Meanwhile the socket's buffer fills, and then datagrams are lost,
+			// The socket's buffer fills during the pause, and then datagrams are lost,
 			// as when the real server pauses.
 			select {
 			case <-time.After(c.opts.Stall.Left(time.Since(start))):

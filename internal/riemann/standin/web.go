@@ -276,7 +276,7 @@ func (w web) sentEvents(rw http.ResponseWriter, r *http.Request, q query) {
 var errSlow = errors.New("the subscriber is too slow and was dropped")
 
 // stream sends events as JSON: the existing ones, the new ones, or both, until ctx
-// ends. An event that enters meanwhile may be sent twice, but none is left out.
+// ends. An event that enters while it begins may be sent twice, but none is left out.
 func (w web) stream(ctx context.Context, q query, existing, added bool, send func(event []byte) error) error {
 	w.core.tally.queries.Add(1)
 	var sub *subscription

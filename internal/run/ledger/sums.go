@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// A sums is what a window keeps if memory is short: for each side the counts, a digest
+// A summary is what a window keeps if memory is short: for each side the counts, a digest
 // that does not depend on order, and which offsets were covered. Equal sides prove that
 // every piece is where it should be, with its checksum; offsets that only one side
 // covers are still known exactly.
-type sums struct {
+type summary struct {
 	acked, arrived side
 }
 
@@ -137,7 +137,7 @@ func compare(a, b *cover, limit int64) (onlyA, onlyB, both, beyond uint64) {
 // matched ones stay.
 func (g *log) fold(w *window) {
 	if w.sums == nil {
-		w.sums = &sums{}
+		w.sums = &summary{}
 		g.grow(sumsBytes)
 	}
 	g.folded = true

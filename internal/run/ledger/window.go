@@ -45,7 +45,7 @@ type window struct {
 	number int64
 	buf    []entry
 	head   int
-	sums   *sums // not nil: only sums of acked and arrived pieces are kept
+	sums   *summary // not nil: only sums of acked and arrived pieces are kept
 }
 
 func (w *window) entries() []entry { return w.buf[w.head:] }

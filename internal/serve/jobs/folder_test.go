@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"carronade/internal/advice"
 	"carronade/internal/store/sqlitefile"
 	"carronade/protocol"
-	"carronade/protocol/protocoltest"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
@@ -85,7 +85,7 @@ func TestImpossibleFolders(t *testing.T) {
 	touch(t, file)
 	for _, dir := range []string{"", file, filepath.Join(file, "data")} {
 		_, err := Open(t.Context(), Options{Dir: dir})
-		assert.True(t, err != nil && protocoltest.HintOf(err) != "", "%q: got %v, want an error with a hint", dir, err)
+		assert.True(t, err != nil && advice.Hint(err) != "", "%q: got %v, want an error with a hint", dir, err)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestOpenFails(t *testing.T) {
 		assert.OK(t, err)
 	}
 	_, err := Open(t.Context(), Options{Dir: dir, Parallel: 2})
-	assert.Must(t, err != nil && protocoltest.HintOf(err) != "", "got %v, want an error with a hint", err)
+	assert.Must(t, err != nil && advice.Hint(err) != "", "got %v, want an error with a hint", err)
 	assert.True(t, !exists(gate+".ran"), "a job has run")
 	for _, name := range []string{bad, filepath.Join(dir, "running", "1")} {
 		assert.OK(t, os.Remove(name))
@@ -154,7 +154,7 @@ func FuzzOpen(f *testing.F) {
 		assert.OK(t, os.WriteFile(filepath.Join(dir, "jobs.db"), b, 0o600))
 		q, err := Open(t.Context(), Options{Dir: dir, Program: []string{filepath.Join(dir, "no program")}})
 		if err != nil {
-			assert.True(t, protocoltest.HintOf(err) != "", "got %v without a hint", err)
+			assert.True(t, advice.Hint(err) != "", "got %v without a hint", err)
 			return
 		}
 		list, _ := q.Jobs(t.Context(), Filter{})
@@ -176,8 +176,8 @@ func TestReadOnlyFolder(t *testing.T) {
 	assert.OK(t, q.Close(soon(t)))
 	testkit.Seal(t, dir)
 	for _, data := range []string{filepath.Join(dir, "data"), filepath.Join(dir, "new")} {
-		if _, err := Open(t.Context(), Options{Dir: data}); !errors.Is(err, ErrReadOnly) || protocoltest.HintOf(err) == "" || !strings.Contains(err.Error(), data) {
-			t.Errorf("got %v (%s), want %v", err, protocoltest.HintOf(err), ErrReadOnly)
+		if _, err := Open(t.Context(), Options{Dir: data}); !errors.Is(err, ErrReadOnly) || advice.Hint(err) == "" || !strings.Contains(err.Error(), data) {
+			t.Errorf("got %v (%s), want %v", err, advice.Hint(err), ErrReadOnly)
 		}
 	}
 }
@@ -189,8 +189,8 @@ func TestFullDisk(t *testing.T) {
 	var problems atomic.Int32
 	q := open(t, Options{Dir: filepath.Join(dir, "data"), QueuedPerUser: 1 << 20, Queued: 1 << 20, Problem: func(err error) {
 		problems.Add(1)
-		assert.True(t, errors.Is(err, ErrFull) && protocoltest.HintOf(err) != "",
-			"got the problem %v (%s), want %v", err, protocoltest.HintOf(err), ErrFull)
+		assert.True(t, errors.Is(err, ErrFull) && advice.Hint(err) != "",
+			"got the problem %v (%s), want %v", err, advice.Hint(err), ErrFull)
 	}})
 	gate := filepath.Join(t.TempDir(), "gate")
 	first := submit(t, q, request("x", "out:before", "until:"+gate, "lines:20000:50", "note:"+gate+".printed|", "until:"+gate+".free", "out:after"))
@@ -200,10 +200,10 @@ func TestFullDisk(t *testing.T) {
 	var last Job
 	for {
 		j, _, err := q.Submit(t.Context(), request("x", "out:"+strings.Repeat("x", 1000)))
-		if errors.Is(err, ErrFull) && protocoltest.HintOf(err) != "" {
+		if errors.Is(err, ErrFull) && advice.Hint(err) != "" {
 			break
 		}
-		assert.Must(t, err == nil, "got %v (%s), want %v", err, protocoltest.HintOf(err), ErrFull)
+		assert.Must(t, err == nil, "got %v (%s), want %v", err, advice.Hint(err), ErrFull)
 		last = j
 	}
 	appears(t, gate+".printed")
@@ -253,7 +253,7 @@ func TestFullDiskInPart(t *testing.T) {
 func TestFullDiskFromTheStart(t *testing.T) {
 	dir := testkit.Mount(t, "64k")
 	testkit.Fill(t, dir)
-	if _, err := Open(t.Context(), Options{Dir: filepath.Join(dir, "data")}); !errors.Is(err, ErrFull) || protocoltest.HintOf(err) == "" {
-		t.Errorf("got %v (%s), want %v", err, protocoltest.HintOf(err), ErrFull)
+	if _, err := Open(t.Context(), Options{Dir: filepath.Join(dir, "data")}); !errors.Is(err, ErrFull) || advice.Hint(err) == "" {
+		t.Errorf("got %v (%s), want %v", err, advice.Hint(err), ErrFull)
 	}
 }

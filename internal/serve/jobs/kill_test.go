@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/internal/host"
-	"carronade/protocol/protocoltest"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
@@ -259,8 +259,8 @@ func TestInUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	q := open(t, Options{Dir: dir})
 	_, err := Open(t.Context(), Options{Dir: dir})
-	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprintf("process %d on ", os.Getpid())) || protocoltest.HintOf(err) == "" {
-		t.Errorf("got %v (%s), want %v", err, protocoltest.HintOf(err), ErrInUse)
+	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprintf("process %d on ", os.Getpid())) || advice.Hint(err) == "" {
+		t.Errorf("got %v (%s), want %v", err, advice.Hint(err), ErrInUse)
 	}
 	assert.OK(t, q.Close(soon(t)))
 	open(t, Options{Dir: dir})

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/internal/host"
-	"carronade/protocol/protocoltest"
 	"carronade/test/testkit/assert"
 )
 
@@ -160,7 +160,7 @@ func open(t *testing.T, o Options) *Queue {
 		o.Problem = func(err error) { t.Errorf("a problem: %v", err) }
 	}
 	q, err := Open(t.Context(), o)
-	assert.Must(t, err == nil, "%v (%s)", err, protocoltest.HintOf(err))
+	assert.Must(t, err == nil, "%v (%s)", err, advice.Hint(err))
 	t.Cleanup(func() {
 		err := q.Close(soon(t))
 		assert.True(t, err == nil, "%v", err)

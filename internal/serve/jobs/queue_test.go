@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"carronade/protocol/protocoltest"
+	"carronade/internal/advice"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
@@ -104,7 +104,7 @@ func TestInvalidRequests(t *testing.T) {
 		"relative folder":          {Dir: "here"},
 		"too large":                {Args: []string{strings.Repeat("x", mostRequest+1)}},
 	} {
-		if _, _, err := q.Submit(t.Context(), r); !errors.Is(err, ErrInvalid) || protocoltest.HintOf(err) == "" {
+		if _, _, err := q.Submit(t.Context(), r); !errors.Is(err, ErrInvalid) || advice.Hint(err) == "" {
 			t.Errorf("%s: got %v, want %v", name, err, ErrInvalid)
 		}
 	}
@@ -285,9 +285,9 @@ func TestCancel(t *testing.T) {
 	assert.True(t, j.State == Done && j.Exit == 4, "state of %+v", j)
 	for _, id := range []int64{first.ID, second.ID, third.ID} {
 		err := q.Cancel(t.Context(), id)
-		assert.True(t, errors.Is(err, ErrEnded) && protocoltest.HintOf(err) != "", "got %v, want %v", err, ErrEnded)
+		assert.True(t, errors.Is(err, ErrEnded) && advice.Hint(err) != "", "got %v, want %v", err, ErrEnded)
 	}
-	if err := q.Cancel(t.Context(), 99); !errors.Is(err, ErrNoJob) || protocoltest.HintOf(err) == "" || err.Error() != "no job 99: it was not submitted, or is no longer kept" {
+	if err := q.Cancel(t.Context(), 99); !errors.Is(err, ErrNoJob) || advice.Hint(err) == "" || err.Error() != "no job 99: it was not submitted, or is no longer kept" {
 		t.Errorf("got %v, want %v", err, ErrNoJob)
 	}
 }
@@ -365,13 +365,13 @@ func TestLimits(t *testing.T) {
 	r := request("x")
 	submit(t, q, r)
 	last := submit(t, q, r)
-	if _, _, err := q.Submit(t.Context(), r); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "ann has 2 queued jobs") || protocoltest.HintOf(err) == "" {
-		t.Errorf("got %v (%s), want %v", err, protocoltest.HintOf(err), ErrLimit)
+	if _, _, err := q.Submit(t.Context(), r); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "ann has 2 queued jobs") || advice.Hint(err) == "" {
+		t.Errorf("got %v (%s), want %v", err, advice.Hint(err), ErrLimit)
 	}
 	r.User = "bob"
 	submit(t, q, r)
-	if _, _, err := q.Submit(t.Context(), r); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "it has 3 jobs") || protocoltest.HintOf(err) == "" {
-		t.Errorf("got %v (%s), want %v", err, protocoltest.HintOf(err), ErrLimit)
+	if _, _, err := q.Submit(t.Context(), r); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "it has 3 jobs") || advice.Hint(err) == "" {
+		t.Errorf("got %v (%s), want %v", err, advice.Hint(err), ErrLimit)
 	}
 	assert.OK(t, q.Cancel(t.Context(), last.ID))
 	last = submit(t, q, r) // there is room again

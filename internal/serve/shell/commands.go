@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"carronade/internal/advice"
 	"carronade/internal/secret"
 	"carronade/internal/serve/jobs"
 )
@@ -82,45 +83,7 @@ func (s *session) command(words []string) error {
 
 func (s *session) unknown(words []string) error {
 	all := append(commandNames(), s.Commands...)
-	hint := "help lists the commands"
-	if near := nearest(words[0], all); near != "" {
-		hint = "did you mean " + near + "?"
-	}
-	return hinted(fmt.Errorf("nothing done for %s", cut(words[0], 60)), hint)
-}
-
-// nearest is the name that a mistyped word may mean, "" if none is near.
-func nearest(word string, all []string) string {
-	best, least := "", 3
-	for _, name := range all {
-		if len(word) < 64 {
-			if d := distance(word, name); d < least && d < len(name) {
-				best, least = name, d
-			}
-		}
-	}
-	return best
-}
-
-// distance is the number of letters to insert, delete or replace.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := before
-			if a[i] != b[j] {
-				d++
-			}
-			before = row[j+1]
-			row[j+1] = min(d, before+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
+	return hinted(fmt.Errorf("nothing done for %s", cut(words[0], 60)), advice.DidYouMean(words[0], all, "%s", "help lists the commands"))
 }
 
 // usage is the error of wrong arguments.

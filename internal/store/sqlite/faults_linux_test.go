@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/internal/report"
 	"carronade/internal/store"
-	"carronade/protocol/protocoltest"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 	"carronade/test/testkit/reporttest"
@@ -36,7 +36,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		ds = append(ds, d)
 	}
-	assert.Must(t, errors.Is(err, store.ErrFull) && strings.Contains(protocoltest.HintOf(err), "free some space"),
+	assert.Must(t, errors.Is(err, store.ErrFull) && strings.Contains(advice.Hint(err), "free some space"),
 		"got %v after %d reports, want %v", err, len(ds), store.ErrFull)
 	whole := func(s *Store) {
 		t.Helper()
@@ -117,7 +117,7 @@ func TestReadOnly(t *testing.T) {
 		"Delete": s.Delete(t.Context(), reporttest.Head(0).ID),
 		"Begin":  beginning,
 	} {
-		assert.True(t, errors.Is(err, store.ErrReadOnly) && strings.Contains(protocoltest.HintOf(err), "--store"),
+		assert.True(t, errors.Is(err, store.ErrReadOnly) && strings.Contains(advice.Hint(err), "--store"),
 			"%s: got %v, want %v", name, err, store.ErrReadOnly)
 	}
 	assert.True(t, bytes.Equal(read(t, path), before), "the file was changed")
@@ -147,6 +147,6 @@ func TestReadOnlyWithALog(t *testing.T) {
 		assert.Value(left.Get(t.Context(), reporttest.Head(0).ID))(t, "the log was not read")
 		return
 	}
-	assert.True(t, errors.Is(err, store.ErrReadOnly) && strings.Contains(protocoltest.HintOf(err), "copy"),
+	assert.True(t, errors.Is(err, store.ErrReadOnly) && strings.Contains(advice.Hint(err), "copy"),
 		"got %v, want %v with the advice to copy it", err, store.ErrReadOnly)
 }

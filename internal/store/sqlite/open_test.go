@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/internal/store"
 	"carronade/protocol"
-	"carronade/protocol/protocoltest"
 	"carronade/test/testkit/assert"
 	"carronade/test/testkit/reporttest"
 )
@@ -315,8 +315,8 @@ func TestOpenExisting(t *testing.T) {
 		if s != nil {
 			s.Close()
 		}
-		assert.True(t, errors.Is(err, store.ErrAbsent) && protocoltest.HintOf(err) != "",
-			"got %v with the hint %q, want %v and a hint", err, protocoltest.HintOf(err), store.ErrAbsent)
+		assert.True(t, errors.Is(err, store.ErrAbsent) && advice.Hint(err) != "",
+			"got %v with the hint %q, want %v and a hint", err, advice.Hint(err), store.ErrAbsent)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("got %v and %v, want no files", left, err)

@@ -8,7 +8,7 @@ const Bin = 100 * time.Millisecond
 // The kinds of marks.
 const (
 	MarkFault = "fault" // something was broken
-	MarkHeal  = "heal"  // it was mended
+	MarkHeal  = "heal"  // it was fixed
 	MarkNote  = "note"  // a remark, which has no score
 )
 

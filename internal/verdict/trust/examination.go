@@ -2,6 +2,7 @@ package trust
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -26,6 +27,19 @@ const (
 type ExaminationEntry struct {
 	About string `json:"about"`
 	protocol.Finding
+}
+
+// UnmarshalJSON implements json.Unmarshaler. In examinations of before, a fix has the name mend.
+func (e *ExaminationEntry) UnmarshalJSON(data []byte) error {
+	type entry ExaminationEntry
+	var x struct {
+		entry
+		Mend string `json:"mend"`
+	}
+	err := json.Unmarshal(data, &x)
+	*e = ExaminationEntry(x.entry)
+	e.Fix = cmp.Or(e.Fix, x.Mend)
+	return err
 }
 
 // An Examination is everything that was found. Its JSON is documented in docs/doctor.md.
@@ -118,11 +132,11 @@ func (e *ExaminationEntry) write(p *layout.Page) {
 	}
 	// A command that does not fit next to its label has a line of its own, to be copied.
 	if n := layout.Width(e.Fix); isCommand(e.Fix) && n > p.Columns()-beside && n <= p.Columns()-below {
-		p.Line(p.Paint(layout.Dim, "    mend"))
+		p.Line(p.Paint(layout.Dim, "    fix"))
 		p.Line(strings.Repeat(" ", below) + layout.Clean(e.Fix))
 		return
 	}
-	p.Pair(layout.Dim, "  mend", e.Fix)
+	p.Pair(layout.Dim, "  fix", e.Fix)
 }
 
 // isCommand reports whether a text of Fix is a command line and not a sentence: a known program,

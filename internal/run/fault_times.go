@@ -12,9 +12,9 @@ import (
 // killed is gone at once, and the others of the system may need a while to stop.
 const afterFault = 30 * time.Second
 
-// A breakage is what faults of the run did to the system that it started or watches, as far as that
-// may end it. It is safe for concurrent use.
-type breakage struct {
+// faultWindows are the times in which faults of the run ended processes of the system that it started
+// or watches. They are safe for concurrent use.
+type faultWindows struct {
 	mu    sync.Mutex
 	kills []killing
 }
@@ -22,9 +22,9 @@ type breakage struct {
 // A killing is the time in which a fault ended processes.
 type killing struct{ from, until time.Time }
 
-// kill calls kill, which reports whether it reached a process of the system. Who asks meanwhile
-// whether a fault explains an end waits for it: a process ends before its signal returns.
-func (b *breakage) kill(kill func() bool) {
+// kill calls kill, which reports whether it reached a process of the system. The lock is held during
+// the call, because a process ends before its signal returns: explains waits for it.
+func (b *faultWindows) kill(kill func() bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	from := time.Now()
@@ -34,7 +34,7 @@ func (b *breakage) kill(kill func() bool) {
 }
 
 // explains reports whether a fault may have ended the system at a moment.
-func (b *breakage) explains(at time.Time) bool {
+func (b *faultWindows) explains(at time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.ContainsFunc(b.kills, func(k killing) bool {

@@ -23,7 +23,7 @@ func TestExplains(t *testing.T) {
 		began := time.Now()
 		at := func(d time.Duration) time.Time { return began.Add(d) }
 		sleep := func(until time.Duration) { time.Sleep(time.Until(at(until))) }
-		var b breakage
+		var b faultWindows
 		sleep(5 * time.Second)
 		b.kill(func() bool { return false }) // it reached nothing
 		sleep(killed)
@@ -109,7 +109,9 @@ type mute struct {
 	why string
 }
 
-func (m mute) WhyNothing(context.Context) string { return m.why }
+func (m mute) Capabilities() load.SourceCapabilities {
+	return load.SourceCapabilities{WhyNothing: func(context.Context) string { return m.why }}
+}
 
 // A run that read nothing says so, and why. If it should have read something it fails.
 func TestNothingRead(t *testing.T) {

@@ -8,10 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/advice"
 	"carronade/internal/layout"
 	"carronade/load"
 	"carronade/payload"
+	"carronade/protocol"
 )
 
 // A subject is a help page that does not belong to a command.
@@ -80,9 +81,9 @@ func (s *session) helpCommand() *cobra.Command {
 			for _, c := range root.Commands() {
 				names = append(names, c.Name())
 			}
-			return &words{
+			return &protocol.Error{
 				Err:  fmt.Errorf("unknown command or help subject %q", strings.Join(args, " ")),
-				Hint: command.DidYouMean(args[0], names, "carronade help %s", otherwise),
+				Hint: advice.DidYouMean(args[0], names, "carronade help %s", otherwise),
 			}
 		},
 	}
