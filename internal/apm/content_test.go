@@ -140,17 +140,26 @@ func TestBusyRequestIsCopied(t *testing.T) {
 	assert.OK(t, err)
 	cycles := assert.Value(m.cycles(t.Context(), 1, 2, func(int, int) []byte { return []byte("head\r\n\r\n") }))(t)
 	b := cycles[0]
-	first := assert.Value(b.prepare(0, 4, 1800000000000000))(t)
-	again, err := b.prepare(0, 4, 1800000000000000)
+	first := assert.Value(b.prepared(0, 4))(t)
+	again, err := b.prepared(0, 4)
 	if err != nil || &first.bytes[0] == &again.bytes[0] || !bytes.Equal(first.bytes, again.bytes) {
 		t.Errorf("%v; the same memory: %v, the same bytes: %v", err, &first.bytes[0] == &again.bytes[0], bytes.Equal(first.bytes, again.bytes))
 	}
-	first.release()
-	next, err := b.prepare(0, 4, 1800000000000000)
+	first.Release()
+	next, err := b.prepared(0, 4)
 	assert.True(t, err == nil && next == first, "%v; the request that is free again was not used", err)
 	// The next pass over the cycle has other ids.
 	old := bytes.Clone(first.bytes)
-	first.release()
-	_, err = b.prepare(b.ends[len(b.ends)-1], 4, 1800000000000000)
+	first.Release()
+	_, err = b.prepared(b.ends[len(b.ends)-1], 4)
 	assert.True(t, err == nil && !bytes.Equal(old, first.bytes), "%v; a second pass with the ids of the first", err)
+}
+
+// prepared is Prepare at a fixed time.
+func (b *cycle) prepared(first uint64, events int) (*encodedRequest, error) {
+	r, err := b.Prepare(first, events, time.UnixMicro(1800000000000000))
+	if err != nil {
+		return nil, err
+	}
+	return r.(*encodedRequest), nil
 }

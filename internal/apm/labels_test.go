@@ -82,7 +82,7 @@ func TestLabelsHideTheEnvironment(t *testing.T) {
 	assert.OK(t, err)
 	sent := assert.Value(json.Marshal(value))(t)
 	for _, text := range []string{value, string(sent), strconv.Quote(value)} {
-		got := c.redactor.line("invalid label " + text)
+		got := c.redactor.Line("invalid label " + text)
 		assert.True(t, !strings.Contains(got, "hunter2") && !strings.Contains(got, "more"), "got %q", got)
 	}
 }

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"carronade/internal/apm/wire"
+	"carronade/internal/conn/web"
 	"carronade/load"
 	"carronade/test/testkit/assert"
 )
 
 // An outcomeSink is a sink that keeps the newest outcome.
 type outcomeSink struct {
-	clockSink
+	load.Sink
 	out load.Outcome
 }
 
@@ -34,9 +35,9 @@ func TestWaitingForThePoolIsTheSystems(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			sink := &outcomeSink{}
-			l := &httpLane{s: &session{cfg: &config{}, sink: sink}, inFlight: 1}
+			l := &httpLane{s: &session{cfg: &config{}, Lanes: web.Lanes{Sink: sink}}, inFlight: 1}
 			e := job{batch: load.Batch{Events: 1, Ready: 10 * ms, Free: 10 * ms}, encodedRequest: &encodedRequest{body: &wire.Body{Bytes: []byte("x")}}}
-			l.finish(e, seen{asked: tt.asked, sent: tt.sent, got: true, wrote: true}, 4000*ms, verdict{acked: 1}, 202)
+			l.finish(e, seen{asked: tt.asked, sent: tt.sent, got: true, wrote: true}, 4000*ms, web.Verdict{Acked: 1}, 202)
 			assert.Equal(t, sink.out.Sent-sink.out.Free, tt.delay, "send delay")
 		})
 	}

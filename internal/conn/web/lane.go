@@ -1,11 +1,11 @@
-package apm
+package web
 
 import (
+	"context"
 	"net"
 	"sync"
 	"time"
 
-	"carronade/internal/apm/wire"
 	"carronade/internal/conn"
 	"carronade/load"
 )
@@ -14,10 +14,10 @@ import (
 // its requests in flight. Their answers come in the order of the requests. It
 // implements load.Lane.
 type lane struct {
-	s      *session
-	id     int
-	base   string
-	cycles []*cycle // by stream; Fire uses those of its thread's streams
+	s       *Lanes
+	id      int
+	base    string
+	sources []Source // by stream; Fire uses those of its thread's streams
 
 	first net.Conn // made when the session was opened; nil after the run's start
 
@@ -25,7 +25,7 @@ type lane struct {
 
 	conn.Window[request]       // the requests in flight
 	link                 *link // nil while there is none
-	answer               wire.Answer
+	answer               Answer
 	out                  []load.Outcome // not delivered yet
 	readyDue             bool           // Fire was refused, so Ready is due
 	earliest             time.Duration  // while answers are processed: their earliest possible arrival; 0: not known
@@ -33,7 +33,7 @@ type lane struct {
 	pausedUntil          time.Duration // the server asked to send nothing until then
 	outage               conn.Outage
 	failuresLeft         int // batches to accept and fail until the next attempt to connect
-	metrics              metrics
+	metrics              Metrics
 }
 
 // failuresPerAttempt is how many batches fail with each attempt to connect to a
@@ -43,16 +43,9 @@ const failuresPerAttempt = 100
 
 // A request is a batch in flight.
 type request struct {
-	batch          load.Batch
-	encodedRequest *encodedRequest
-	sent           time.Duration // when its first byte was written; -1: not yet
-}
-
-// metrics count what a connection did.
-type metrics struct {
-	requests, events, bytes, wire, reconnects uint64
-	paused                                    time.Duration
-	throttled                                 uint64
+	batch    load.Batch
+	prepared Request
+	sent     time.Duration // when its first byte was written; -1: not yet
 }
 
 // ID implements load.Lane.
@@ -60,15 +53,14 @@ func (l *lane) ID() int { return l.id }
 
 // Room implements load.Lane.
 func (l *lane) Room(stream int32, first uint64) int {
-	_, left, _ := l.cycles[stream].at(first)
-	return left
+	return l.sources[stream].Room(first)
 }
 
 // Fire implements load.Lane.
 func (l *lane) Fire(batches []load.Batch) (taken int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.s.sink.Now()
+	now := l.s.Sink.Now()
 	for i := range batches {
 		if l.closed || !l.accepts(now) {
 			l.readyDue = true
@@ -78,20 +70,20 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 		taken++
 		if l.link == nil { // long without a connection
 			l.failuresLeft--
-			s.Bytes = l.cycles[s.Stream].plainSize(s.First, int(s.Events))
-			l.complete(request{batch: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Refused, text: l.s.cfg.redactor.line(l.outage.Err.Error())}, 0)
+			s.Bytes = l.sources[s.Stream].Plain(s.First, int(s.Events))
+			l.complete(request{batch: *s, sent: -1}, now, Verdict{Failed: s.Events, Class: load.Refused, Text: l.s.Redactor.Line(l.outage.Err.Error())}, 0)
 			continue
 		}
-		r, err := l.cycles[s.Stream].prepare(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
-		if s.Withheld = l.s.withholds(s, err); s.Withheld {
+		r, err := l.sources[s.Stream].Prepare(s.First, int(s.Events), l.s.Wall.Add(now))
+		if s.Withheld = l.s.Withholds(s, err); s.Withheld {
 			continue
 		}
 		if err != nil {
-			l.complete(request{batch: *s, sent: -1}, now, verdict{failed: s.Events, class: load.Rejected, text: l.s.cfg.redactor.line(err.Error())}, 0)
+			l.complete(request{batch: *s, sent: -1}, now, Verdict{Failed: s.Events, Class: load.Rejected, Text: l.s.Redactor.Line(err.Error())}, 0)
 			continue
 		}
-		s.Bytes = int64(r.body.Plain)
-		l.Push(request{batch: *s, encodedRequest: r, sent: -1})
+		s.Bytes = r.Plain()
+		l.Push(request{batch: *s, prepared: r, sent: -1})
 	}
 	return taken
 }
@@ -103,13 +95,13 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 func (l *lane) accepts(now time.Duration) bool {
 	switch k := l.link; {
 	case k == nil: // batches that another connection can send wait for it
-		return l.failuresLeft > 0 && (l.s.connected.Load() == 0 || !l.s.Shares())
+		return l.failuresLeft > 0 && l.s.Alone()
 	case now < l.pausedUntil:
 		return false
 	default:
 		// If an answer came before its write returned, the write still uses the
 		// request.
-		return !k.Dead() && l.Tail-l.Head < uint64(l.s.cfg.depth) && l.Head <= l.Next
+		return !k.Dead() && l.Tail-l.Head < uint64(l.s.Depth) && l.Head <= l.Next
 	}
 }
 
@@ -124,33 +116,33 @@ func (l *lane) Flush() {
 }
 
 // complete adds the outcome of a request.
-func (l *lane) complete(r request, now time.Duration, v verdict, status int) {
+func (l *lane) complete(r request, now time.Duration, v Verdict, status int) {
 	wire := int64(0)
-	if r.encodedRequest != nil {
+	if r.prepared != nil {
 		if r.sent >= 0 {
-			wire = int64(len(r.encodedRequest.bytes))
-			l.metrics.requests++
-			l.metrics.events += uint64(r.batch.Events)
-			l.metrics.bytes += uint64(r.batch.Bytes)
-			l.metrics.wire += uint64(wire)
+			wire = int64(len(r.prepared.Bytes()))
+			l.metrics.Requests++
+			l.metrics.Events += uint64(r.batch.Events)
+			l.metrics.Bytes += uint64(r.batch.Bytes)
+			l.metrics.Wire += uint64(wire)
 		}
 		if k := l.link; k != nil && l.BeingWritten(l.Head) {
-			k.answeredEarly = append(k.answeredEarly, r.encodedRequest)
+			k.answeredEarly = append(k.answeredEarly, r.prepared)
 		} else {
-			r.encodedRequest.release()
+			r.prepared.Release()
 		}
 	}
 	l.out = append(l.out, load.Outcome{
 		Batch: r.batch, Lane: int32(l.id), Sent: r.sent, Done: now, Earliest: l.earliest,
-		Acked: v.acked, Failed: v.failed, Unknown: v.unknown,
-		Class: v.class, Status: int16(status), Text: v.text, Wire: wire, Place: -1,
+		Acked: v.Acked, Failed: v.Failed, Unknown: v.Unknown,
+		Class: v.Class, Status: int16(status), Text: v.Text, Wire: wire, Place: -1,
 	})
 }
 
 // deliver passes the outcomes to the sink.
 func (l *lane) deliver() {
 	if len(l.out) > 0 {
-		l.s.sink.Complete(l.out)
+		l.s.Sink.Complete(l.out)
 		clear(l.out)
 		l.out = l.out[:0]
 	}
@@ -163,7 +155,7 @@ func (l *lane) ready(now time.Duration) {
 		if l.earliest > 0 {
 			now = l.earliest // the delay in reading is the generator's, not the system's
 		}
-		l.s.sink.Ready(l.id, now)
+		l.s.Sink.Ready(l.id, now)
 	}
 }
 
@@ -177,12 +169,12 @@ func (l *lane) giveUp(now time.Duration, class load.Class, text string, all bool
 		if r.sent < 0 && k != nil && l.BeingWritten(l.Head) {
 			r.sent = k.Out.Began()
 		}
-		v := verdict{unknown: r.batch.Events, class: class, text: text}
+		v := Verdict{Unknown: r.batch.Events, Class: class, Text: text}
 		if r.sent < 0 {
 			if !all {
 				break
 			}
-			v = verdict{failed: r.batch.Events, class: class, text: "never written: " + text}
+			v = Verdict{Failed: r.batch.Events, Class: class, Text: "never written: " + text}
 		}
 		l.complete(r, now, v, 0)
 		l.Pop()
@@ -198,10 +190,10 @@ func (l *lane) Close() error {
 		return nil
 	}
 	l.closed = true
-	if l.s.sink != nil {
-		now := l.s.sink.Now()
+	if l.s.Sink != nil {
+		now := l.s.Sink.Now()
 		l.giveUp(now, load.Canceled, load.TextUnanswered, true)
-		l.outage.Over(now, l.s.cfg.happened)
+		l.outage.Over(now, l.s.Happened)
 		l.deliver()
 	}
 	if l.link != nil {
@@ -212,14 +204,38 @@ func (l *lane) Close() error {
 
 // pause pauses the lane for as long as the server asked.
 func (l *lane) pause(now time.Duration, wait time.Duration) {
-	l.metrics.throttled++
-	l.metrics.paused += max(0, now+wait-max(l.pausedUntil, now)) // consecutive answers ask for overlapping pauses
+	l.metrics.Throttled++
+	l.metrics.Paused += max(0, now+wait-max(l.pausedUntil, now)) // consecutive answers ask for overlapping pauses
 	l.pausedUntil = max(l.pausedUntil, now+wait)
 	time.AfterFunc(wait, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if !l.closed {
-			l.ready(l.s.sink.Now())
+			l.ready(l.s.Sink.Now())
 		}
 	})
+}
+
+// Run implements Runner. It uses the first connection at once: events may be due
+// before a busy machine runs another goroutine.
+func (l *lane) Run(ctx context.Context) {
+	first := l.first
+	l.first = nil
+	var k *link
+	if first != nil && l.s.AtOnce(l.id) {
+		k, first = l.use(first), nil
+	}
+	l.s.Go(func() {
+		if first != nil {
+			k = l.use(first)
+		}
+		l.keepConnected(ctx, k)
+	})
+}
+
+// Count implements Runner.
+func (l *lane) Count() (string, Metrics) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.base, l.metrics
 }

@@ -1,4 +1,4 @@
-package apm
+package web
 
 import (
 	"context"
@@ -19,7 +19,7 @@ type link struct {
 	l *lane
 
 	seg           [1][]byte
-	answeredEarly []*encodedRequest // completed while being written; released after the write
+	answeredEarly []Request // completed while being written; released after the write
 
 	reader   conn.Reader
 	released chan struct{} // closed when a poller no longer reads the connection; nil: none does
@@ -29,7 +29,7 @@ type link struct {
 }
 
 var (
-	errServerClosed     = errors.New(load.TextConnectionClosed)
+	ErrServerClosed     = errors.New(load.TextConnectionClosed)
 	errAnnouncedClose   = errors.New("the server closed the connection, as its last answer announced")
 	errEarlyAnswer      = errors.New("an answer to a partly written request")
 	errUnexpectedAnswer = errors.New("an answer without a request")
@@ -37,7 +37,7 @@ var (
 
 func newLink(l *lane, nc net.Conn) *link {
 	k := &link{l: l}
-	k.Init(nc, k, &l.mu, func() time.Duration { return l.s.sink.Now() }) // the sink is set when the run starts
+	k.Init(nc, k, &l.mu, func() time.Duration { return l.s.Sink.Now() }) // the sink is set when the run starts
 	return k
 }
 
@@ -47,7 +47,7 @@ func (k *link) Pending() bool { return k.l.Next < k.l.Tail }
 // Flushed implements conn.Queue.
 func (k *link) Flushed() {
 	k.l.deliver()
-	k.l.ready(k.l.s.sink.Now())
+	k.l.ready(k.l.s.Sink.Now())
 }
 
 // Oldest implements conn.Queue.
@@ -65,7 +65,7 @@ func (k *link) Oldest() (sent time.Duration, ok bool) {
 // Load implements conn.Queue: a write has as much of the queue as fits.
 func (k *link) Load(w *socket.Writer) int {
 	return k.l.Load(w, func(r *request) ([][]byte, int) {
-		k.seg[0] = r.encodedRequest.bytes
+		k.seg[0] = r.prepared.Bytes()
 		return k.seg[:], len(k.seg[0])
 	})
 }
@@ -74,7 +74,7 @@ func (k *link) Load(w *socket.Writer) int {
 func (k *link) Written(n int, err error) {
 	l := k.l
 	at, waited := k.Out.Began(), k.Waited()
-	l.s.written.Add(uint64(n))
+	l.s.Written.Add(uint64(n))
 	l.Window.Written(n, func(r *request) {
 		if r.sent >= 0 {
 			return
@@ -87,7 +87,7 @@ func (k *link) Written(n int, err error) {
 	})
 	early := len(k.answeredEarly) > 0
 	for i, r := range k.answeredEarly {
-		r.release()
+		r.Release()
 		k.answeredEarly[i] = nil
 	}
 	k.answeredEarly = k.answeredEarly[:0]
@@ -97,7 +97,7 @@ func (k *link) Written(n int, err error) {
 	case l.Head > l.Next:
 		k.Kill(errEarlyAnswer)
 	case early: // when the answer came, the lane could not accept another request yet
-		l.ready(l.s.sink.Now())
+		l.ready(l.s.Sink.Now())
 	}
 }
 
@@ -133,10 +133,10 @@ func (k *link) ended(err error) {
 	defer l.mu.Unlock()
 	if errors.Is(err, io.EOF) {
 		if l.Head < l.Tail && !k.Dead() && l.answer.End() {
-			k.answered(l.s.sink.Now())
+			k.answered(l.s.Sink.Now())
 			l.deliver()
 		}
-		err = errServerClosed
+		err = ErrServerClosed
 	}
 	k.Kill(err)
 }
@@ -182,10 +182,10 @@ func (k *link) answered(now time.Duration) {
 			r.sent = k.Out.Began()
 		}
 	}
-	v := l.s.evaluate(a.Status, a.Body, a.Size == int64(len(a.Body)), r.batch.Events)
+	v := l.s.Evaluate(a.Status, a.Body, a.Size == int64(len(a.Body)), r.batch.Events)
 	l.complete(*r, now, v, a.Status)
 	l.Pop()
-	if v.class == load.Throttled && a.Retry > 0 && l.s.cfg.retryAfter {
+	if v.Class == load.Throttled && a.Retry > 0 && l.s.RetryAfter {
 		l.pause(now, time.Duration(a.Retry)*time.Second)
 	}
 	switch {
@@ -208,7 +208,7 @@ func (l *lane) dial(ctx context.Context) (*link, error) {
 	if l.isClosed() {
 		return nil, conn.ErrClosed
 	}
-	nc, err := l.s.cfg.dialer.Dial(ctx, l.base)
+	nc, err := l.s.Dialer.Dial(ctx, l.base)
 	if err != nil {
 		return nil, err
 	}
@@ -236,10 +236,10 @@ func (l *lane) serve(k *link) conn.Next {
 // use starts to use a new connection.
 func (l *lane) use(nc net.Conn) *link {
 	k := newLink(l, nc)
-	k.Attach(l.s.pollers.Of(l.id))
+	k.Attach(l.s.Poller(l.id))
 	k.reader = conn.Reader{
-		Conn: k.Conn, Now: l.s.sink.Now, Received: k.received, Ended: k.ended,
-		Read: func(n int) { l.s.read.Add(uint64(n)) }, Small: true,
+		Conn: k.Conn, Now: l.s.Sink.Now, Received: k.received, Ended: k.ended,
+		Read: func(n int) { l.s.Read.Add(uint64(n)) }, Small: true,
 	}
 	released := make(chan struct{})
 	if k.reader.Start(func() { close(released) }) {
@@ -257,14 +257,14 @@ func (l *lane) isClosed() bool {
 
 // down notes that an attempt to connect failed.
 func (l *lane) down(err error) {
-	now, text := l.s.sink.Now(), l.s.cfg.redactor.line(err.Error())
-	l.s.absent.Note(l.base, now, text)
+	now, text := l.s.Sink.Now(), l.s.Redactor.Line(err.Error())
+	l.s.Failures.Note(l.base, now, text)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.outage.Note(now, fmt.Errorf("connect to %s: %w", l.base, err))
-	if l.outage.Longer(now, l.s.cfg.requestTimeout) {
+	if l.outage.Longer(now, l.s.Timeout) {
 		l.failuresLeft = failuresPerAttempt
-		l.giveUp(now, load.Refused, l.s.cfg.redactor.line(l.outage.Err.Error()), true)
+		l.giveUp(now, load.Refused, l.s.Redactor.Line(l.outage.Err.Error()), true)
 		l.deliver()
 	}
 	l.ready(now)
@@ -278,16 +278,16 @@ func (l *lane) up(k *link) {
 		k.Kill(conn.ErrClosed)
 		return
 	}
-	now := l.s.sink.Now()
+	now := l.s.Sink.Now()
 	l.link, l.failuresLeft = k, 0
-	l.outage.Over(now, l.s.cfg.happened)
-	l.s.connected.Add(1)
+	l.outage.Over(now, l.s.Happened)
+	l.s.Note(1)
 	k.headAtStart, k.startedAt = l.Head, now
 	l.answer.Reset()
 	for n := l.Next; n < l.Tail; n++ { // they waited for the connection, which is the system's delay
 		l.At(n).batch.Free = max(l.At(n).batch.Free, now)
 	}
-	k.Watch(l.s.cfg.requestTimeout)
+	k.Watch(l.s.Timeout)
 	k.Pump()
 	l.ready(now)
 }
@@ -297,31 +297,31 @@ func (l *lane) up(k *link) {
 func (l *lane) lost(k *link) (served bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	k.Bury(errServerClosed)
+	k.Bury(ErrServerClosed)
 	if l.link != k {
 		return false
 	}
-	now := l.s.sink.Now()
-	class, text := load.Refused, "connection lost: "+l.s.cfg.redactor.line(k.Cause().Error())
+	now := l.s.Sink.Now()
+	class, text := load.Refused, "connection lost: "+l.s.Redactor.Line(k.Cause().Error())
 	var p *protocolError
 	switch {
 	case errors.Is(k.Cause(), conn.ErrTimeout):
 		class, text = load.Timeout, k.Cause().Error()
 	case errors.As(k.Cause(), &p):
-		class, text = load.Protocol, l.s.cfg.redactor.line(k.Cause().Error())
+		class, text = load.Protocol, l.s.Redactor.Line(k.Cause().Error())
 	case errors.Is(k.Cause(), conn.ErrClosed):
 		class = load.Canceled
 	case conn.IsConnectionClosed(k.Cause()):
-		text = "connection lost: " + errServerClosed.Error()
+		text = "connection lost: " + ErrServerClosed.Error()
 	}
 	served = l.Head > k.headAtStart || now-k.startedAt > conn.ReconnectMost // one that was idle, and that the server then closed, was usable
 	l.giveUp(now, class, text, l.closed)
 	l.link = nil
-	l.s.connected.Add(-1)
+	l.s.Note(-1)
 	l.outage.Note(now, k.Cause())
 	if !l.closed {
-		l.metrics.reconnects++
-		l.s.cfg.happened("connection lost", time.Now(), 0)
+		l.metrics.Reconnects++
+		l.s.Happened("connection lost", time.Now(), 0)
 	}
 	l.deliver()
 	l.ready(now)
