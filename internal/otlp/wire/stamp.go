@@ -70,9 +70,9 @@ func (s *Stamp) Put(b []byte, places []Place) {
 		case FormSpanID:
 			binary.LittleEndian.PutUint64(to, mix(key^p.Val))
 		case FormCount:
-			binary.LittleEndian.PutUint64(to, elapsed*p.Val)
+			binary.LittleEndian.PutUint64(to, p.count(elapsed))
 		case FormSum:
-			binary.LittleEndian.PutUint64(to, math.Float64bits(float64(elapsed*p.Val)))
+			binary.LittleEndian.PutUint64(to, math.Float64bits(float64(p.count(elapsed))))
 		case FormSeries:
 			n := s.First + (s.Points+p.Val)%max(1, s.Series)
 			for k := SeriesDigits - 1; k >= 0; k-- {
@@ -82,6 +82,8 @@ func (s *Stamp) Put(b []byte, places []Place) {
 		}
 	}
 }
+
+func (p *Place) count(elapsed uint64) uint64 { return elapsed*uint64(uint32(p.Val)) + p.Val>>32 }
 
 // Places finds the times and ids in a request that was recorded, and returns them with the request's
 // latest time. Their values are those of FormTime, relative to the latest time, FormTraceID and

@@ -21,7 +21,7 @@ import (
 
 // Requests as the Collector's file exporter writes them, with every kind of field.
 const (
-	jsonTraces = `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"a"}},{"key":"n","value":{"intValue":"-7"}},{"key":"b","value":{"bytesValue":"AQI="}},{"key":"l","value":{"arrayValue":{"values":[{"boolValue":true},{"doubleValue":1.5},{"kvlistValue":{"values":[{"key":"x"}]}}]}}}]},"scopeSpans":[{"scope":{"name":"s","version":"1"},"spans":[{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"1112131415161718","parentSpanId":"","name":"GET /","kind":2,"startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700000000500000000","events":[{"timeUnixNano":"1700000000100000000","name":"e"}],"links":[{"traceId":"1102030405060708090a0b0c0d0e0f10","spanId":"2112131415161718","flags":256}],"status":{"message":"no","code":2},"unknown":{"a":1}},{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"3112131415161718","parentSpanId":"1112131415161718","name":"child"}]}],"schemaUrl":"u"}]}`
+	jsonTraces  = `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"a"}},{"key":"n","value":{"intValue":"-7"}},{"key":"b","value":{"bytesValue":"AQI="}},{"key":"l","value":{"arrayValue":{"values":[{"boolValue":true},{"doubleValue":1.5},{"kvlistValue":{"values":[{"key":"x"}]}}]}}}]},"scopeSpans":[{"scope":{"name":"s","version":"1"},"spans":[{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"1112131415161718","parentSpanId":"","name":"GET /","kind":2,"startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700000000500000000","events":[{"timeUnixNano":"1700000000100000000","name":"e"}],"links":[{"traceId":"1102030405060708090a0b0c0d0e0f10","spanId":"2112131415161718","flags":256}],"status":{"message":"no","code":2},"unknown":{"a":1}},{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"3112131415161718","parentSpanId":"1112131415161718","name":"child"}]}],"schemaUrl":"u"}]}`
 	jsonMetrics = `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"g","unit":"1","gauge":{"dataPoints":[{"timeUnixNano":"1700000000000000000","asDouble":0.5},{"timeUnixNano":1700000000000000000,"asInt":"-3"}]}},{"name":"c","sum":{"dataPoints":[{"startTimeUnixNano":"1","asInt":"9","exemplars":[{"asDouble":"NaN","spanId":"1112131415161718"}]}],"aggregationTemporality":2,"isMonotonic":true}},{"name":"h","histogram":{"dataPoints":[{"count":"3","sum":1.5,"bucketCounts":["1","2"],"explicitBounds":[10],"min":0.1,"max":1}],"aggregationTemporality":1}},{"name":"x","exponentialHistogram":{"dataPoints":[{"count":"3","scale":-2,"zeroCount":"1","positive":{"offset":-1,"bucketCounts":["1","1"]}}],"aggregationTemporality":2}},{"name":"s","summary":{"dataPoints":[{"count":"1","sum":2,"quantileValues":[{"quantile":0.5,"value":2}]}]}}]}]}]}`
 	jsonLogs    = `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"1700000000000000000","observedTimeUnixNano":"1700000000000000001","severityNumber":9,"severityText":"INFO","body":{"stringValue":"hällo"},"attributes":[{"key":"k","value":{"stringValue":"v"}}],"flags":1,"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"1112131415161718","eventName":"e"}]}]}]}`
 )
@@ -202,4 +202,65 @@ func FuzzReadStatus(f *testing.F) {
 		_, _ = wire.ReadAnswer(b)
 		_, _ = wire.Logs.ReadJSONAnswer(b)
 	})
+}
+
+// TestContent: generated requests have their events, and every fresh value is written where its field is.
+func TestContent(t *testing.T) {
+	all := &wire.Content{
+		Services: 3, ResourceAttributes: 3, ScopeAttributes: 1, Attributes: 2, AttributeSize: 9, BodySize: 50, Severities: [6]int{1, 1, 1, 1, 1, 1},
+		TraceSpans: 5, SpanEvents: 2, SpanLinks: 1, Statuses: [3]int{1, 1, 1}, Metrics: [wire.MetricKinds]int{1, 1, 1, 1, 1, 1, 1}, Seed: 1,
+	}
+	for _, c := range []*wire.Content{all, {}} {
+		for s := range wire.Signals {
+			for _, events := range []int{1, 7, 64} {
+				body := c.Make(s, 5, events)
+				n, err := s.Check(body.Bytes)
+				assert.OK(t, err)
+				assert.Equal(t, n, events, "events")
+				assert.True(t, bytes.Equal(body.Bytes, c.Make(s, 5, events).Bytes), "the same body is made again differently")
+				now := time.Now().UnixNano()
+				(&wire.Stamp{Key: 1, Batch: 1, Time: now, Start: now - 1e9, Series: 10}).Put(body.Bytes, body.Places)
+				m := emptyOf(s)
+				assert.OK(t, proto.Unmarshal(body.Bytes, m))
+				assert.Equal(t, len(m.ProtoReflect().GetUnknown()), 0, "unknown bytes")
+				_, latest, err := s.Places(body.Bytes, map[string]uint64{})
+				assert.OK(t, err)
+				assert.Equal(t, latest, now, "latest time")
+			}
+		}
+	}
+	spans := all.Make(wire.Traces, 0, 12)
+	(&wire.Stamp{Time: time.Now().UnixNano()}).Put(spans.Bytes, spans.Places)
+	m := &coltrace.ExportTraceServiceRequest{}
+	assert.OK(t, proto.Unmarshal(spans.Bytes, m))
+	parents := map[string]string{} // by span: its trace
+	for i, s := range m.ResourceSpans[0].ScopeSpans[0].Spans {
+		if len(s.ParentSpanId) == 0 {
+			assert.Equal(t, i%5, 0, "the place of a root")
+		} else {
+			assert.Equal(t, parents[string(s.ParentSpanId)], string(s.TraceId), "trace of the parent")
+		}
+		assert.True(t, s.StartTimeUnixNano <= s.EndTimeUnixNano, "a span ends before it starts")
+		parents[string(s.SpanId)] = string(s.TraceId)
+	}
+	points := all.Make(wire.Metrics, 0, 200)
+	(&wire.Stamp{Time: 5e9, Start: 1e9, Series: 1}).Put(points.Bytes, points.Places)
+	k := &colmetrics.ExportMetricsServiceRequest{}
+	assert.OK(t, proto.Unmarshal(points.Bytes, k))
+	for _, x := range k.ResourceMetrics[0].ScopeMetrics[0].Metrics {
+		for _, p := range x.GetHistogram().GetDataPoints() {
+			sum := uint64(0)
+			for _, n := range p.BucketCounts {
+				sum += n
+			}
+			assert.Equal(t, p.Count, sum, "count of "+x.Name)
+		}
+		for _, p := range x.GetExponentialHistogram().GetDataPoints() {
+			sum := p.ZeroCount
+			for _, n := range p.Positive.BucketCounts {
+				sum += n
+			}
+			assert.Equal(t, p.Count, sum, "count of "+x.Name)
+		}
+	}
 }
