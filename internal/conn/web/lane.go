@@ -134,7 +134,7 @@ func (l *lane) complete(r request, now time.Duration, v Verdict, status int) {
 	}
 	l.out = append(l.out, load.Outcome{
 		Batch: r.batch, Lane: int32(l.id), Sent: r.sent, Done: now, Earliest: l.earliest,
-		Acked: v.Acked, Failed: v.Failed, Unknown: v.Unknown,
+		Acked: v.Acked, Failed: v.Failed, Unknown: v.Unknown, Final: v.Final,
 		Class: v.Class, Status: int16(status), Text: v.Text, Wire: wire, Place: -1,
 	})
 }

@@ -16,6 +16,7 @@ type Verdict struct {
 	Acked, Failed, Unknown int32
 	Class                  load.Class
 	Text                   string
+	Final                  bool // see load.Outcome
 }
 
 // mostText bounds the text of a failure.

@@ -1,0 +1,183 @@
+package otlp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"carronade/internal/conn"
+	"carronade/internal/conn/web"
+	"carronade/internal/otlp/wire"
+	"carronade/load"
+	"carronade/protocol"
+)
+
+// A server is what a server said about itself.
+type server struct {
+	base     string
+	name     string // of its Server header; "" if it has none
+	standin  bool   // it is a stand-in of ours
+	discards bool   // it is one that discards events
+	date     string // of its answer
+}
+
+// Names of the stand-in's Server header.
+const (
+	standinName  = "carronade-standin"
+	discardsName = "carronade-standin discards"
+)
+
+// mostInfo bounds the bytes that are read of an answer.
+const mostInfo = 1 << 20
+
+// newClient makes the client for requests other than batches.
+func (c *config) newClient() *http.Client {
+	plain := c.dialer
+	plain.TLS = nil
+	t := &http.Transport{
+		TLSHandshakeTimeout: c.dialer.Timeout, DisableCompression: true, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute,
+		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return plain.Dial(ctx, addr) },
+	}
+	if c.dialer.TLS != nil {
+		t.TLSClientConfig = c.dialer.TLS.Clone()
+	}
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// probe sends each server a request without events of each signal, which is answered like any other and passes
+// on nothing.
+func (c *config) probe(ctx context.Context, client *http.Client) ([]server, error) {
+	servers := make([]server, len(c.bases))
+	faults := make([]error, len(c.bases))
+	var wg sync.WaitGroup
+	for i, base := range c.bases {
+		wg.Go(func() { servers[i], faults[i] = c.probeOne(ctx, client, base) })
+	}
+	wg.Wait()
+	for i, err := range faults {
+		if err != nil {
+			return nil, c.explain("connect to "+c.url(c.bases[i], ""), err)
+		}
+	}
+	return servers, nil
+}
+
+// A refusal is an error answer to a request without events.
+type refusal struct {
+	status int
+	text   string
+}
+
+func (e *refusal) Error() string { return e.text }
+
+func (c *config) probeOne(ctx context.Context, client *http.Client, base string) (server, error) {
+	v := server{base: base}
+	for _, s := range c.pool.signals() {
+		if err := c.ask(ctx, client, &v, s); err != nil {
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+// ask sends a server a request without events of a signal.
+func (c *config) ask(ctx context.Context, client *http.Client, v *server, s wire.Signal) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url(v.base, s.Path()), http.NoBody)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-protobuf")
+	req.Header.Set("User-Agent", userAgent)
+	for i := range c.headers {
+		req.Header.Set(c.headers[i].Name, c.headers[i].value(0))
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, mostInfo))
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	v.read(res.Header)
+	if res.StatusCode/100 == 2 || web.ClassOf(res.StatusCode) == load.Throttled {
+		return nil
+	}
+	text := ""
+	if r, err := wire.ReadStatus(body); err == nil {
+		text = r.Message
+	}
+	if bytes.Contains(body, []byte("HTTPS server")) {
+		return errSpeaksTLS
+	}
+	return &refusal{res.StatusCode, fmt.Sprintf("POST %s: %s", s.Path(), c.redactor.StatusText(res.StatusCode, body, text))}
+}
+
+// read reads the headers of an answer.
+func (v *server) read(h http.Header) {
+	v.name, v.date = web.Line(h.Get("Server")), h.Get("Date")
+	v.standin = v.name == standinName || v.name == discardsName
+	v.discards = v.name == discardsName
+}
+
+var errSpeaksTLS = errors.New("the server speaks TLS, but plain HTTP was tried")
+
+// explain adds a hint to an error. doing names what was tried, with the address.
+func (c *config) explain(doing string, err error) error {
+	if _, ok := errors.AsType[*protocol.Error](err); ok {
+		return err
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok { // it repeats the address
+		err = u.Err
+	}
+	return &protocol.Error{Doing: doing, Err: err, Hint: c.hint(err)}
+}
+
+// hint says what to check.
+func (c *config) hint(err error) string {
+	var refused *refusal
+	text := err.Error()
+	switch {
+	case errors.As(err, &refused):
+		return c.refusedHint(refused.status)
+	case errors.Is(err, errSpeaksTLS), !c.tls && strings.Contains(text, `\x15\x03`):
+		return "write the target as otlp+https://..., with --tls-ca FILE unless its certificate is signed by an authority of the system"
+	case strings.Contains(text, "HTTP response to HTTPS client"), strings.Contains(text, "first record does not look like a TLS handshake"):
+		return "write the target as otlp+http://..., or take the port that speaks TLS"
+	case strings.Contains(text, "malformed HTTP"):
+		return "another protocol answers there: OTLP over HTTP is often at port 4318"
+	case conn.IsRefused(err):
+		return "nothing listens there: is the server running, and is this its address?"
+	}
+	if h := conn.Hint(err, len(c.material.Cert.Data) > 0); h != "" {
+		return h
+	}
+	if conn.IsConnectionClosed(err) {
+		return "another protocol may be listening there: OTLP over HTTP is often at port 4318"
+	}
+	return "check the address, the firewall between, and the server's log"
+}
+
+// refusedHint says what to check after a server refused the request without events.
+func (c *config) refusedHint(status int) string {
+	switch {
+	case (status == http.StatusUnauthorized || status == http.StatusForbidden) && !c.login:
+		return "add --header 'Authorization: env:NAME'"
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return "check the value of the header Authorization"
+	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
+		return "no OTLP receiver has this path: check the port (often 4318), the path of the target, and whether the server has a pipeline for this --signal"
+	case status/100 == 3:
+		return "give the address that it redirects to"
+	}
+	return "look at the server's log"
+}
