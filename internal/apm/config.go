@@ -248,7 +248,7 @@ func (c *config) parseFields(v protocol.Values) error {
 		}
 		c.login = l.words
 		c.secrets = append(c.secrets, text)
-		c.fields = append(c.fields, web.Field{"Authorization", l.scheme + text})
+		c.fields = append(c.fields, web.Field{Name: "Authorization", Value: l.scheme + text})
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/net/http2/hpack"
 
 	"carronade/internal/conn"
 	"carronade/internal/conn/web"
@@ -20,6 +23,7 @@ import (
 // contains secrets and is not printed.
 type config struct {
 	tls       bool
+	grpc      bool
 	bases     []string // host:port; lanes use them in turn
 	prefix    string   // of the paths, without a trailing slash
 	clients   int      // connections
@@ -64,7 +68,7 @@ func refuse(doing, what, hint string) error {
 func parseConfig(s protocol.Spec, keep bool) (*config, error) {
 	v := s.Options
 	c := &config{
-		tls: s.URL.Scheme == schemeHTTPS, depth: 1, sticky: v.Bool("sticky"), scheduled: s.Scheduled, retryAfter: v.Bool("retry-after"),
+		tls: s.URL.Scheme == schemeHTTPS || s.URL.Scheme == schemeGRPCS, grpc: strings.HasPrefix(s.URL.Scheme, schemeGRPC), depth: 1, sticky: v.Bool("sticky"), scheduled: s.Scheduled, retryAfter: v.Bool("retry-after"),
 		requestTimeout: cmp.Or(v.Duration("request-timeout"), 30*time.Second), portion: s.Portion, happened: s.Happened,
 	}
 	if c.happened == nil {
@@ -92,6 +96,7 @@ func parseConfig(s protocol.Spec, keep bool) (*config, error) {
 	if c.pool, err = newPool(v, s, keep); err != nil {
 		return nil, err
 	}
+	c.pool.grpc = c.grpc
 	if s.Given["batch-events"] && s.BatchEvents != c.pool.most {
 		return nil, refuse(doingOptions, fmt.Sprintf("--batch-events is %d, but a request has up to %d events", s.BatchEvents, c.pool.most), "leave out --batch-events: --events decides")
 	}
@@ -110,6 +115,9 @@ func (c *config) parseTarget(s protocol.Spec) (err error) {
 		return err
 	}
 	c.prefix = strings.TrimRight(s.URL.EscapedPath(), "/")
+	if c.grpc && c.prefix != "" {
+		return refuse(doing, "a target of gRPC has no path", "write it as otlp+grpc://host:4317")
+	}
 	if strings.HasSuffix(c.prefix, "/v1/traces") || strings.HasSuffix(c.prefix, "/v1/metrics") || strings.HasSuffix(c.prefix, "/v1/logs") {
 		return refuse(doing, "a target has no path of a signal", "leave it out: --signal chooses it")
 	}
@@ -122,14 +130,16 @@ func (c *config) parseTLS(v protocol.Values) (err error) {
 	}
 	if !c.tls {
 		if conn.UsesTLS(v) {
-			return refuse(doingOptions, "TLS options with a target without TLS", "write the target as otlp+https://...")
+			return refuse(doingOptions, "TLS options with a target without TLS", "write the target as otlp+https://... or otlp+grpcs://...")
 		}
 		return nil
 	}
 	if c.material, err = conn.ReadMaterial(v); err != nil {
 		return err
 	}
-	c.dialer.TLS, err = c.material.Config()
+	if c.dialer.TLS, err = c.material.Config(); err == nil && c.grpc {
+		c.dialer.TLS.NextProtos = []string{"h2"}
+	}
 	return err
 }
 
@@ -179,8 +189,12 @@ func (c *config) url(base, path string) string { return c.scheme() + "://" + bas
 // userAgent is our User-Agent header.
 const userAgent = "carronade"
 
-// head makes the head of request n of the pool to a base, up to the value of Content-Length.
+// head makes the head of request n of the pool to a base: up to the value of Content-Length, or the block of
+// headers of HTTP/2.
 func (c *config) head(base string, b *template, n uint64) []byte {
+	if c.grpc {
+		return c.headerBlock(base, b, n)
+	}
 	h := make([]byte, 0, 512)
 	add := func(parts ...string) {
 		for _, p := range parts {
@@ -203,4 +217,31 @@ func (c *config) head(base string, b *template, n uint64) []byte {
 		add("User-Agent: ", userAgent)
 	}
 	return append(h, "Content-Length: "...)
+}
+
+// headerBlock is a block that leaves the server's table of headers as it is, so that it is the same each time.
+func (c *config) headerBlock(base string, b *template, n uint64) []byte {
+	var out bytes.Buffer
+	e := hpack.NewEncoder(&out)
+	add := func(name, value string) {
+		_ = e.WriteField(hpack.HeaderField{Name: name, Value: value, Sensitive: true}) // a buffer has no errors
+	}
+	add(":method", "POST")
+	add(":scheme", c.scheme())
+	add(":path", b.body.Signal.Method())
+	add(":authority", base)
+	add("content-type", "application/grpc")
+	add("te", "trailers")
+	if c.pool.compression != "none" {
+		add("grpc-encoding", c.pool.compression)
+	}
+	agent := false
+	for i := range c.headers {
+		agent = agent || c.headers[i].Name == "User-Agent"
+		add(strings.ToLower(c.headers[i].Name), c.headers[i].value(n))
+	}
+	if !agent {
+		add("user-agent", userAgent)
+	}
+	return out.Bytes()
 }

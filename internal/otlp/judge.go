@@ -24,7 +24,7 @@ func (s *session) evaluate(status int, body []byte, whole bool, events int32) we
 		if err != nil { // such as a gateway's page: any 2xx is an acknowledgment
 			return web.Verdict{Acked: events}
 		}
-		return s.partial(p, events)
+		return partial(s.cfg.redactor, p, events)
 	}
 	text := ""
 	if r, err := wire.ReadStatus(body); err == nil {
@@ -47,14 +47,11 @@ func (s *session) evaluate(status int, body []byte, whole bool, events int32) we
 
 // partial is the verdict on a request that was accepted, at least in part. What was rejected must not be sent
 // again, as the specification says.
-func (s *session) partial(p wire.Partial, events int32) web.Verdict {
-	if p.Message != "" {
-		s.said.Add(s.cfg.redactor.Line(p.Message))
-	}
+func partial(redactor *web.Redactor, p wire.Partial, events int32) web.Verdict {
 	failed := int32(min(max(0, p.Rejected), int64(events)))
 	v := web.Verdict{Acked: events - failed, Failed: failed}
 	if failed > 0 {
-		v.Class, v.Final, v.Text = load.Rejected, true, "partial success: "+s.cfg.redactor.Line(p.Message)
+		v.Class, v.Final, v.Text = load.Rejected, true, "partial success: "+redactor.Line(p.Message)
 		if p.Message == "" {
 			v.Text = "partial success, without a message"
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"carronade/protocol"
 )
@@ -15,19 +16,29 @@ type Kind struct{}
 const (
 	schemeHTTP  = "otlp+http"
 	schemeHTTPS = "otlp+https"
+	schemeGRPC  = "otlp+grpc"
+	schemeGRPCS = "otlp+grpcs"
 )
 
 // Default ports, as OpenTelemetry's specification has them.
-const portHTTP = "4318"
+const (
+	portHTTP = "4318"
+	portGRPC = "4317"
+)
 
 // Name implements protocol.Kind.
 func (Kind) Name() string { return "otlp" }
 
 // Schemes implements protocol.Kind.
-func (Kind) Schemes() []string { return []string{schemeHTTP, schemeHTTPS} }
+func (Kind) Schemes() []string { return []string{schemeHTTP, schemeHTTPS, schemeGRPC, schemeGRPCS} }
 
 // DefaultPort implements protocol.DefaultPorter.
-func (Kind) DefaultPort(string) string { return portHTTP }
+func (Kind) DefaultPort(scheme string) string {
+	if strings.HasPrefix(scheme, schemeGRPC) {
+		return portGRPC
+	}
+	return portHTTP
+}
 
 // Ops implements protocol.Kind.
 func (Kind) Ops() []string { return []string{"produce"} }

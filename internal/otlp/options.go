@@ -71,7 +71,7 @@ func options() []protocol.Option {
 		},
 		{
 			Name: "retry-after", Type: protocol.Bool, Default: "false", Group: groupRequests, Independent: true,
-			Help: "pause a connection for as long as the server asks (Retry-After)",
+			Help: "pause a connection for as long as the server asks (Retry-After, RetryInfo)",
 		},
 
 		{
@@ -80,7 +80,7 @@ func options() []protocol.Option {
 		},
 		{
 			Name: "max-in-flight", Type: protocol.Int, Default: "1", Group: groupConn, Independent: true,
-			Help: "requests in flight per connection; more than 1 are pipelined",
+			Help: "requests in flight per connection; more than 1 are pipelined (HTTP), or streams (gRPC)",
 		},
 		{
 			Name: "sticky", Type: protocol.Bool, Group: groupConn, Independent: true,

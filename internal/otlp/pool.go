@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -37,6 +38,7 @@ type pool struct {
 	events      int // of a generated request
 	most        int // events of the largest request
 	compression string
+	grpc        bool
 	size        int64
 
 	bodies    []*wire.Body
@@ -252,6 +254,16 @@ func (t *template) take() *request {
 // setBody sets head and body.
 func (r *request) setBody(body []byte) {
 	r.bytes = append(r.bytes[:0], r.of.head...)
+	if r.of.p.grpc {
+		compressed := byte(0)
+		if r.of.p.compression != "none" {
+			compressed = 1
+		}
+		r.bytes = binary.BigEndian.AppendUint32(append(r.bytes, compressed), uint32(len(body)))
+		r.start = len(r.bytes)
+		r.bytes = append(r.bytes, body...)
+		return
+	}
 	r.bytes = append(strconv.AppendInt(r.bytes, int64(len(body)), 10), "\r\n\r\n"...)
 	r.start = len(r.bytes)
 	r.bytes = append(r.bytes, body...)

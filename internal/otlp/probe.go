@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -48,6 +50,11 @@ func (c *config) newClient() *http.Client {
 	}
 	if c.dialer.TLS != nil {
 		t.TLSClientConfig = c.dialer.TLS.Clone()
+	}
+	if c.grpc {
+		t.Protocols = new(http.Protocols)
+		t.Protocols.SetHTTP2(c.tls)
+		t.Protocols.SetUnencryptedHTTP2(!c.tls)
 	}
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
@@ -90,12 +97,19 @@ func (c *config) probeOne(ctx context.Context, client *http.Client, base string)
 
 // ask sends a server a request without events of a signal.
 func (c *config) ask(ctx context.Context, client *http.Client, v *server, s wire.Signal) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url(v.base, s.Path()), http.NoBody)
+	path, body, media := s.Path(), []byte(nil), "application/x-protobuf"
+	if c.grpc {
+		path, body, media = s.Method(), make([]byte, wire.MessageHead), "application/grpc"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url(v.base, path), bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Content-Type", "application/x-protobuf")
+	req.Header.Set("Content-Type", media)
 	req.Header.Set("User-Agent", userAgent)
+	if c.grpc {
+		req.Header.Set("Te", "trailers")
+	}
 	for i := range c.headers {
 		req.Header.Set(c.headers[i].Name, c.headers[i].value(0))
 	}
@@ -104,11 +118,13 @@ func (c *config) ask(ctx context.Context, client *http.Client, v *server, s wire
 		return err
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, mostInfo))
-	if err != nil {
+	if body, err = io.ReadAll(io.LimitReader(res.Body, mostInfo)); err != nil {
 		return fmt.Errorf("read the answer: %w", err)
 	}
 	v.read(res.Header)
+	if c.grpc {
+		return c.readGRPC(res, s)
+	}
 	if res.StatusCode/100 == 2 || web.ClassOf(res.StatusCode) == load.Throttled {
 		return nil
 	}
@@ -120,6 +136,23 @@ func (c *config) ask(ctx context.Context, client *http.Client, v *server, s wire
 		return errSpeaksTLS
 	}
 	return &refusal{res.StatusCode, fmt.Sprintf("POST %s: %s", s.Path(), c.redactor.StatusText(res.StatusCode, body, text))}
+}
+
+// statuses are those of HTTP by code of gRPC, for hints.
+var statuses = map[int]int{codeUnauthorized: http.StatusUnauthorized, codeForbidden: http.StatusForbidden, codeUnimplemented: http.StatusNotFound}
+
+// readGRPC reads an answer of gRPC to a request without events.
+func (c *config) readGRPC(res *http.Response, s wire.Signal) error {
+	code := cmp.Or(res.Header.Get("Grpc-Status"), res.Trailer.Get("Grpc-Status"))
+	a := answer{message: cmp.Or(res.Header.Get("Grpc-Message"), res.Trailer.Get("Grpc-Message"))}
+	var err error
+	if a.code, err = strconv.Atoi(code); err != nil {
+		return &refusal{res.StatusCode, fmt.Sprintf("the answer has no grpc-status: %s", c.redactor.StatusText(res.StatusCode, nil, ""))}
+	}
+	if a.code == codeOK || a.code == codeUnavailable || a.code == codeExhausted {
+		return nil
+	}
+	return &refusal{statuses[a.code], fmt.Sprintf("%s: %s", s.Method(), a.text(c.redactor))}
 }
 
 // read reads the headers of an answer.
@@ -146,23 +179,25 @@ func (c *config) explain(doing string, err error) error {
 func (c *config) hint(err error) string {
 	var refused *refusal
 	text := err.Error()
+	names := map[bool][2]string{false: {schemeHTTP, schemeHTTPS}, true: {schemeGRPC, schemeGRPCS}}[c.grpc]
+	another := "another protocol may be listening there: OTLP over HTTP is often at port " + portHTTP + ", over gRPC at " + portGRPC
 	switch {
 	case errors.As(err, &refused):
 		return c.refusedHint(refused.status)
 	case errors.Is(err, errSpeaksTLS), !c.tls && strings.Contains(text, `\x15\x03`):
-		return "write the target as otlp+https://..., with --tls-ca FILE unless its certificate is signed by an authority of the system"
+		return "write the target as " + names[1] + "://..., with --tls-ca FILE unless its certificate is signed by an authority of the system"
 	case strings.Contains(text, "HTTP response to HTTPS client"), strings.Contains(text, "first record does not look like a TLS handshake"):
-		return "write the target as otlp+http://..., or take the port that speaks TLS"
-	case strings.Contains(text, "malformed HTTP"):
-		return "another protocol answers there: OTLP over HTTP is often at port 4318"
+		return "write the target as " + names[0] + "://..., or take the port that speaks TLS"
+	case strings.Contains(text, "malformed HTTP"), strings.Contains(text, "http2: "), strings.Contains(text, "HTTP/2"):
+		return another
 	case conn.IsRefused(err):
-		return "nothing listens there: is the server running, and is this its address?"
+		return "nothing listens there: is the server running, and is this its address? (carronade standin otlp starts a small one)"
 	}
 	if h := conn.Hint(err, len(c.material.Cert.Data) > 0); h != "" {
 		return h
 	}
 	if conn.IsConnectionClosed(err) {
-		return "another protocol may be listening there: OTLP over HTTP is often at port 4318"
+		return another
 	}
 	return "check the address, the firewall between, and the server's log"
 }
@@ -175,7 +210,7 @@ func (c *config) refusedHint(status int) string {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return "check the value of the header Authorization"
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
-		return "no OTLP receiver has this path: check the port (often 4318), the path of the target, and whether the server has a pipeline for this --signal"
+		return "no OTLP receiver answers there: check the port (often 4318 for HTTP, 4317 for gRPC), the path, and whether the server has a pipeline for this --signal"
 	case status/100 == 3:
 		return "give the address that it redirects to"
 	}

@@ -106,4 +106,3 @@ func newFront(t testing.TB, s *standin.Server, secure bool) *front {
 	t.Cleanup(f.Close)
 	return f
 }
-

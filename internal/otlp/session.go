@@ -20,7 +20,6 @@ type session struct {
 	cfg      *config
 	client   *http.Client // for requests other than batches
 	servers  []server
-	said     web.Tally     // messages in answers that accept
 	withheld atomic.Uint64 // events of a corpus that were not sent
 }
 
@@ -53,9 +52,19 @@ func (s *session) open(ctx context.Context) error {
 		return err
 	}
 	c.pool.make()
-	return s.Connect(ctx, c.sources(), func(lane int, err error) error {
+	sources := c.sources()
+	explain := func(lane int, err error) error {
 		return c.explain(fmt.Sprintf("make connection %d of %d to %s", lane+1, c.clients, s.Base(lane)), err)
-	})
+	}
+	if !c.grpc {
+		return s.Connect(ctx, sources, explain)
+	}
+	own := s.Own()
+	conns, err := s.Dial(ctx, own, explain)
+	for k, i := range own { // also after an error: Close closes those that were made
+		s.All = append(s.All, newGRPCLane(s, i, sources, conns[k]))
+	}
+	return err
 }
 
 // Target implements protocol.Session.
@@ -108,7 +117,7 @@ func (s *session) withholds(b *load.Batch, err error) bool {
 
 // Brokers implements protocol.Metered.
 func (s *session) Brokers() []measure.Client {
-	return s.Servers(func(base string) string { return s.cfg.scheme() + "://" + base + s.cfg.prefix })
+	return s.Servers(func(base string) string { return s.cfg.url(base, "") })
 }
 
 // Encoding implements protocol.Encoded.
@@ -148,7 +157,7 @@ func (s *session) Facts() map[string]any {
 			request["compressed_to"] = float64(p.compressed.Load()) / float64(n)
 		}
 	}
-	f := map[string]any{"servers": servers, "request": request, "connections": len(s.All), "transport": "http"}
+	f := map[string]any{"servers": servers, "request": request, "connections": len(s.All), "transport": map[bool]string{false: "http", true: "grpc"}[c.grpc]}
 	if standins == len(s.servers) && standins > 0 {
 		f["standin"] = true
 		if s.servers[0].discards {
@@ -163,9 +172,6 @@ func (s *session) Facts() map[string]any {
 	}
 	if p.corpus {
 		f["corpus"] = map[string]any{"requests": len(p.bodies), "requests_without_times": p.unstamped}
-	}
-	if said := s.said.All(); len(said) > 0 {
-		f["server_said"] = said
 	}
 	return f
 }

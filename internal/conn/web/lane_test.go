@@ -15,7 +15,8 @@ import (
 func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 	t.Parallel()
 	happened := 0
-	l := &lane{s: &Lanes{Options: Options{Happened: func(string, time.Time, time.Duration) { happened++ }}, Sink: &clockSink{at: 10 * time.Second}}}
+	l := &lane{State: State{S: &Lanes{Options: Options{Happened: func(string, time.Time, time.Duration) { happened++ }}, Sink: &clockSink{at: 10 * time.Second}}}}
+	l.Accepts = l.accepts
 	for _, tt := range []struct {
 		since time.Duration
 		want  bool
@@ -41,14 +42,14 @@ func (*clockSink) Ready(int, time.Duration) {}
 func TestOverlappingPausesCountOnce(t *testing.T) {
 	t.Parallel()
 	sink := &clockSink{at: time.Second}
-	l := &lane{s: &Lanes{Sink: sink}, closed: true}
+	l := &lane{State: State{S: &Lanes{Sink: sink}, Closed: true}}
 	for range 3 {
-		l.pause(sink.at, 10*time.Second)
+		l.Pause(sink.at, 10*time.Second)
 	}
 	sink.at = 5 * time.Second
-	l.pause(sink.at, 10*time.Second)
-	assert.True(t, l.metrics.Paused == 14*time.Second && l.metrics.Throttled == 4,
-		"paused for %v after %d answers, want 14s after 4", l.metrics.Paused, l.metrics.Throttled)
+	l.Pause(sink.at, 10*time.Second)
+	assert.True(t, l.Metrics.Paused == 14*time.Second && l.Metrics.Throttled == 4,
+		"paused for %v after %d answers, want 14s after 4", l.Metrics.Paused, l.Metrics.Throttled)
 }
 
 // Errors of documents are counted by text, in bounded memory.

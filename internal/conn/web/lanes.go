@@ -111,7 +111,9 @@ func (s *Lanes) Connect(ctx context.Context, sources []Source, explain func(lane
 	own := s.Own()
 	conns, err := s.Dial(ctx, own, explain)
 	for k, i := range own { // also after an error: Close closes those that were made
-		s.All = append(s.All, &lane{s: s, id: i, base: s.Base(i), sources: sources, first: conns[k]})
+		l := &lane{State: State{S: s, Num: i, Server: s.Base(i)}, sources: sources, first: conns[k]}
+		l.Accepts = l.accepts
+		s.All = append(s.All, l)
 	}
 	return err
 }

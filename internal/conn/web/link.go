@@ -37,7 +37,7 @@ var (
 
 func newLink(l *lane, nc net.Conn) *link {
 	k := &link{l: l}
-	k.Init(nc, k, &l.mu, func() time.Duration { return l.s.Sink.Now() }) // the sink is set when the run starts
+	k.Init(nc, k, &l.Mu, func() time.Duration { return l.S.Sink.Now() }) // the sink is set when the run starts
 	return k
 }
 
@@ -46,8 +46,8 @@ func (k *link) Pending() bool { return k.l.Next < k.l.Tail }
 
 // Flushed implements conn.Queue.
 func (k *link) Flushed() {
-	k.l.deliver()
-	k.l.ready(k.l.s.Sink.Now())
+	k.l.Deliver()
+	k.l.Ready(k.l.S.Sink.Now())
 }
 
 // Oldest implements conn.Queue.
@@ -74,7 +74,7 @@ func (k *link) Load(w *socket.Writer) int {
 func (k *link) Written(n int, err error) {
 	l := k.l
 	at, waited := k.Out.Began(), k.Waited()
-	l.s.Written.Add(uint64(n))
+	l.S.Written.Add(uint64(n))
 	l.Window.Written(n, func(r *request) {
 		if r.sent >= 0 {
 			return
@@ -97,29 +97,29 @@ func (k *link) Written(n int, err error) {
 	case l.Head > l.Next:
 		k.Kill(errEarlyAnswer)
 	case early: // when the answer came, the lane could not accept another request yet
-		l.ready(l.s.Sink.Now())
+		l.Ready(l.S.Sink.Now())
 	}
 }
 
 // received processes what was just read, and notes when the answers in it arrived.
 func (k *link) received(b []byte, came socket.Arrival) (used int, err error) {
 	l := k.l
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now, head, completed := came.Last, l.Head, len(l.out)
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	now, head, completed := came.Last, l.Head, len(l.Out)
 	k.processAnswers(b, now)
-	if answers, out := int(l.Head-head), l.out[completed:]; answers > 0 && len(out) > 0 {
-		l.earliest = came.First(answers, l.answer.Begun())
+	if answers, out := int(l.Head-head), l.Out[completed:]; answers > 0 && len(out) > 0 {
+		l.Earliest = came.First(answers, l.answer.Begun())
 		for i := range out {
-			out[i].Earliest = l.earliest
+			out[i].Earliest = l.Earliest
 		}
 		if c, ok := k.Conn.(*socket.Conn); ok && out[0].Sent != out[len(out)-1].Sent {
 			c.Together()
 		}
 	}
-	l.deliver()
-	l.ready(now)
-	l.earliest = 0
+	l.Deliver()
+	l.Ready(now)
+	l.Earliest = 0
 	if k.Dead() {
 		err = k.Cause()
 	}
@@ -129,12 +129,12 @@ func (k *link) received(b []byte, came socket.Arrival) (used int, err error) {
 // ended notes why reading ended.
 func (k *link) ended(err error) {
 	l := k.l
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	if errors.Is(err, io.EOF) {
 		if l.Head < l.Tail && !k.Dead() && l.answer.End() {
-			k.answered(l.s.Sink.Now())
-			l.deliver()
+			k.answered(l.S.Sink.Now())
+			l.Deliver()
 		}
 		err = ErrServerClosed
 	}
@@ -182,11 +182,11 @@ func (k *link) answered(now time.Duration) {
 			r.sent = k.Out.Began()
 		}
 	}
-	v := l.s.Evaluate(a.Status, a.Body, a.Size == int64(len(a.Body)), r.batch.Events)
+	v := l.S.Evaluate(a.Status, a.Body, a.Size == int64(len(a.Body)), r.batch.Events)
 	l.complete(*r, now, v, a.Status)
 	l.Pop()
-	if v.Class == load.Throttled && a.Retry > 0 && l.s.RetryAfter {
-		l.pause(now, time.Duration(a.Retry)*time.Second)
+	if v.Class == load.Throttled && a.Retry > 0 && l.S.RetryAfter {
+		l.Pause(now, time.Duration(a.Retry)*time.Second)
 	}
 	switch {
 	case a.Close:
@@ -205,10 +205,10 @@ func (l *lane) keepConnected(ctx context.Context, k *link) {
 
 // dial makes a connection, and starts to use it.
 func (l *lane) dial(ctx context.Context) (*link, error) {
-	if l.isClosed() {
+	if l.IsClosed() {
 		return nil, conn.ErrClosed
 	}
-	nc, err := l.s.Dialer.Dial(ctx, l.base)
+	nc, err := l.S.Dialer.Dial(ctx, l.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func (l *lane) serve(k *link) conn.Next {
 	served := l.lost(k)
 	k.Release()
 	switch {
-	case l.isClosed():
+	case l.IsClosed():
 		return conn.Never
 	case served:
 		return conn.AtOnce
@@ -236,10 +236,10 @@ func (l *lane) serve(k *link) conn.Next {
 // use starts to use a new connection.
 func (l *lane) use(nc net.Conn) *link {
 	k := newLink(l, nc)
-	k.Attach(l.s.Poller(l.id))
+	k.Attach(l.S.Poller(l.Num))
 	k.reader = conn.Reader{
-		Conn: k.Conn, Now: l.s.Sink.Now, Received: k.received, Ended: k.ended,
-		Read: func(n int) { l.s.Read.Add(uint64(n)) }, Small: true,
+		Conn: k.Conn, Now: l.S.Sink.Now, Received: k.received, Ended: k.ended,
+		Read: func(n int) { l.S.Read.Add(uint64(n)) }, Small: true,
 	}
 	released := make(chan struct{})
 	if k.reader.Start(func() { close(released) }) {
@@ -249,81 +249,75 @@ func (l *lane) use(nc net.Conn) *link {
 	return k
 }
 
-func (l *lane) isClosed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.closed
-}
-
 // down notes that an attempt to connect failed.
 func (l *lane) down(err error) {
-	now, text := l.s.Sink.Now(), l.s.Redactor.Line(err.Error())
-	l.s.Failures.Note(l.base, now, text)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.outage.Note(now, fmt.Errorf("connect to %s: %w", l.base, err))
-	if l.outage.Longer(now, l.s.Timeout) {
-		l.failuresLeft = failuresPerAttempt
-		l.giveUp(now, load.Refused, l.s.Redactor.Line(l.outage.Err.Error()), true)
-		l.deliver()
+	now, text := l.S.Sink.Now(), l.S.Redactor.Line(err.Error())
+	l.S.Failures.Note(l.Server, now, text)
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	l.Outage.Note(now, fmt.Errorf("connect to %s: %w", l.Server, err))
+	if l.Outage.Longer(now, l.S.Timeout) {
+		l.FailuresLeft = FailuresPerAttempt
+		l.giveUp(now, load.Refused, l.S.Redactor.Line(l.Outage.Err.Error()), true)
+		l.Deliver()
 	}
-	l.ready(now)
+	l.Ready(now)
 }
 
 // up starts to use a connection, unless the lane was closed meanwhile.
 func (l *lane) up(k *link) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if l.Closed {
 		k.Kill(conn.ErrClosed)
 		return
 	}
-	now := l.s.Sink.Now()
-	l.link, l.failuresLeft = k, 0
-	l.outage.Over(now, l.s.Happened)
-	l.s.Note(1)
+	now := l.S.Sink.Now()
+	l.link, l.FailuresLeft = k, 0
+	l.Outage.Over(now, l.S.Happened)
+	l.S.Note(1)
 	k.headAtStart, k.startedAt = l.Head, now
 	l.answer.Reset()
 	for n := l.Next; n < l.Tail; n++ { // they waited for the connection, which is the system's delay
 		l.At(n).batch.Free = max(l.At(n).batch.Free, now)
 	}
-	k.Watch(l.s.Timeout)
+	k.Watch(l.S.Timeout)
 	k.Pump()
-	l.ready(now)
+	l.Ready(now)
 }
 
 // lost cleans up after a connection. served reports whether it was usable: it
 // answered something, or lasted longer than conn.ReconnectMost.
 func (l *lane) lost(k *link) (served bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	k.Bury(ErrServerClosed)
 	if l.link != k {
 		return false
 	}
-	now := l.s.Sink.Now()
-	class, text := load.Refused, "connection lost: "+l.s.Redactor.Line(k.Cause().Error())
+	now := l.S.Sink.Now()
+	class, text := load.Refused, "connection lost: "+l.S.Redactor.Line(k.Cause().Error())
 	var p *protocolError
 	switch {
 	case errors.Is(k.Cause(), conn.ErrTimeout):
 		class, text = load.Timeout, k.Cause().Error()
 	case errors.As(k.Cause(), &p):
-		class, text = load.Protocol, l.s.Redactor.Line(k.Cause().Error())
+		class, text = load.Protocol, l.S.Redactor.Line(k.Cause().Error())
 	case errors.Is(k.Cause(), conn.ErrClosed):
 		class = load.Canceled
 	case conn.IsConnectionClosed(k.Cause()):
 		text = "connection lost: " + ErrServerClosed.Error()
 	}
 	served = l.Head > k.headAtStart || now-k.startedAt > conn.ReconnectMost // one that was idle, and that the server then closed, was usable
-	l.giveUp(now, class, text, l.closed)
+	l.giveUp(now, class, text, l.Closed)
 	l.link = nil
-	l.s.Note(-1)
-	l.outage.Note(now, k.Cause())
-	if !l.closed {
-		l.metrics.Reconnects++
-		l.s.Happened("connection lost", time.Now(), 0)
+	l.S.Note(-1)
+	l.Outage.Note(now, k.Cause())
+	if !l.Closed {
+		l.Metrics.Reconnects++
+		l.S.Happened("connection lost", time.Now(), 0)
 	}
-	l.deliver()
-	l.ready(now)
+	l.Deliver()
+	l.Ready(now)
 	return served
 }
