@@ -147,6 +147,9 @@ func (c *config) readGRPC(res *http.Response, s wire.Signal) error {
 	a := answer{message: cmp.Or(res.Header.Get("Grpc-Message"), res.Trailer.Get("Grpc-Message"))}
 	var err error
 	if a.code, err = strconv.Atoi(code); err != nil {
+		if web.ClassOf(res.StatusCode) == load.Throttled {
+			return nil
+		}
 		return &refusal{res.StatusCode, fmt.Sprintf("the answer has no grpc-status: %s", c.redactor.StatusText(res.StatusCode, nil, ""))}
 	}
 	if a.code == codeOK || a.code == codeUnavailable || a.code == codeExhausted {

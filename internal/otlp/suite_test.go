@@ -30,6 +30,9 @@ func TestSuite(t *testing.T) {
 		{"pipelined", false, schemeHTTP, map[string]string{"max-in-flight": "4"}},
 		{"https", true, schemeHTTPS, nil},
 		{"gzip", false, schemeHTTP, map[string]string{"compression": "gzip", "signal": "logs"}},
+		{"grpc", false, schemeGRPC, nil},
+		{"streams", false, schemeGRPC, map[string]string{"max-in-flight": "4", "compression": "gzip"}},
+		{"grpcs", true, schemeGRPCS, map[string]string{"max-in-flight": "2", "compression": "zstd"}},
 		{"zstd", false, schemeHTTP, map[string]string{"compression": "zstd", "signal": "metrics"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

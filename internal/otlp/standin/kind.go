@@ -17,7 +17,7 @@ them on to nothing. At /metrics it has its counters under the Collector's names.
 Both addresses accept HTTP/1.1 and HTTP/2. With --discard it reads nothing and only
 answers, as fast as possible.`,
 	Example: `  carronade standin otlp
-  carronade standin otlp --discard --listen 127.0.0.1:0 --grpc-listen 127.0.0.1:0
+  carronade standin otlp --discard --listen 127.0.0.1:0
   carronade standin otlp --error queue-full@1% --retry-after 2s
   carronade standin otlp --server rate=1000/s --credits 60s@2000/s`,
 	New: standin.NewServer((*Options).Bind, func(o *Options) *io.Writer { return &o.Log }, Start, (*Server).Listening, nil),

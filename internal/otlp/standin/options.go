@@ -19,7 +19,7 @@ import (
 // accepts valid requests from every client.
 type Options struct {
 	Listen     string // address for HTTP; port 0 picks a free one
-	GRPCListen string // address for gRPC, likewise
+	GRPCListen string // address for gRPC, likewise; empty: port 4317 at the host of Listen, or a free one if Listen has port 0
 	Discard    bool   // accept everything unread
 	MaxBody    int64  // bytes of a request after decompression; default the Collector's 20 MiB
 
@@ -38,7 +38,12 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Listen = cmp.Or(o.Listen, "127.0.0.1:4318")
-	o.GRPCListen = cmp.Or(o.GRPCListen, "127.0.0.1:4317")
+	if host, port, err := net.SplitHostPort(o.Listen); err == nil && o.GRPCListen == "" {
+		if port != "0" {
+			port = "4317"
+		}
+		o.GRPCListen = net.JoinHostPort(host, port)
+	}
 	o.MaxBody = cmp.Or(o.MaxBody, 20<<20)
 	return o
 }
@@ -105,9 +110,11 @@ func ParseErrorRule(s string) (ErrorRule, error) {
 // Bind adds the flags of a stand-in to fs. Parsing sets o; its values at the time of the call are the
 // defaults that help shows.
 func (o *Options) Bind(fs *pflag.FlagSet) {
+	given := o.GRPCListen
 	*o = o.withDefaults()
+	o.GRPCListen = given
 	fs.StringVar(&o.Listen, "listen", o.Listen, "address to listen on for HTTP; port 0 picks a free one")
-	fs.StringVar(&o.GRPCListen, "grpc-listen", o.GRPCListen, "address to listen on for gRPC; port 0 picks a free one")
+	fs.StringVar(&o.GRPCListen, "grpc-listen", o.GRPCListen, "address to listen on for gRPC (default: port 4317 next to --listen, or a free one if that has port 0)")
 	fs.BoolVar(&o.Discard, "discard", o.Discard, "accept requests without reading them, as fast as possible")
 	fs.Var(standin.SizeValue(&o.MaxBody), "max-body", "largest request accepted, decompressed, a `SIZE`")
 	standin.BindFaults(fs, &o.Delay, &o.Stall)
