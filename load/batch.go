@@ -24,7 +24,7 @@ type Batch struct {
 	Free              time.Duration // when the in-flight bound had room; a lane may raise it to when its connection accepted bytes again
 
 	// Batches is the number of batches that this one represents; 0 means 1. Above 1 it
-	// is a batch group (see BatchGrouper), and Events and Bytes are the sums over all
+	// is a batch group (see LaneCapabilities), and Events and Bytes are the sums over all
 	// of them.
 	Batches int32
 
@@ -145,28 +145,8 @@ type Lane interface {
 	// as Unknown, others as Failed (Canceled). The engine has already waited for
 	// answers.
 	Close() error
-}
-
-// A BatchGrouper is a Lane for batches so small that handling each one costs more than
-// sending it. Without a schedule, and when no single outcome is observed, the engine
-// fires batch groups: one Batch that represents several consecutive batches with the
-// same number of events. Each of them is still sent and acknowledged separately. Fire
-// either accepts all of a batch group or none of it.
-type BatchGrouper interface {
-	Lane
-	// BatchGroup returns how many batches the lane would accept in one batch group
-	// now. Each has the given number of events; the group begins with event first of
-	// the stream. Below 2, the engine fires single batches.
-	BatchGroup(stream int32, first uint64, events int) int
-}
-
-// A Preparer is a Lane that can allocate ahead what its first batch needs. The engine calls
-// Prepare before time 0 of a run with a lead (see Lead), on the thread that owns the lane. All
-// of thousands of lanes would otherwise do so with the first events, and the collector would
-// start at the same time.
-type Preparer interface {
-	Lane
-	Prepare()
+	// Capabilities returns what else the lane can do, always the same.
+	Capabilities() LaneCapabilities
 }
 
 // A Sink receives the outcomes of batches from lanes. It is safe for concurrent use,
@@ -201,39 +181,8 @@ type Target interface {
 	Route(stream int32) Lane
 	// Wire returns bytes written and read so far, all lanes together.
 	Wire() (written, read uint64)
-}
-
-// A Sharer is a Target that need not keep events in order: each lane can send every
-// stream of its thread. With a schedule, a batch then goes to the first lane that has
-// room, so that a slow answer on one connection does not delay what another could send.
-// In all other respects, streams belong to their clients.
-type Sharer interface {
-	Target
-	Shares() bool
-}
-
-// A Connector is a Target that begins to use connections when it starts. With thousands of them
-// that takes some tenths of a second: see Lead.
-type Connector interface {
-	Target
-	// Connections returns how many of them are of the clients that fire here.
-	Connections() int
-}
-
-// A Connected is a Target or a Source that knows how many connections it has at the moment.
-type Connected interface {
-	// Connected returns their number. known is false if the target cannot tell, such as one that
-	// has none, or whose library makes one for each request. It is safe for concurrent use.
-	Connected() (n int, known bool)
-}
-
-// A SelfBatcher is a Target whose lanes form batches and limit them, as a client
-// library does. The engine then fires events as they come due, without linger, and
-// keeps at most inFlight batches in flight on a lane, instead of the plan's bound.
-// The lane accepts no more when it is full.
-type SelfBatcher interface {
-	Target
-	OwnBatching() (inFlight int)
+	// Capabilities returns what else the target can do, always the same.
+	Capabilities() TargetCapabilities
 }
 
 // mostGroup limits the batches of a group: enough to make the cost per group
@@ -250,7 +199,7 @@ func (t *thread) mayGroup() bool {
 // composeGroup makes one batch group of a stream without a schedule. n is 0 when the
 // lane or the bound allows only single batches now.
 func (t *thread) composeGroup(s *stream, ls *laneState, now time.Duration) (n, phase, claimed int, exhausted bool) {
-	if ls.grouper == nil || !t.grouped {
+	if ls.batchGroup == nil || !t.grouped {
 		return 0, 0, 0, false
 	}
 	p := &t.run.plan
@@ -264,7 +213,7 @@ func (t *thread) composeGroup(s *stream, ls *laneState, now time.Duration) (n, p
 	if most < 2 {
 		return 0, 0, 0, false
 	}
-	most = min(most, ls.grouper.BatchGroup(s.id, s.next, p.BatchEvents))
+	most = min(most, ls.batchGroup(s.id, s.next, p.BatchEvents))
 	if most < 2 {
 		return 0, 0, 0, false
 	}

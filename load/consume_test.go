@@ -28,6 +28,9 @@ func (*tickSource) Lanes() int                   { return 1 }
 func (*tickSource) Lag() []int64                 { return []int64{-1} }
 func (*tickSource) Rebalancing() time.Duration   { return 7 * time.Millisecond }
 func (*tickSource) Wire() (written, read uint64) { return 0, 0 }
+func (*tickSource) Capabilities() SourceCapabilities {
+	return SourceCapabilities{}
+}
 func (s *tickSource) Receive(ctx context.Context, now func() time.Duration, sink func(int, []Arrival)) error {
 	if s.closed != nil {
 		defer close(s.closed)

@@ -19,13 +19,20 @@ func (n *instantTarget) Partitioner() Partitioner     { return Single() }
 func (n *instantTarget) Client(int32) int             { return 0 }
 func (n *instantTarget) Clients() int                 { return 1 }
 func (n *instantTarget) Start(s Sink)                 { n.sink = s }
-func (n *instantTarget) Route(int32) Lane             { return n }
+func (n *instantTarget) Route(int32) Lane             { return instantLane{n} }
 func (n *instantTarget) Wire() (written, read uint64) { return 0, 0 }
 func (n *instantTarget) ID() int                      { return 0 }
 func (n *instantTarget) Room(int32, uint64) int       { return n.room }
 func (n *instantTarget) Close() error                 { return nil }
 
-func (n *instantTarget) BatchGroup(int32, uint64, int) int { return n.most }
+func (n *instantTarget) Capabilities() TargetCapabilities { return TargetCapabilities{} }
+
+// instantLane is its lane.
+type instantLane struct{ *instantTarget }
+
+func (l instantLane) Capabilities() LaneCapabilities {
+	return LaneCapabilities{BatchGroup: func(int32, uint64, int) int { return l.most }}
+}
 
 func (n *instantTarget) Fire(batches []Batch) int {
 	now := n.sink.Now()

@@ -19,7 +19,9 @@ type connectedTarget struct {
 	ready func()        // then
 }
 
-func (c *connectedTarget) Connections() int { return c.clients }
+func (c *connectedTarget) Capabilities() TargetCapabilities {
+	return TargetCapabilities{Connections: c.Clients}
+}
 
 func (c *connectedTarget) Start(s Sink) {
 	c.fake.Start(s)
@@ -89,9 +91,11 @@ type preparedLane struct {
 	takes    time.Duration // to be prepared
 }
 
-func (l *preparedLane) Prepare() {
-	l.prepared = append(l.prepared, l.f.sink.Now())
-	time.Sleep(l.takes)
+func (l *preparedLane) Capabilities() LaneCapabilities {
+	return LaneCapabilities{Prepare: func() {
+		l.prepared = append(l.prepared, l.f.sink.Now())
+		time.Sleep(l.takes)
+	}}
 }
 
 // preparedTarget has lanes that can be prepared.
@@ -101,8 +105,11 @@ type preparedTarget struct {
 	lanes  []*preparedLane
 }
 
-func (p *preparedTarget) Shares() bool       { return p.shares }
 func (p *preparedTarget) Route(s int32) Lane { return p.lanes[p.Client(s)] }
+
+func (p *preparedTarget) Capabilities() TargetCapabilities {
+	return TargetCapabilities{Connections: p.Clients, Shares: p.shares}
+}
 
 // TestPrepare: each of many lanes is prepared once, before time 0; of few, none.
 func TestPrepare(t *testing.T) {

@@ -23,10 +23,11 @@ type Part struct {
 // shares also hold over any part of a run. All parts have the same bound on what is in
 // flight. The result of the run has the counts and times of each part.
 //
-// The targets must not form batches by themselves (SelfBatcher).
+// The targets must not form batches by themselves (OwnBatching).
 type Mix struct {
 	parts       []Part
-	starts      []int32 // number of the first stream of each part; one more at the end
+	can         []TargetCapabilities // of each part
+	starts      []int32              // number of the first stream of each part; one more at the end
 	partitioner mixPartitioner
 	scheduled   bool // each part has its own schedule
 
@@ -44,12 +45,14 @@ func NewMix(parts []Part) (*Mix, error) {
 		if !(p.Weight >= 0) || math.IsInf(p.Weight, 0) {
 			return nil, fmt.Errorf("part %s has the weight %v", p.Name, p.Weight)
 		}
-		if _, ok := p.Target.(SelfBatcher); ok {
+		can := p.Target.Capabilities()
+		if can.OwnBatching != nil {
 			return nil, fmt.Errorf("part %s forms its batches by itself, so its share cannot be kept", p.Name)
 		}
 		if p.Schedule != nil {
 			scheduled++
 		}
+		m.can = append(m.can, can)
 		weights[i] = p.Weight
 		sum += p.Weight
 		m.starts = append(m.starts, int32(streams))
@@ -109,25 +112,49 @@ func (m *Mix) Clients() int {
 	return n
 }
 
-// Connections implements Connector.
-func (m *Mix) Connections() int {
-	n := 0
-	for _, p := range m.parts {
-		if c, ok := p.Target.(Connector); ok {
-			n += c.Connections()
+// Capabilities implements Target. What only a part can do stays out: events of different parts
+// cannot share lanes, gates limit the numbers of events, and logs of different parts have the same
+// numbers.
+func (m *Mix) Capabilities() TargetCapabilities {
+	var c TargetCapabilities
+	connected := 0
+	for i := range m.can {
+		of := &m.can[i]
+		if of.Connections != nil {
+			c.Connections = m.connections
+		}
+		if of.Connected != nil {
+			connected++
+		}
+		if of.Pending != nil {
+			c.Pending = m.pending
+		}
+		if of.Poller != nil {
+			c.Poller = mixPoller{m}
+		}
+		if of.AppendKey != nil {
+			c.AppendKey = m.appendKey
+		}
+	}
+	if connected == len(m.can) {
+		c.Connected = m.connected
+	}
+	return c
+}
+
+func (m *Mix) connections() (n int) {
+	for i := range m.can {
+		if of := m.can[i].Connections; of != nil {
+			n += of()
 		}
 	}
 	return n
 }
 
-// Connected implements Connected: all parts must know.
-func (m *Mix) Connected() (n int, known bool) {
-	for _, p := range m.parts {
-		c, ok := p.Target.(Connected)
-		if !ok {
-			return 0, false
-		}
-		of, known := c.Connected()
+// connected adds up the connections of the parts, all of which must know them.
+func (m *Mix) connected() (n int, known bool) {
+	for i := range m.can {
+		of, known := m.can[i].Connected()
 		if !known {
 			return 0, false
 		}
@@ -136,17 +163,23 @@ func (m *Mix) Connected() (n int, known bool) {
 	return n, true
 }
 
-// Pending is what each part waits for, one text per connection, of those parts that know.
-func (m *Mix) Pending() []string {
-	var out []string
-	for _, p := range m.parts {
-		if w, ok := p.Target.(interface{ Pending() []string }); ok {
-			for _, text := range w.Pending() {
-				out = append(out, p.Name+": "+text)
+func (m *Mix) pending() (out []string) {
+	for i := range m.can {
+		if of := m.can[i].Pending; of != nil {
+			for _, text := range of() {
+				out = append(out, m.parts[i].Name+": "+text)
 			}
 		}
 	}
 	return out
+}
+
+func (m *Mix) appendKey(dst []byte, stream int32, index uint64) ([]byte, bool) {
+	i := m.part(stream)
+	if of := m.can[i].AppendKey; of != nil {
+		return of(dst, stream-m.starts[i], index)
+	}
+	return dst, false
 }
 
 // Start implements Target.
@@ -188,11 +221,14 @@ func (m *Mix) Wire() (written, read uint64) {
 	return written, read
 }
 
+// A mixPoller is the Poller of a Mix.
+type mixPoller struct{ m *Mix }
+
 // Poll implements Poller: a thread waits in the first part in which it can. The other
 // parts read their answers elsewhere, and wake it.
-func (m *Mix) Poll(t, of int) PollWaiter {
-	for _, p := range m.parts {
-		if poller, ok := p.Target.(Poller); ok {
+func (p mixPoller) Poll(t, of int) PollWaiter {
+	for i := range p.m.can {
+		if poller := p.m.can[i].Poller; poller != nil {
 			if w := poller.Poll(t, of); w != nil {
 				return w
 			}
@@ -202,10 +238,10 @@ func (m *Mix) Poll(t, of int) PollWaiter {
 }
 
 // Threads implements Poller.
-func (m *Mix) Threads(processors int) int {
+func (p mixPoller) Threads(processors int) int {
 	n := 1
-	for _, p := range m.parts {
-		if poller, ok := p.Target.(Poller); ok {
+	for i := range p.m.can {
+		if poller := p.m.can[i].Poller; poller != nil {
 			n = max(n, poller.Threads(processors))
 		} else {
 			n = max(n, processors)
@@ -266,11 +302,13 @@ func (l *mixLane) Fire(batches []Batch) int {
 	return taken
 }
 
-// Prepare implements Preparer.
-func (l *mixLane) Prepare() {
-	if p, ok := l.Lane.(Preparer); ok {
-		p.Prepare()
+// Capabilities implements Lane.
+func (l *mixLane) Capabilities() LaneCapabilities {
+	c := l.Lane.Capabilities()
+	if group := c.BatchGroup; group != nil {
+		c.BatchGroup = func(stream int32, first uint64, events int) int { return group(stream-l.start, first, events) }
 	}
+	return c
 }
 
 // A mixSink receives the outcomes of a part and passes them on under the run's numbers.

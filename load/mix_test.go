@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -25,6 +26,49 @@ func newTestMix(t testing.TB, weights []float64, fakes ...*fake) *Mix {
 	}
 	m := assert.Value(NewMix(parts))(t)
 	return m
+}
+
+// allTarget has a part's every capability, allLane a lane's.
+type (
+	allTarget struct{ *fake }
+	allLane   struct{ Lane }
+)
+
+func (a allTarget) Route(stream int32) Lane { return allLane{a.fake.Route(stream)} }
+func (a allTarget) Capabilities() TargetCapabilities {
+	return TargetCapabilities{
+		Shares: true, Events: 1, Stamped: true, Poller: struct{ Poller }{},
+		Connections: func() int { return 2 }, Connected: func() (int, bool) { return 1, true }, Pending: func() []string { return []string{"all"} },
+		LogOf:           func(int32) int32 { return 0 },
+		AppendKey:       func(dst []byte, stream int32, _ uint64) ([]byte, bool) { return append(dst, byte('0'+stream)), true },
+		AppendKeyHashes: func([]uint64, *Batch) []uint64 { return nil },
+	}
+}
+
+func (allLane) Capabilities() LaneCapabilities {
+	return LaneCapabilities{BatchGroup: func(stream int32, _ uint64, _ int) int { return int(stream) }, Prepare: func() {}}
+}
+
+// TestMixCapabilities: what a part can do, a mix can too, except what has no meaning for several parts.
+func TestMixCapabilities(t *testing.T) {
+	lacking := func(of any) (names []string) {
+		for f, v := range reflect.ValueOf(of).Fields() {
+			if v.IsZero() {
+				names = append(names, f.Name)
+			}
+		}
+		return names
+	}
+	all := func() Target { return allTarget{newFake(Single(), 1, constantly(0))} }
+	m := assert.Value(NewMix([]Part{{Weight: 1, Target: all()}, {Name: "b", Weight: 1, Target: all()}}))(t)
+	can := m.Capabilities()
+	assert.Same(t, lacking(can), []string{"Shares", "OwnBatching", "Events", "LogOf", "Stamped", "AppendKeyHashes"})
+	n, known := can.Connected()
+	key, _ := can.AppendKey(nil, 1, 0)
+	assert.Same(t, []any{can.Connections(), n, known, can.Pending(), string(key)}, []any{4, 2, true, []string{": all", "b: all"}, "0"})
+	lane := m.Route(1).Capabilities()
+	assert.Same(t, lacking(lane), []string(nil))
+	assert.Equal(t, lane.BatchGroup(1, 0, 1), 0, "the stream's number in its part")
 }
 
 // A firing is one batch as a fake's lane received it.

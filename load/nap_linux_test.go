@@ -22,10 +22,17 @@ type asyncTarget struct {
 func (f *asyncTarget) Partitioner() Partitioner { return RoundRobin(1) }
 func (f *asyncTarget) Client(int32) int         { return 0 }
 func (f *asyncTarget) Clients() int             { return 1 }
-func (f *asyncTarget) Route(int32) Lane         { return f }
+func (f *asyncTarget) Route(int32) Lane         { return asyncLane{f} }
 func (f *asyncTarget) Wire() (uint64, uint64)   { return 0, 0 }
 func (f *asyncTarget) ID() int                  { return 0 }
 func (f *asyncTarget) Room(int32, uint64) int   { return 1 }
+
+func (f *asyncTarget) Capabilities() TargetCapabilities { return TargetCapabilities{} }
+
+// asyncLane is its lane.
+type asyncLane struct{ *asyncTarget }
+
+func (asyncLane) Capabilities() LaneCapabilities { return LaneCapabilities{} }
 
 func (f *asyncTarget) Start(s Sink) {
 	for _, t := range s.(*Run).threads {

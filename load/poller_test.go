@@ -22,7 +22,14 @@ type pollTarget struct {
 }
 
 func (a *pollTarget) Start(s Sink)     { a.sink = s }
-func (a *pollTarget) Route(int32) Lane { return a }
+func (a *pollTarget) Route(int32) Lane { return pollLane{a} }
+
+func (a *pollTarget) Capabilities() TargetCapabilities { return TargetCapabilities{Poller: a} }
+
+// pollLane is its lane.
+type pollLane struct{ *pollTarget }
+
+func (pollLane) Capabilities() LaneCapabilities { return LaneCapabilities{} }
 
 func (a *pollTarget) Fire(batches []Batch) int {
 	now := a.sink.Now()

@@ -201,7 +201,7 @@ func TestStartAt(t *testing.T) {
 // sharingTarget is a fake whose lanes send the events of every stream.
 type sharingTarget struct{ *fake }
 
-func (sharingTarget) Shares() bool { return true }
+func (sharingTarget) Capabilities() TargetCapabilities { return TargetCapabilities{Shares: true} }
 
 // TestFirstFreeLane: one connection answers its first batch after a second, the other
 // at once. If events have no order, no other event waits for the slow answer.

@@ -161,18 +161,6 @@ type Stamp struct {
 	Key    uint64 // hash of its key, if the log is compacted
 }
 
-// An Answering is a Source that knows when the system last said, in answer to a request, that a log has
-// no more events than were delivered.
-type Answering interface {
-	Source
-	// Emptied returns for each log when that was, from the start of the run; 0: the system has not said
-	// so since the log's newest events, or it is not known. A log that is not read, or not any more, is
-	// always as if it had just been said. It is called after Receive, and is safe for concurrent use.
-	Emptied() []time.Duration
-	// Patience returns for how long the system may wait for new events before it says so again.
-	Patience() time.Duration
-}
-
 // A Source is the consuming side of a target: it delivers arrivals.
 type Source interface {
 	// Logs returns the names of the logs by index: "topic-0", ...
@@ -191,4 +179,6 @@ type Source interface {
 	Rebalancing() time.Duration
 	// Wire returns bytes written and read so far.
 	Wire() (written, read uint64)
+	// Capabilities returns what else the source can do, always the same.
+	Capabilities() SourceCapabilities
 }

@@ -19,6 +19,7 @@ import (
 type Run struct {
 	plan        Plan
 	target      Target
+	can         TargetCapabilities // of the target
 	partitioner Partitioner
 	mix         *Mix    // the target, if it has parts; else nil
 	shares      *shares // of the parts, without a schedule; else nil
@@ -84,8 +85,9 @@ func New(plan Plan, target Target) (*Run, error) {
 	plan.MaxInFlight = cmp.Or(plan.MaxInFlight, defaultInFlight)
 	plan.Drain = cmp.Or(plan.Drain, defaultDrain)
 	plan.Interval = cmp.Or(plan.Interval, defaultInterval)
-	if g, ok := target.(SelfBatcher); ok {
-		plan.Linger, plan.MaxInFlight = 0, g.OwnBatching()
+	can := target.Capabilities()
+	if can.OwnBatching != nil {
+		plan.Linger, plan.MaxInFlight = 0, can.OwnBatching()
 	}
 	if m, ok := target.(*Mix); ok && m.scheduled {
 		if plan.Schedule == nil {
@@ -93,7 +95,7 @@ func New(plan Plan, target Target) (*Run, error) {
 		}
 		plan.Schedule = m.schedules()
 	}
-	r := &Run{plan: plan, target: target, partitioner: target.Partitioner(), phases: plan.phases(), memory: goMemory{}, done: make(chan struct{})}
+	r := &Run{plan: plan, target: target, can: can, partitioner: target.Partitioner(), phases: plan.phases(), memory: goMemory{}, done: make(chan struct{})}
 	switch {
 	case plan.Schedule != nil:
 		r.mode = OpenLoop
@@ -149,7 +151,7 @@ func (r *Run) Threads() int {
 	most := r.plan.Threads
 	if most <= 0 {
 		most = Processors()
-		if p, ok := r.target.(Poller); ok && !r.plan.Portable {
+		if p := r.can.Poller; p != nil && !r.plan.Portable {
 			most = max(1, p.Threads(most))
 		}
 	}

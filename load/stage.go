@@ -20,6 +20,8 @@ type Follower interface {
 	// keep the slice. Each read is completed exactly once, with the Seq and the Events of
 	// its batch; events that were read are Acked. One goroutine calls it.
 	Read(sent []Outcome)
+	// Pending reports what it waits for, as a Target does (TargetCapabilities).
+	Pending() []string
 	// Stop completes all reads that are outstanding before it returns.
 	Stop()
 }

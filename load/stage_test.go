@@ -63,6 +63,8 @@ func (f *fakeFollower) Read(sent []Outcome) {
 	}
 }
 
+func (*fakeFollower) Pending() []string { return nil }
+
 func (f *fakeFollower) Stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -89,7 +89,7 @@ type laneState struct {
 	Lane
 	index      int // in the thread's lanes
 	part       int
-	grouper    BatchGrouper // nil: the lane does not accept batch groups
+	batchGroup func(stream int32, first uint64, events int) int // nil: the lane does not accept batch groups
 	slots      slots
 	seq        uint64
 	full       bool          // the lane accepted less than it was given
@@ -117,7 +117,7 @@ func newThread(r *Run, id, of int) *thread {
 	if _, portable := t.wait.(*timerWaiter); r.plan.Schedule != nil && !portable {
 		t.minSleep = minSleep
 	}
-	if s, ok := r.target.(Sharer); ok && s.Shares() && t.scheduled() {
+	if r.can.Shares && t.scheduled() {
 		t.shared = &backlog{}
 	}
 	t.watched = true
@@ -315,8 +315,8 @@ func (t *thread) prepareLane(s *stream, now time.Duration) {
 		t.queued.add(ls.index) // so that the set has its size
 		t.queued.remove(ls.index)
 	}
-	if p, ok := l.(Preparer); ok {
-		p.Prepare()
+	if prepare := l.Capabilities().Prepare; prepare != nil {
+		prepare()
 	}
 }
 
@@ -447,7 +447,7 @@ func (t *thread) lane(l Lane, now time.Duration) *laneState {
 		if ls.queue == nil {
 			ls.queue = &backlog{}
 		}
-		ls.grouper, _ = l.(BatchGrouper)
+		ls.batchGroup = l.Capabilities().BatchGroup
 		if t.run.plan.Concurrency == 0 {
 			at := time.Duration(0)
 			if !t.scheduled() {

@@ -69,24 +69,6 @@ func (w *timerWaiter) close() {
 	}
 }
 
-// A Poller is a Target that needs no goroutines to read answers: the sending threads
-// wait in it, and it completes what arrives on the thread that is waiting. That saves a
-// switch between two threads for each answer, which for small answers costs more than
-// the answer itself. The thread also knows how long an answer may have waited for it
-// (Outcome.Earliest).
-type Poller interface {
-	Target
-	// Poll is called before Start for thread t of the given number. That thread will
-	// wait in the target and drive the clients c with c mod of = t. A nil result means
-	// that it cannot wait there.
-	Poll(t, of int) PollWaiter
-	// Threads returns how many sending threads the target prefers on a number of
-	// processors, if the plan does not set the number and the threads wait in the
-	// target. Answers then need no further threads, and the system under test may share
-	// the processors.
-	Threads(processors int) int
-}
-
 // A PollWaiter lets one sending thread wait in the target.
 type PollWaiter interface {
 	// Prepare is called once, on the thread that will wait. Its goroutine is locked to
@@ -123,7 +105,7 @@ func (p pollWaiter) close() {
 // newPollWaiter returns the waiter of a thread whose target reads answers on it, nil if
 // the target does not.
 func newPollWaiter(r *Run, t, of int) waiter {
-	if p, ok := r.target.(Poller); ok && !r.plan.Portable {
+	if p := r.can.Poller; p != nil && !r.plan.Portable {
 		if w := p.Poll(t, of); w != nil {
 			return pollWaiter{w}
 		}
@@ -142,8 +124,12 @@ const (
 // Lead returns how long before its time 0 a run starts its target and makes its lanes. With
 // thousands of connections the first events would be late otherwise.
 func Lead(target Target) time.Duration {
-	if c, ok := target.(Connector); ok && c.Connections() >= manyConnections {
-		return time.Duration(c.Connections()) * leadPerConnection
+	connections := target.Capabilities().Connections
+	if connections == nil {
+		return 0
+	}
+	if n := connections(); n >= manyConnections {
+		return time.Duration(n) * leadPerConnection
 	}
 	return 0
 }

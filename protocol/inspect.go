@@ -61,8 +61,7 @@ type Inspection struct {
 	Connections int
 }
 
-// An Inspector is a Kind that can look at a system before a run and find what would disturb
-// a measurement.
+// An Inspector looks at a system before a run and finds what would disturb a measurement.
 type Inspector interface {
 	// Inspects reports whether an option has an effect on what Inspect does.
 	Inspects(o *Option) bool

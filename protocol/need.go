@@ -9,13 +9,6 @@ import (
 	"carronade/units"
 )
 
-// A Priced is a Kind that knows what a run takes of the machine before it makes or connects
-// anything. Needs returns what is certain to be taken, and rather too little than too much: a run
-// that fits must not be refused. It must not take much itself.
-type Priced interface {
-	Needs(s Spec) []Need
-}
-
 // A Need is what a number of a workload takes of the machine.
 type Need struct {
 	Setting string // that has the number, such as clients

@@ -7,13 +7,6 @@ import (
 	"carronade/load"
 )
 
-// Pipelined is implemented by sessions that can read what they send, each batch after it was
-// acked. Stage returns a nil Follower if the operation is another one. It is called once,
-// before the run.
-type Pipelined interface {
-	Stage() (load.Follower, load.StagePlan)
-}
-
 // StageOptions are the options of the second stage of a pipeline, for an operation and under
 // a heading of the kind.
 func StageOptions(op, group string) []Option {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -37,6 +38,9 @@ func (Kind) Options() []protocol.Option {
 	}
 }
 
+// Capabilities implements protocol.Kind: it can no more than every kind.
+func (Kind) Capabilities() protocol.KindCapabilities { return protocol.KindCapabilities{} }
+
 // Open implements protocol.Kind.
 func (Kind) Open(ctx context.Context, s protocol.Spec) (protocol.Session, error) {
 	gen, err := payload.New(payload.Spec{Seed: s.Seed, Size: s.Options.String("size"), Payload: "text"})
@@ -53,22 +57,32 @@ func (Kind) Open(ctx context.Context, s protocol.Spec) (protocol.Session, error)
 	return &session{lane: l}, nil
 }
 
-// A session is a connection with one stream and one lane.
+// A session is a connection.
 type session struct{ lane *lane }
 
-func (s *session) Target() load.Target           { return s }
-func (s *session) Source() load.Source           { return nil }
-func (s *session) Facts() map[string]any         { return nil }
-func (s *session) Warnings() []string            { return nil }
-func (s *session) Close() error                  { return s.lane.Close() }
-func (s *session) Partitioner() load.Partitioner { return load.Single() }
-func (s *session) Client(int32) int              { return 0 }
-func (s *session) Clients() int                  { return 1 }
-func (s *session) Route(int32) load.Lane         { return s.lane }
-func (s *session) Wire() (uint64, uint64)        { return s.lane.written.Load(), s.lane.read.Load() }
+func (s *session) Target() load.Target   { return target{s.lane} }
+func (s *session) Source() load.Source   { return nil }
+func (s *session) Facts() map[string]any { return nil }
+func (s *session) Warnings() []string    { return nil }
+func (s *session) Close() error          { return s.lane.Close() }
 
-func (s *session) Start(sink load.Sink) {
-	l := s.lane
+func (s *session) Capabilities() protocol.SessionCapabilities { return protocol.SessionCapabilities{} }
+
+// A target has one stream and one lane. It says what it waits for.
+type target struct{ lane *lane }
+
+func (t target) Partitioner() load.Partitioner { return load.Single() }
+func (t target) Client(int32) int              { return 0 }
+func (t target) Clients() int                  { return 1 }
+func (t target) Route(int32) load.Lane         { return t.lane }
+func (t target) Wire() (uint64, uint64)        { return t.lane.written.Load(), t.lane.read.Load() }
+
+func (t target) Capabilities() load.TargetCapabilities {
+	return load.TargetCapabilities{Pending: t.lane.pending}
+}
+
+func (t target) Start(sink load.Sink) {
+	l := t.lane
 	l.sink, l.write, l.ended = sink, make(chan []byte, cap(l.slots)), make(chan struct{})
 	go l.writer()
 	go l.reader()
@@ -94,6 +108,13 @@ type lane struct {
 }
 
 func (l *lane) ID() int { return 0 }
+
+func (l *lane) Capabilities() load.LaneCapabilities { return load.LaneCapabilities{} }
+
+// pending says what a run waits for that does not go on.
+func (l *lane) pending() []string {
+	return []string{fmt.Sprintf("%d batches in flight", len(l.slots))}
+}
 
 func (l *lane) Room(int32, uint64) int {
 	select {

@@ -9,7 +9,7 @@ import (
 	"carronade/measure"
 )
 
-// Encoding implements protocol.Encoded. The few bodies that are made during a run, of
+// Encoding says when the bytes of events are made. The few bodies that are made during a run, of
 // fewer events where a phase ends, do not count.
 func (s *session) Encoding() *measure.Encoding {
 	m := s.cfg.bodyPool

@@ -74,7 +74,7 @@ func find(v map[string]any, path string) (float64, bool) {
 	return 0, false
 }
 
-// Figures implements protocol.FigureSource. It adds up the figures of several
+// Figures are those that the servers report. It adds up the figures of several
 // servers.
 func (s *session) Figures(ctx context.Context) ([]measure.Figure, error) {
 	sums := make([]float64, len(serverFigures))

@@ -166,6 +166,9 @@ func (l *httpLane) Fire(batches []load.Batch) (taken int) {
 	return taken
 }
 
+// Capabilities implements load.Lane.
+func (*httpLane) Capabilities() load.LaneCapabilities { return load.LaneCapabilities{} }
+
 // Flush implements load.Lane.
 func (l *httpLane) Flush() {
 	for _, e := range l.unflushed {

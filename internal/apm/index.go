@@ -333,13 +333,10 @@ func (x *index) facts() map[string]any {
 const lowNote = "fewer than 90% of the accepted events were found: usually Elasticsearch accepts less than the server sends " +
 	"(its settings, its queue is full and drops), or the link between them is saturated"
 
-// Confirm implements protocol.Confirmer. Along with an error it may return a result:
+// Confirm counts the documents in the index. Along with an error it may return a result:
 // the last count before the store failed.
 func (s *session) Confirm(ctx context.Context, acked uint64) (*measure.Indexed, error) {
 	x := s.indexed
-	if x == nil {
-		return nil, nil
-	}
 	r := &measure.Indexed{
 		Address: x.cfg.url, Store: x.store, Pattern: x.cfg.pattern,
 		Before: x.before, After: x.before, Expected: acked, HealthBefore: x.health, Nodes: x.nodes,

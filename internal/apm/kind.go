@@ -22,8 +22,7 @@ func (Kind) Name() string { return "apm" }
 // Schemes implements protocol.Kind.
 func (Kind) Schemes() []string { return []string{schemeHTTP, schemeHTTPS} }
 
-// DefaultPort implements protocol.DefaultPorter.
-func (Kind) DefaultPort(string) string { return defaultPort }
+func (Kind) defaultPort(string) string { return defaultPort }
 
 // Ops implements protocol.Kind.
 func (Kind) Ops() []string { return []string{"produce"} }
@@ -31,12 +30,10 @@ func (Kind) Ops() []string { return []string{"produce"} }
 // Options implements protocol.Kind.
 func (Kind) Options() []protocol.Option { return options() }
 
-// LimitsInFlight implements protocol.InFlightLimiter: a connection has as many requests in
-// flight as were asked for.
-func (Kind) LimitsInFlight(protocol.Values) bool { return true }
+// limitsInFlight: a connection has as many requests in flight as were asked for.
+func (Kind) limitsInFlight(protocol.Values) bool { return true }
 
-// Presets implements protocol.Presetter: the content of requests determines the
-// events per batch.
+// Presets are the events per batch, which the content of requests determines.
 func (Kind) Presets(_ *url.URL, v protocol.Values, _ map[string]bool) (set map[string]string, warnings []string, err error) {
 	m, err := newBodyPool(v, 1, false)
 	if err != nil {
@@ -45,11 +42,9 @@ func (Kind) Presets(_ *url.URL, v protocol.Values, _ map[string]bool) (set map[s
 	return map[string]string{"batch-events": strconv.Itoa(m.most)}, nil, nil
 }
 
-var (
-	_ protocol.Kind            = Kind{}
-	_ protocol.InFlightLimiter = Kind{}
-	_ protocol.Presetter       = Kind{}
-	_ protocol.Metered         = (*session)(nil)
-	_ protocol.FigureSource    = (*session)(nil)
-	_ protocol.Confirmer       = (*session)(nil)
-)
+// Capabilities implements protocol.Kind.
+func (k Kind) Capabilities() protocol.KindCapabilities {
+	return protocol.KindCapabilities{
+		Presets: k.Presets, LimitsInFlight: k.limitsInFlight, Check: k.Check, DefaultPort: k.defaultPort, Needs: k.Needs, Inspector: k,
+	}
+}

@@ -21,7 +21,7 @@ const (
 	leastBytes       = 200 // of any kind: a metricset or a log
 )
 
-// Needs implements protocol.Priced.
+// Needs is what the bodies and connections take.
 func (Kind) Needs(s protocol.Spec) []protocol.Need {
 	v := s.Options
 	fallback, _ := strconv.Atoi(defaultClients)
@@ -69,5 +69,3 @@ func requestEvents(v protocol.Values) (events, each int64) {
 	}
 	return int64(mean(m.Events)), int64(bytes)
 }
-
-var _ protocol.Priced = Kind{}

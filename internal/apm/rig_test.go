@@ -160,6 +160,6 @@ func fire(t testing.TB, s *session, p load.Plan) *load.Result {
 	if p.MaxInFlight == 0 {
 		p.MaxInFlight = s.cfg.depth
 	}
-	r := assert.Value(load.Fire(t.Context(), p, s))(t)
+	r := assert.Value(load.Fire(t.Context(), p, s.Target()))(t)
 	return r
 }

@@ -15,8 +15,8 @@ import (
 	"carronade/protocol"
 )
 
-// A session is one run's use of a server, or of several. It implements
-// load.Target.
+// A session is one run's use of a server, or of several. As a target it
+// implements load.Target.
 type session struct {
 	web.Lanes
 	cfg     *config
@@ -32,7 +32,7 @@ type session struct {
 // that of Elasticsearch, so that a wrong address is reported soon.
 const openTimeout = 15 * time.Second
 
-// Check implements protocol.Checker.
+// Check finds what is wrong with a spec by itself.
 func (Kind) Check(spec protocol.Spec) error {
 	_, err := parseConfig(spec, false)
 	return err
@@ -107,7 +107,24 @@ func (s *session) options() web.Options {
 }
 
 // Target implements protocol.Session.
-func (s *session) Target() load.Target { return s }
+func (s *session) Target() load.Target { return target{s} }
+
+// Capabilities implements protocol.Session.
+func (s *session) Capabilities() protocol.SessionCapabilities {
+	c := protocol.SessionCapabilities{Encoding: s.Encoding, Brokers: s.Brokers, Figures: s.Figures}
+	if s.indexed != nil {
+		c.Confirm = s.Confirm
+	}
+	return c
+}
+
+// A target is the session as a load.Target.
+type target struct{ *session }
+
+// Capabilities implements load.Target.
+func (t target) Capabilities() load.TargetCapabilities {
+	return t.TargetCapabilities(t)
+}
 
 // Source implements protocol.Session: events cannot be read back from APM servers.
 func (s *session) Source() load.Source { return nil }
@@ -148,7 +165,7 @@ func (s *session) Threads(processors int) int {
 	return processors
 }
 
-// Brokers implements protocol.Metered.
+// Brokers counts what each server got.
 func (s *session) Brokers() []measure.Client {
 	return s.Servers(func(base string) string { return s.cfg.scheme() + "://" + base + s.cfg.prefix })
 }

@@ -69,8 +69,8 @@ func (s *session) doctorCommand() *cobra.Command {
 func (x *examining) bindInspected(fs *pflag.FlagSet, kinds []protocol.Kind) {
 	x.BindOne(fs, "op")
 	for _, k := range kinds {
-		in, ok := k.(protocol.Inspector)
-		if !ok {
+		in := k.Capabilities().Inspector
+		if in == nil {
 			continue
 		}
 		for _, o := range workload.Table(k) {
@@ -148,14 +148,12 @@ func (s *session) examined(x *examining, args []string) (*workload.Workload, err
 		return nil, err
 	}
 	s.warnOnce(w)
-	if c, ok := w.Kind.(protocol.Checker); ok {
-		spec, err := w.Spec()
-		if err == nil {
-			err = c.Check(spec)
-		}
-		if err != nil {
-			return nil, err
-		}
+	spec, err := w.Spec()
+	if err == nil {
+		err = protocol.Check(w.Kind, spec)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return w, nil
 }
@@ -226,8 +224,8 @@ func examine(ctx context.Context, w *workload.Workload, timeout time.Duration) e
 
 func examineOne(ctx context.Context, w *workload.Workload) examination {
 	var out examination
-	in, ok := w.Kind.(protocol.Inspector)
-	if !ok {
+	in := w.Kind.Capabilities().Inspector
+	if in == nil {
 		out.Findings = []protocol.Finding{{Check: "target", Level: protocol.LevelUnknown, Found: "a target of " + w.Kind.Name() + " has nothing to check"}}
 		return out
 	}

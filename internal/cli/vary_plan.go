@@ -167,8 +167,8 @@ func (s *session) check(x *variation, elsewhere bool) error {
 		if err == nil && !elsewhere { // the check may take memory
 			err = s.fit(w)
 		}
-		if c, ok := w.Kind.(protocol.Checker); ok && err == nil {
-			err = c.Check(spec)
+		if err == nil {
+			err = protocol.Check(w.Kind, spec)
 		}
 		if err != nil && !seen[err.Error()] {
 			seen[err.Error()] = true

@@ -48,7 +48,7 @@ func NewHostMetrics() *HostMetrics {
 }
 
 // Figures returns the machine's activity since the last call, or since
-// NewHostMetrics. It implements protocol.FigureSource.
+// NewHostMetrics. It is a protocol.Figures.
 func (v *HostMetrics) Figures(context.Context) ([]measure.Figure, error) {
 	now, at := v.sources.read(), v.now()
 	out := now.figures(&v.before, at.Sub(v.at))

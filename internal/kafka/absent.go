@@ -35,17 +35,19 @@ func (absentSource) Receive(context.Context, func() time.Duration, func(lane int
 	return nil
 }
 
-// Starts implements protocol.Seekable.
+// Starts implements load.Seeker.
 func (absentSource) Starts() []int64 { return nil }
 
-// Positions implements protocol.Seekable.
+// Positions implements load.Seeker.
 func (absentSource) Positions() []int64 { return nil }
 
-// Ends implements protocol.Seekable.
+// Ends implements load.Seeker.
 func (absentSource) Ends(context.Context) ([]int64, error) { return nil, nil }
 
-// Heads implements protocol.Seekable.
+// Heads implements load.Seeker.
 func (absentSource) Heads(context.Context) ([]int64, error) { return nil, nil }
+
+func (absentSource) Metrics() []cluster.BrokerMetrics { return nil }
 
 func (a absentSource) Facts() map[string]any { return map[string]any{"absent": true} }
 
@@ -59,6 +61,11 @@ func (a absentSource) what() string {
 		return "a topic whose name matches " + a.c.Topics.String()
 	}
 	return "the topic " + a.c.Topic
+}
+
+// Capabilities implements load.Source.
+func (a absentSource) Capabilities() load.SourceCapabilities {
+	return load.SourceCapabilities{Seeker: a}
 }
 
 func (absentSource) Close() error { return nil }

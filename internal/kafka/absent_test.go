@@ -14,7 +14,6 @@ import (
 
 	"carronade/internal/kafka/cluster"
 	"carronade/load"
-	"carronade/protocol"
 	"carronade/test/testkit/assert"
 )
 
@@ -41,14 +40,14 @@ func TestWaitTopicInVain(t *testing.T) {
 			assert.True(t, took >= 300*time.Millisecond, "waited for %v, want 300ms or more", took)
 			w := strings.Join(session.Warnings(), "\n")
 			assert.True(t, strings.Contains(w, tt.want), "warnings %q, want %q", w, tt.want)
-			n := session.(protocol.Noticer).Notice()
+			n := session.Capabilities().Notice()
 			assert.True(t, n != "" && strings.HasPrefix(tt.want, n), "the notice is %q", n)
 			assert.True(t, !exists(t, c, "late"), "the topic was created")
 			src := session.Source()
 			assert.Equal(t, len(src.Logs()), 0, "logs")
 			assert.OK(t, src.Receive(t.Context(), func() time.Duration { return 0 }, nil))
 			assert.True(t, session.Facts()["absent"] == true, "facts %v", session.Facts())
-			assert.OK(t, session.(protocol.Surveyor).Survey(t.Context()))
+			assert.OK(t, session.Capabilities().Survey(t.Context()))
 		})
 	}
 }
@@ -156,7 +155,7 @@ func TestWhyNothing(t *testing.T) {
 			}
 			cancel()
 			<-ended
-			why := src.(protocol.NothingRead).WhyNothing(t.Context())
+			why := src.Capabilities().WhyNothing(t.Context())
 			assert.True(t, strings.HasPrefix(why, tt.want), "got %q, want it to begin with %q", why, tt.want)
 		})
 	}
@@ -174,7 +173,7 @@ func TestUndecoded(t *testing.T) {
 		{map[string][]string{"decode": {"true"}}, false},
 		{map[string][]string{"engine": {cluster.EngineClient}}, false},
 	} {
-		x, ok := source(t, c, tt.given).(protocol.Undecoded)
-		assert.Equal(t, ok && x.Undecoded() != "", tt.undecoded, "%v: undecoded", tt.given)
+		undecoded := source(t, c, tt.given).Capabilities().Undecoded
+		assert.Equal(t, undecoded != nil && undecoded() != "", tt.undecoded, "%v: undecoded", tt.given)
 	}
 }

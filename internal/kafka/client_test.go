@@ -183,8 +183,7 @@ func TestClientProduceWithoutAcks(t *testing.T) {
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"))
 	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {cluster.EngineClient}, "acks": {"0"}}))
 	assert.OK(t, err)
-	u, ok := s.(protocol.Unanswered)
-	assert.True(t, ok && u.Unanswered(), "the session does not report that nothing is acknowledged")
+	assert.True(t, s.Capabilities().Unanswered, "the session does not report that nothing is acknowledged")
 	res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 1000}, Unanswered: true})
 	assert.True(t, res.Measurement.Sent == 1000 && res.Measurement.Unknown == 1000 && res.Measurement.Acked == 0,
 		"got %d sent, %d unknown, %d acked, want 1000, 1000, 0", res.Measurement.Sent, res.Measurement.Unknown, res.Measurement.Acked)

@@ -15,24 +15,16 @@ func committedSource(cl *cluster.Cluster, stamped bool, starts []int64) *wireSou
 	return newWireSourceAt(&reader, stamped, starts)
 }
 
-// Committed implements protocol.Transactional.
-func (s *session) Committed() load.Source {
-	if s.committed == nil {
+// transactions are those of the client.
+type transactions struct {
+	*franz.Producer
+	committed *wireSource // nil: they are not verified
+}
+
+// Committed implements protocol.Transactions.
+func (t transactions) Committed() load.Source {
+	if t.committed == nil {
 		return nil
 	}
-	return s.committed
-}
-
-// EndTransactions implements protocol.Transactional.
-func (s *session) EndTransactions() {
-	if p, ok := s.out.(*franz.Producer); ok {
-		p.EndTransactions()
-	}
-}
-
-// Uncommitted implements protocol.Transactional.
-func (s *session) Uncommitted(note func(stream int32, first, events uint64, aborted bool)) {
-	if p, ok := s.out.(*franz.Producer); ok {
-		p.Uncommitted(note)
-	}
+	return t.committed
 }

@@ -6,17 +6,9 @@ import (
 	"time"
 
 	"carronade/internal/kafka/cluster"
-	"carronade/load"
 )
 
-var (
-	_ load.Connected = (*producer)(nil)
-	_ load.Connected = (*itemReader)(nil)
-	_ load.Connected = (*wireSource)(nil)
-	_ load.Answering = (*wireSource)(nil)
-)
-
-// Connected implements load.Connected: connections on which batches are sent.
+// Connected counts the connections on which batches are sent.
 func (p *producer) Connected() (n int, known bool) {
 	for _, s := range p.senders {
 		s.mu.Lock()
@@ -30,7 +22,7 @@ func (p *producer) Connected() (n int, known bool) {
 	return n, true
 }
 
-// Connected implements load.Connected: connections on which records are read.
+// Connected counts the connections on which records are read.
 func (r *itemReader) Connected() (n int, known bool) {
 	for _, c := range r.clients {
 		c.mu.Lock()
@@ -44,7 +36,7 @@ func (r *itemReader) Connected() (n int, known bool) {
 	return n, true
 }
 
-// Connected implements load.Connected: connections on which partitions are read.
+// Connected counts the connections on which partitions are read.
 func (s *wireSource) Connected() (n int, known bool) { return int(s.connected.Load()), true }
 
 // Emptied implements load.Answering: an answer of a broker has the end of each log.

@@ -15,8 +15,6 @@ import (
 
 	"carronade/internal/kafka/cluster"
 	"carronade/load"
-	"carronade/measure"
-	"carronade/protocol"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
@@ -40,8 +38,8 @@ func TestReadersKnowTheirConnections(t *testing.T) {
 			}
 			sess := assert.Value(open(t, s))(t)
 			src := sess.Source()
-			known, answering := src.(load.Connected), src.(load.Answering)
-			n, ok := known.Connected()
+			connected, answering := src.Capabilities().Connected, src.Capabilities().Answering
+			n, ok := connected()
 			assert.True(t, n == 0 && ok, "%d connections before it reads, %t; want 0", n, ok)
 			assert.Equal(t, answering.Patience(), 50*time.Millisecond, "the broker's patience")
 			var cut atomic.Bool // the next request for records ends its connection
@@ -88,7 +86,7 @@ func TestReadersKnowTheirConnections(t *testing.T) {
 			}
 			emptied := func() []time.Duration { return answering.Emptied() }
 			reach("all events", have(100))
-			reach("connections", func() bool { n, _ := known.Connected(); return n > 0 })
+			reach("connections", func() bool { n, _ := connected(); return n > 0 })
 			reach("empty partitions", func() bool { e := emptied(); return len(e) == 2 && e[0] > 0 && e[1] > 0 })
 			before := emptied()
 			reach("the word that they are still empty", func() bool { e := emptied(); return e[0] > before[0] && e[1] > before[1] })
@@ -101,10 +99,10 @@ func TestReadersKnowTheirConnections(t *testing.T) {
 			<-done
 			assert.Equal(t, lost.Load(), 1, "connections lost, without those that are closed at the end")
 			assert.Equal[any](t, sess.Facts()["lost_connections"], uint64(1), "the facts lost connections")
-			n, _ = known.Connected()
+			n, _ = connected()
 			assert.True(t, n == 0, "%d connections at the end, want 0", n)
 			var reconnects, requests uint64
-			for _, m := range sess.(interface{ Brokers() []measure.Client }).Brokers() {
+			for _, m := range sess.Capabilities().Brokers() {
 				reconnects, requests = reconnects+m.Reconnects, requests+m.Requests
 			}
 			assert.True(t, reconnects == 1 && requests >= 3, "%d reconnects and %d requests, want 1 and some", reconnects, requests)
@@ -150,9 +148,9 @@ func TestEmptiedAtTheEnd(t *testing.T) {
 		src := source(t, c, map[string][]string{"engine": {engine}, "until-end": {"true"}})
 		got := drain(t, src, nil)
 		assert.Must(t, got.events == 1, "%s: %d events, want 1", engine, got.events)
-		first := src.(load.Answering).Emptied()
+		first := src.Capabilities().Answering.Emptied()
 		<-time.After(2 * time.Millisecond)
-		for i, at := range src.(load.Answering).Emptied() {
+		for i, at := range src.Capabilities().Answering.Emptied() {
 			assert.True(t, at > first[i], "%s: partition %d was empty at %v, and then at %v", engine, i, first[i], at)
 		}
 	}
@@ -169,8 +167,8 @@ func TestOpenTransactionBlocks(t *testing.T) {
 			sess, err := open(t, s)
 			assert.OK(t, err)
 			src := sess.Source()
-			seek, blocking := src.(protocol.Seekable), src.(protocol.BlockReporter)
-			text, err := blocking.Blocked(t.Context())
+			seek, blocked := src.Capabilities().Seeker, src.Capabilities().Blocked
+			text, err := blocked(t.Context())
 			assert.True(t, text == "" && err == nil, "nothing is open: %q, %v", text, err)
 
 			before, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("t"))
@@ -201,7 +199,7 @@ func TestOpenTransactionBlocks(t *testing.T) {
 			if at, lag := seek.Positions()[0], src.Lag()[0]; ends[0] != 3 || at != 1 || lag != 2 {
 				t.Errorf("read up to %d of %d, lag %d; want 1 of 3, and 2", at, ends[0], lag)
 			}
-			text, err = blocking.Blocked(t.Context())
+			text, err = blocked(t.Context())
 			want := fmt.Sprintf("the last stable offset of t-0 stands at 1, before its end at 3, because of the open transaction of producer id %d", id)
 			assert.True(t, text == want && err == nil, "got %q, %v; want %q", text, err, want)
 		})

@@ -15,7 +15,6 @@ import (
 	"carronade/internal/kafka/cluster"
 	"carronade/internal/kafka/wire"
 	"carronade/load"
-	"carronade/protocol"
 )
 
 const (
@@ -52,10 +51,10 @@ type wireSource struct {
 
 	mu              sync.Mutex
 	topicID         [16]byte
-	recreations     int32             // how often the topic was created again
-	goneWarnings    []string          // what Gone found, as warnings
-	skipped         [][]protocol.Span // by partition
-	addrs           map[int32]string  // brokers
+	recreations     int32            // how often the topic was created again
+	goneWarnings    []string         // what Gone found, as warnings
+	skipped         [][]load.Span    // by partition
+	addrs           map[int32]string // brokers
 	fetchers        map[fetcherKey]*fetcher
 	fetchersCreated int // number of fetchers created
 	metrics         map[int32]*cluster.BrokerMetrics
@@ -126,7 +125,7 @@ func newWireSource(ctx context.Context, cl *cluster.Cluster, stamped bool) (*wir
 
 func newWireSourceAt(cl *cluster.Cluster, stamped bool, starts []int64) *wireSource {
 	n := cl.Partitions()
-	s := &wireSource{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, parts: make([]*part, n), topicID: cl.TopicID, skipped: make([][]protocol.Span, n)}
+	s := &wireSource{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, parts: make([]*part, n), topicID: cl.TopicID, skipped: make([][]load.Span, n)}
 	clients := min(cl.Config.Clients, n)
 	if clients < cl.Config.Clients {
 		cl.Warnings = append(cl.Warnings, fmt.Sprintf("%d of %d clients read nothing: the topic has %d partitions", cl.Config.Clients-clients, cl.Config.Clients, n))
@@ -144,7 +143,15 @@ func (s *wireSource) Lanes() int { return len(s.lanes) }
 // Rebalancing implements load.Source: no group assigns partitions here.
 func (s *wireSource) Rebalancing() time.Duration { return 0 }
 
-// WhyNothing implements protocol.NothingRead.
+// Capabilities implements load.Source.
+func (s *wireSource) Capabilities() load.SourceCapabilities {
+	return load.SourceCapabilities{
+		Connected: s.Connected, Seeker: s, Answering: s, Gone: s.Gone, Skipped: s.Skipped, Blocked: s.Blocked,
+		WhyNothing: s.WhyNothing, Undecoded: s.Undecoded,
+	}
+}
+
+// WhyNothing is why nothing was read.
 func (s *wireSource) WhyNothing(ctx context.Context) string {
 	last := ""
 	if text := s.lastErr.Load(); text != nil {
@@ -153,7 +160,7 @@ func (s *wireSource) WhyNothing(ctx context.Context) string {
 	return s.Progress.WhyNothing(ctx, last)
 }
 
-// Undecoded implements protocol.Undecoded.
+// Undecoded says how records were counted.
 func (s *wireSource) Undecoded() string {
 	if s.cl.Config.Decode || s.stamped {
 		return ""
@@ -164,8 +171,8 @@ func (s *wireSource) Undecoded() string {
 // Wire implements load.Source.
 func (s *wireSource) Wire() (written, read uint64) { return s.written.Load(), s.read.Load() }
 
-// Skipped implements protocol.SkipReporter.
-func (s *wireSource) Skipped() [][]protocol.Span {
+// Skipped are the offsets of records that were removed before they were read.
+func (s *wireSource) Skipped() [][]load.Span {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.skipped)
@@ -361,7 +368,7 @@ func (s *wireSource) reset(ctx context.Context, p *part) error {
 	s.resets.Add(1)
 	if to > p.offset {
 		s.mu.Lock()
-		s.skipped[p.id] = append(s.skipped[p.id], protocol.Span{From: p.offset, To: to})
+		s.skipped[p.id] = append(s.skipped[p.id], load.Span{From: p.offset, To: to})
 		s.mu.Unlock()
 	}
 	s.cl.Config.Logf("partition %d: offset %d is out of range, continuing at %d", p.id, p.offset, to)

@@ -7,7 +7,6 @@ import (
 
 	"carronade/load"
 	"carronade/measure"
-	"carronade/protocol"
 	"carronade/test/testkit/assert"
 )
 
@@ -42,7 +41,7 @@ func TestEncoding(t *testing.T) {
 				tt.plan.Measurement.Events = 70
 			}
 			launch(t, s, tt.plan)
-			e := s.(protocol.Encoded).Encoding()
+			e := s.Capabilities().Encoding()
 			assert.True(t, e.Events == tt.events && (e.Distinct > 0) == (tt.events == measure.Pooled),
 				"got %+v, want %s events", e, tt.events)
 			ratio, compressed := s.Facts()["compressed_to"].(float64)
@@ -62,7 +61,6 @@ func TestEncoding(t *testing.T) {
 // Reading sends nothing.
 func TestEncodingOfReader(t *testing.T) {
 	t.Parallel()
-	s := &session{}
-	e := s.Encoding()
+	e := (&session{}).encoding()
 	assert.True(t, e == nil, "got %+v", e)
 }

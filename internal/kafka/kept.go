@@ -51,7 +51,7 @@ const (
 	gonePause    = 500 * time.Millisecond
 )
 
-// Gone implements protocol.RemovalDetector.
+// Gone counts the records that were read and have been removed since.
 func (s *wireSource) Gone(ctx context.Context) ([]uint64, error) {
 	var gone []uint64
 	var err error

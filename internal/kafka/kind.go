@@ -17,8 +17,7 @@ func (Kind) Name() string { return "kafka" }
 // Schemes implements protocol.Kind.
 func (Kind) Schemes() []string { return []string{"kafka"} }
 
-// DefaultPort implements protocol.DefaultPorter.
-func (Kind) DefaultPort(string) string { return cluster.DefaultPort }
+func (Kind) defaultPort(string) string { return cluster.DefaultPort }
 
 // Ops implements protocol.Kind.
 func (Kind) Ops() []string {
@@ -28,17 +27,16 @@ func (Kind) Ops() []string {
 // Options implements protocol.Kind.
 func (Kind) Options() []protocol.Option { return cluster.Options() }
 
-// LimitsInFlight implements protocol.InFlightLimiter: the library has its own limit.
-func (Kind) LimitsInFlight(v protocol.Values) bool { return v.String("engine") == cluster.EngineClient }
+// limitsInFlight: the library has its own limit.
+func (Kind) limitsInFlight(v protocol.Values) bool { return v.String("engine") == cluster.EngineClient }
 
-// Unacknowledged implements protocol.Unacknowledger: with acks=0 brokers do not answer.
-func (Kind) Unacknowledged(_ *url.URL, v protocol.Values) bool {
+// unacknowledged: with acks=0 brokers do not answer.
+func (Kind) unacknowledged(_ *url.URL, v protocol.Values) bool {
 	acks, err := cluster.ParseAcks(v.String("acks"))
 	return err == nil && acks == 0
 }
 
-// Presets implements protocol.Presetter.
-func (Kind) Presets(_ *url.URL, v protocol.Values, given map[string]bool) (map[string]string, []string, error) {
+func (Kind) presets(_ *url.URL, v protocol.Values, given map[string]bool) (map[string]string, []string, error) {
 	return cluster.Presets(v, given)
 }
 
@@ -50,15 +48,10 @@ func (Kind) Inspect(ctx context.Context, s protocol.Spec) (protocol.Inspection, 
 	return cluster.Inspect(ctx, s)
 }
 
-var (
-	_ protocol.Kind            = Kind{}
-	_ protocol.Unacknowledger  = Kind{}
-	_ protocol.InFlightLimiter = Kind{}
-	_ protocol.Presetter       = Kind{}
-	_ protocol.Inspector       = Kind{}
-	_ protocol.Metered         = (*session)(nil)
-	_ protocol.Finisher        = (*session)(nil)
-	_ protocol.Leading         = (*session)(nil)
-	_ protocol.Seekable        = (*wireSource)(nil)
-	_ protocol.RemovalDetector = (*wireSource)(nil)
-)
+// Capabilities implements protocol.Kind.
+func (k Kind) Capabilities() protocol.KindCapabilities {
+	return protocol.KindCapabilities{
+		Presets: k.presets, LimitsInFlight: k.limitsInFlight, Unacknowledged: k.unacknowledged,
+		Check: k.Check, DefaultPort: k.defaultPort, Needs: k.Needs, Inspector: k,
+	}
+}

@@ -78,9 +78,12 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 	return taken
 }
 
-// Prepare implements load.Preparer: it makes what a request with a batch of one event for each
+// Capabilities implements load.Lane.
+func (l *lane) Capabilities() load.LaneCapabilities { return load.LaneCapabilities{Prepare: l.prepare} }
+
+// prepare makes what a request with a batch of one event for each
 // partition needs while it is in flight. Later requests use it again.
-func (l *lane) Prepare() {
+func (l *lane) prepare() {
 	s := l.s
 	s.mu.Lock()
 	defer s.mu.Unlock()

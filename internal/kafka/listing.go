@@ -176,9 +176,6 @@ func (l *listing) warnings() []string {
 	return []string{fmt.Sprintf("the list of items-out lacks %s: the broker acknowledged them without an offset", units.Plural(int(l.unplaced), "record"))}
 }
 
-// Finish implements protocol.Finisher: it writes the rest of the list.
-func (s *session) Finish() error { return s.list.finish() }
-
 // openList makes the list of the session, if one was requested.
 func (s *session) openList() (err error) {
 	if s.list, err = openListing(s.cl); err != nil || s.list == nil {

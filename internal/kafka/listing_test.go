@@ -14,7 +14,6 @@ import (
 	"carronade/internal/kafka/cluster"
 	"carronade/internal/kafka/wire"
 	"carronade/load"
-	"carronade/protocol"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
@@ -67,7 +66,7 @@ func TestListsWhatWasAcked(t *testing.T) {
 			ctx := testkit.Minute(t)
 			r, err := load.Fire(ctx, load.Plan{BatchEvents: 7, Concurrency: 4, Measurement: load.Limits{Events: uint64(events)}}, sess.Target())
 			assert.OK(t, err)
-			assert.OK(t, sess.(protocol.Finisher).Finish())
+			assert.OK(t, sess.Capabilities().Finish())
 			acked := int(r.Measurement.Acked)
 			if got := sess.Facts()["items_listed"]; got != uint64(acked) || acked < events {
 				t.Errorf("%v records listed, %d acked", got, acked)
@@ -93,7 +92,7 @@ func TestListsWhatWasAcked(t *testing.T) {
 			read, sess := fireReads(t, c, plan, map[string][]string{"items-in": {list}, "items-out": {again}, "clients": {"2"}})
 			assert.True(t, int(read.Measurement.Acked) == acked && seen == acked,
 				"%d records read, %d seen, of %d: %v", read.Measurement.Acked, seen, acked, read.Failures)
-			assert.OK(t, sess.(protocol.Finisher).Finish())
+			assert.OK(t, sess.Capabilities().Finish())
 			of := recordsIn(t, again)
 			slices.SortFunc(of, func(a, b spot) int { return int(int64(a.part-b.part)*1e9 + a.offset - b.offset) })
 			assert.True(t, slices.Equal(of, got), "the list of what was read has %d records, and differs", len(of))
@@ -118,7 +117,7 @@ func TestReadsInTheOrderOfTheList(t *testing.T) {
 	want := []spot{{0, 90}, {0, 91}, {0, 92}, {0, 5}, {0, 3}, {0, 4}, {0, 99}, {0, 100}, {0, 101}, {0, 102}, {0, 103}}
 	assert.True(t, slices.Equal(got, want) && r.Measurement.Acked == 7 && r.Classes["rejected"] == 4,
 		"%v read, %d acked, %v", got, r.Measurement.Acked, r.Failures)
-	assert.OK(t, sess.(protocol.Finisher).Finish())
+	assert.OK(t, sess.Capabilities().Finish())
 	assert.Equal(t, len(recordsIn(t, out)), 7, "records listed")
 }
 

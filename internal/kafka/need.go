@@ -17,7 +17,7 @@ const (
 	batchTimes         = 2
 )
 
-// Needs implements protocol.Priced. How many brokers there are is not known yet: a client has a connection to
+// Needs is what clients take. How many brokers there are is not known yet: a client has a connection to
 // each, at least one.
 func (Kind) Needs(s protocol.Spec) []protocol.Need {
 	v := s.Options
@@ -61,5 +61,3 @@ func (p *producer) streamNeeds(v *view) []protocol.Need {
 		{Setting: "partitions", Number: partitions, Bytes: partitionBytes},
 	}
 }
-
-var _ protocol.Priced = Kind{}

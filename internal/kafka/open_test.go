@@ -198,7 +198,7 @@ func TestOpenCreatesTopics(t *testing.T) {
 					notice = "the topic auto did not exist, and the broker created it"
 					warning = "the broker created the topic auto with 5 partitions: check the name, or use --create-topic to choose them"
 				}
-				assert.Equal(t, s.(protocol.Noticer).Notice(), notice, "notice")
+				assert.Equal(t, s.Capabilities().Notice(), notice, "notice")
 				assert.Equal(t, strings.Join(s.Warnings(), "\n"), warning, "warnings")
 				assert.True(t, tt.create == "" || topic["settings"].(map[string]string)["retention.ms"] == "60000",
 					"got settings %v, want retention.ms=60000", topic["settings"])

@@ -4,13 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"carronade/protocol"
 	"carronade/units"
 )
 
-var _ protocol.Pending = (*producer)(nil)
-
-// Pending implements protocol.Pending.
+// Pending says what each connection waits for.
 func (p *producer) Pending() []string {
 	var all []string
 	for _, s := range p.senders {

@@ -77,7 +77,7 @@ func (f *follower) Read(sent []load.Outcome) {
 	}
 }
 
-// Pending implements protocol.Pending.
+// Pending implements load.Follower.
 func (f *follower) Pending() []string { return f.r.Pending() }
 
 // Stop implements load.Follower.
@@ -118,11 +118,3 @@ func (f *follower) Complete(out []load.Outcome) { f.done(out) }
 
 // Ready implements load.Sink: reads are never refused.
 func (*follower) Ready(int, time.Duration) {}
-
-// Stage implements protocol.Pipelined.
-func (s *session) Stage() (load.Follower, load.StagePlan) {
-	if s.follower == nil {
-		return nil, load.StagePlan{}
-	}
-	return s.follower, s.cl.Config.Stage
-}

@@ -14,7 +14,6 @@ import (
 
 	"carronade/internal/kafka/cluster"
 	"carronade/load"
-	"carronade/protocol"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
@@ -27,7 +26,7 @@ func firePipeline(t *testing.T, url string, p load.Plan, given map[string][]stri
 	s.Clients = max(1, s.Options.Int("clients"))
 	s.BatchEvents, s.Concurrency = p.BatchEvents, p.Concurrency
 	sess := assert.Value(open(t, s))(t)
-	of, plan := sess.(protocol.Pipelined).Stage()
+	of, plan := sess.Capabilities().Pipeline()
 	plan.Done = done
 	ctx := testkit.Minute(t)
 	if p.Measurement.Events == 0 {

@@ -184,7 +184,19 @@ func (p *producer) Partitioner() load.Partitioner { return p.streams.Partitioner
 // Clients implements load.Target.
 func (p *producer) Clients() int { return p.streams.Clients }
 
-// Connections implements load.Connector.
+// Capabilities implements load.Target.
+func (p *producer) Capabilities() load.TargetCapabilities {
+	c := load.TargetCapabilities{
+		Connections: p.Connections, Connected: p.Connected, Pending: p.Pending, Poller: p,
+		LogOf: p.LogOf, Stamped: p.Stamped(), AppendKey: p.AppendKey,
+	}
+	if p.cfg.Compacted {
+		c.AppendKeyHashes = p.AppendKeyHashes
+	}
+	return c
+}
+
+// Connections counts those of a start.
 func (p *producer) Connections() (n int) {
 	for _, s := range p.senders {
 		n += len(s.lanes)
@@ -201,7 +213,7 @@ func (p *producer) LogOf(stream int32) int32 { return p.streams.Partition(stream
 // Stamped reports whether every event carries a stamp (wire/kafka, Stamp).
 func (p *producer) Stamped() bool { return p.batchPool.stamped && p.codec == wire.None }
 
-// AppendKey implements protocol.Keyed. Batches that are encoded ahead are used
+// AppendKey appends the key of an event. Batches that are encoded ahead are used
 // repeatedly, so an event's index does not say which key it has.
 func (p *producer) AppendKey(dst []byte, stream int32, index uint64) ([]byte, bool) {
 	if !p.cfg.Fresh || !p.gen.HasKey() || p.gen.KeyUsesEnv() {
@@ -213,10 +225,7 @@ func (p *producer) AppendKey(dst []byte, stream int32, index uint64) ([]byte, bo
 // Keyed implements producerEngine.
 func (p *producer) Keyed() bool { return p.gen.HasKey() }
 
-// Compacted implements protocol.Compacted.
-func (p *producer) Compacted() bool { return p.cfg.Compacted }
-
-// AppendKeyHashes implements protocol.Compacted.
+// AppendKeyHashes appends the hashes of the keys of a batch.
 func (p *producer) AppendKeyHashes(dst []uint64, batch *load.Batch) []uint64 {
 	if !p.cfg.Fresh {
 		d := p.batchPool.pick(batch.Stream, p.streams.Partition(batch.Stream), batch.First)

@@ -19,7 +19,6 @@ import (
 	standinkafka "carronade/internal/kafka/standin"
 	"carronade/internal/kafka/wire"
 	"carronade/load"
-	"carronade/protocol"
 	"carronade/protocol/protocoltest"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
@@ -345,7 +344,7 @@ func TestPrepare(t *testing.T) {
 	r := newRig(t, p)
 	s := p.senders[0]
 	l := s.lanes[0]
-	l.Prepare()
+	l.prepare()
 	room := func() [7]int {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -365,12 +364,9 @@ func TestPrepare(t *testing.T) {
 
 // checkKeys compares the keys that a target reports for its events with those of
 // the records at their offsets. known says whether it must report any.
-func checkKeys(t *testing.T, p interface {
-	protocol.Keyed
-	protocol.Placed
-}, known bool, out []load.Outcome, recs []*kgo.Record,
-) {
+func checkKeys(t *testing.T, p load.Target, known bool, out []load.Outcome, recs []*kgo.Record) {
 	t.Helper()
+	can := p.Capabilities()
 	type place struct {
 		part   int32
 		offset int64
@@ -378,9 +374,9 @@ func checkKeys(t *testing.T, p interface {
 	keys := map[place]string{}
 	for _, o := range out {
 		for k := range o.Events {
-			key, ok := p.AppendKey(nil, o.Stream, o.First+uint64(k))
+			key, ok := can.AppendKey(nil, o.Stream, o.First+uint64(k))
 			assert.Must(t, ok == known, "the key of event %d of stream %d: known %v, want %v", o.First+uint64(k), o.Stream, ok, known)
-			keys[place{p.LogOf(o.Stream), o.Place + int64(k)}] = string(key)
+			keys[place{can.LogOf(o.Stream), o.Place + int64(k)}] = string(key)
 		}
 	}
 	for _, r := range recs {

@@ -10,7 +10,6 @@ import (
 	"carronade/internal/kafka/wire"
 	"carronade/load"
 	"carronade/payload"
-	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -122,15 +121,16 @@ func (r *itemReader) Route(stream int32) load.Lane { return r.clients[stream] }
 // Wire implements load.Target.
 func (r *itemReader) Wire() (written, read uint64) { return r.written.Load(), r.read.Load() }
 
-// Events implements protocol.Finite.
-func (r *itemReader) Events() uint64 {
+// Capabilities implements load.Target.
+func (r *itemReader) Capabilities() load.TargetCapabilities {
+	c := load.TargetCapabilities{Connected: r.Connected, Pending: r.Pending, Events: r.items.n}
 	if r.items.recycle {
-		return 0
+		c.Events = 0
 	}
-	return r.items.n
+	return c
 }
 
-// Pending implements protocol.Pending.
+// Pending says what each connection waits for.
 func (r *itemReader) Pending() []string {
 	var all []string
 	for _, c := range r.clients {
@@ -147,12 +147,6 @@ func (r *itemReader) Pending() []string {
 	}
 	return all
 }
-
-var (
-	_ load.Target      = (*itemReader)(nil)
-	_ protocol.Finite  = (*itemReader)(nil)
-	_ protocol.Pending = (*itemReader)(nil)
-)
 
 // Close ends all connections.
 func (r *itemReader) Close() error {
@@ -308,6 +302,9 @@ func (c *readClient) newRead() *itemRead {
 	}
 	return new(itemRead)
 }
+
+// Capabilities implements load.Lane.
+func (*readClient) Capabilities() load.LaneCapabilities { return load.LaneCapabilities{} }
 
 // Flush implements load.Lane.
 func (c *readClient) Flush() {

@@ -51,7 +51,7 @@ func fireReads(t testing.TB, c *kfake.Cluster, p load.Plan, given map[string][]s
 	s.Clients = max(1, s.Options.Int("clients"))
 	sess := assert.Value(open(t, s))(t)
 	ctx := testkit.Minute(t)
-	if n := sess.Target().(protocol.Finite).Events(); n > 0 {
+	if n := sess.Target().Capabilities().Events; n > 0 {
 		p.Gate = load.NewGate()
 		p.Gate.Add(n)
 		p.Gate.Close()
@@ -325,7 +325,7 @@ func TestChecksValues(t *testing.T) {
 			if r.Measurement.Acked != good+1 || r.Measurement.Counts.Failed != 2 || r.Classes["protocol"] != 2 || !strings.Contains(fmt.Sprint(r.Failures), "its value is not the one that was sent") {
 				t.Errorf("%d of %d read, %d failed: %v", r.Measurement.Acked, good+3, r.Measurement.Counts.Failed, r.Failures)
 			}
-			assert.OK(t, sess2.(interface{ Finish() error }).Finish())
+			assert.OK(t, sess2.Capabilities().Finish())
 			n := len(recordsIn(t, list))
 			assert.True(t, uint64(n) == good+1, "%d records are listed, want the %d that were right", n, good+1)
 		})

@@ -16,7 +16,10 @@ import (
 // A producerEngine is the producing side of either engine.
 type producerEngine interface {
 	load.Target
-	protocol.Placed
+	// LogOf returns the partition that a stream's events go to.
+	LogOf(stream int32) int32
+	// Stamped reports whether every event contains a stamp.
+	Stamped() bool
 	// Keyed reports whether events have keys.
 	Keyed() bool
 	// Metrics returns what was sent to each broker.
@@ -33,7 +36,9 @@ type producerEngine interface {
 // A consumerEngine is the consuming side of either engine.
 type consumerEngine interface {
 	load.Source
-	protocol.Seekable
+	load.Seeker
+	// Metrics returns what was asked of each broker.
+	Metrics() []cluster.BrokerMetrics
 	Facts() map[string]any
 	Warnings() []string
 	Close() error
@@ -53,7 +58,7 @@ type session struct {
 	committed *wireSource // nil unless transactions are verified
 }
 
-// Check implements protocol.Checker.
+// Check finds what is wrong with a spec by itself.
 func (Kind) Check(spec protocol.Spec) error {
 	_, err := cluster.ParseConfig(spec)
 	return err
@@ -232,27 +237,36 @@ func (s *session) Facts() map[string]any {
 	return f
 }
 
-// Encoding implements protocol.Encoded.
-func (s *session) Encoding() *measure.Encoding {
+// Capabilities implements protocol.Session. With acks=0 brokers do not answer.
+func (s *session) Capabilities() protocol.SessionCapabilities {
+	c := protocol.SessionCapabilities{
+		Unanswered: s.cl.Config.Acks == 0 && s.by == nil, Encoding: s.encoding,
+		Brokers: s.Brokers, Survey: s.cl.Survey, Leader: s.cl.Leader, Finish: s.list.finish, Notice: s.notice,
+	}
+	if s.follower != nil {
+		c.Pipeline = func() (load.Follower, load.StagePlan) { return s.follower, s.cl.Config.Stage }
+	}
+	if p, ok := s.out.(*franz.Producer); ok && s.cl.Config.Txn.On {
+		c.Transactions = transactions{p, s.committed}
+	}
+	return c
+}
+
+func (s *session) encoding() *measure.Encoding {
 	if s.out == nil {
 		return nil
 	}
 	return s.out.Encoding()
 }
 
-// Survey implements protocol.Surveyor.
-func (s *session) Survey(ctx context.Context) error { return s.cl.Survey(ctx) }
-
-// Brokers implements protocol.Metered.
+// Brokers counts what each broker got.
 func (s *session) Brokers() []measure.Client {
 	var rows []cluster.BrokerMetrics
 	if s.out != nil {
 		rows = s.out.Metrics()
 	}
-	if r, ok := s.in.(interface {
-		Metrics() []cluster.BrokerMetrics
-	}); ok && s.out == nil {
-		rows = r.Metrics()
+	if s.in != nil && s.out == nil {
+		rows = s.in.Metrics()
 	}
 	var all []measure.Client
 	for _, m := range rows {
@@ -271,9 +285,6 @@ func (s *session) Brokers() []measure.Client {
 	return all
 }
 
-// Unanswered implements protocol.Unanswered: with acks=0 brokers do not answer.
-func (s *session) Unanswered() bool { return s.cl.Config.Acks == 0 && s.by == nil }
-
 // Warnings implements protocol.Session.
 func (s *session) Warnings() []string {
 	w := append([]string(nil), s.cl.Config.Warnings...)
@@ -287,8 +298,7 @@ func (s *session) Warnings() []string {
 	return append(w, s.list.warnings()...)
 }
 
-// Notice implements protocol.Noticer.
-func (s *session) Notice() string {
+func (s *session) notice() string {
 	switch {
 	case s.cl.Absent:
 		return absentSource{s.cl.Config}.what() + " did not appear"
@@ -316,9 +326,4 @@ func (s *session) Close() error {
 	}
 	s.cl.Close()
 	return errors.Join(errs...)
-}
-
-// Leader implements protocol.Leading.
-func (s *session) Leader(ctx context.Context, partition int) (string, error) {
-	return s.cl.Leader(ctx, partition)
 }

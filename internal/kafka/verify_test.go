@@ -17,7 +17,6 @@ import (
 	"carronade/internal/kafka/cluster"
 	"carronade/internal/run/ledger"
 	"carronade/load"
-	"carronade/protocol"
 	"carronade/protocol/protocoltest"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
@@ -204,8 +203,8 @@ func TestKeyHashes(t *testing.T) {
 			sp := spec(t, urlOf(c, "t"), tt.given)
 			sp.Options["key"], sp.Verify, sp.RunID = []string{"uniform(200)"}, true, 7
 			s := assert.Value(open(t, sp))(t)
-			k := s.Target().(protocol.Compacted)
-			assert.Must(t, k.Compacted(), "the target does not report the topic as compacted")
+			k := s.Target().Capabilities()
+			assert.Must(t, k.AppendKeyHashes != nil, "the target does not report the topic as compacted")
 			type event struct {
 				stream int32
 				index  uint64
@@ -271,7 +270,7 @@ func TestSkipped(t *testing.T) {
 		t.Errorf("read %d events, in partition 1 from %d on; want 1595, 405", first.events, first.spans[1][0])
 	}
 	remove(0, 500) // already read
-	if got := src.Skipped(); len(got) != 2 || len(got[0]) != 0 || len(got[1]) != 1 || got[1][0] != (protocol.Span{From: 0, To: 405}) {
+	if got := src.Skipped(); len(got) != 2 || len(got[0]) != 0 || len(got[1]) != 1 || got[1][0] != (load.Span{From: 0, To: 405}) {
 		t.Errorf("got %v, want 0 to 405 of partition 1", got)
 	}
 }
@@ -288,7 +287,7 @@ func TestUncommitted(t *testing.T) {
 	sp.Verify, sp.RunID = true, 7
 	s := assert.Value(open(t, sp))(t)
 	launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(5000), events)})
-	txn := s.(protocol.Transactional)
+	txn := s.Capabilities().Transactions
 	txn.EndTransactions()
 	aborted := map[[2]uint64]bool{}
 	txn.Uncommitted(func(stream int32, first, n uint64, is bool) {

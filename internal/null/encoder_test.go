@@ -59,13 +59,13 @@ func TestFreshEventsOfClients(t *testing.T) {
 	v["fresh"], v["clients"] = []string{"true"}, []string{"3"}
 	opened, err := Kind{}.Open(t.Context(), protocol.Spec{Options: v, Seed: 1})
 	assert.OK(t, err)
-	if e := opened.(protocol.Encoded).Encoding(); e.Events != measure.Fresh || e.Distinct != 0 {
+	if e := opened.Capabilities().Encoding(); e.Events != measure.Fresh || e.Distinct != 0 {
 		t.Errorf("encoding %+v, want fresh events", e)
 	}
 	v["fresh"] = []string{"false"}
 	pooled, err := Kind{}.Open(t.Context(), protocol.Spec{Options: v, Seed: 1})
 	assert.OK(t, err)
-	if e := pooled.(protocol.Encoded).Encoding(); e.Events != measure.Pooled || e.Distinct == 0 {
+	if e := pooled.Capabilities().Encoding(); e.Events != measure.Pooled || e.Distinct == 0 {
 		t.Errorf("encoding %+v, want pooled events", e)
 	}
 	var made [][]byte

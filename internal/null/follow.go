@@ -41,13 +41,8 @@ func (f *follower) Read(sent []load.Outcome) {
 	f.done(f.out)
 }
 
+// Pending implements load.Follower.
+func (*follower) Pending() []string { return nil }
+
 // Stop implements load.Follower.
 func (f *follower) Stop() {}
-
-// Stage implements protocol.Pipelined.
-func (s *session) Stage() (load.Follower, load.StagePlan) {
-	if s.follower == nil {
-		return nil, load.StagePlan{}
-	}
-	return s.follower, s.stage
-}

@@ -13,7 +13,7 @@ const (
 	scratchTimes = 1.125 // of a batch, see template
 )
 
-// Needs implements protocol.Priced.
+// Needs is what the pools of the clients take.
 func (Kind) Needs(s protocol.Spec) []protocol.Need {
 	o := s.Options
 	batch := max(1024, o.Size("batch-size"))
@@ -35,5 +35,3 @@ func (Kind) Needs(s protocol.Spec) []protocol.Need {
 		{Setting: "payload", Number: 1, Bytes: payload.Held(o.String("payload"))},
 	}
 }
-
-var _ protocol.Priced = Kind{}

@@ -58,7 +58,7 @@ func eventsOf(v protocol.Values) payload.Spec {
 	return payload.Spec{Size: v.String("size"), Payload: v.String("payload"), Key: v.String("key"), Headers: v.List("header")}
 }
 
-// Presets implements protocol.Presetter: a pool would repeat the values of expressions.
+// Presets are those of events that vary: a pool would repeat the values of expressions.
 func (Kind) Presets(_ *url.URL, v protocol.Values, _ map[string]bool) (map[string]string, []string, error) {
 	if eventsOf(v).Varies() {
 		return map[string]string{"fresh": "true"}, nil, nil
@@ -74,7 +74,7 @@ func fresh(spec *protocol.Spec) bool {
 	return spec.Options.Bool("fresh") || eventsOf(spec.Options).Varies()
 }
 
-// Check implements protocol.Checker.
+// Check finds what is wrong with a spec by itself.
 func (Kind) Check(spec protocol.Spec) error {
 	_, err := generator(&spec)
 	if spec.Op == opPipeline && err == nil {
@@ -121,7 +121,12 @@ func (Kind) Open(ctx context.Context, spec protocol.Spec) (protocol.Session, err
 	return s, nil
 }
 
-// A session is both the session and the target of a run.
+// Capabilities implements protocol.Kind.
+func (k Kind) Capabilities() protocol.KindCapabilities {
+	return protocol.KindCapabilities{Presets: k.Presets, Check: k.Check, Needs: k.Needs}
+}
+
+// A session is both the session and, in a target, the target of a run.
 type session struct {
 	fresh       bool
 	partitioner load.Partitioner
@@ -133,13 +138,28 @@ type session struct {
 	stage       load.StagePlan
 }
 
-func (s *session) Target() load.Target { return s }
+func (s *session) Target() load.Target { return target{s} }
 func (s *session) Source() load.Source { return nil }
 func (s *session) Facts() map[string]any {
 	return map[string]any{"events": s.lanes[0].encoder.gen.Describe()}
 }
 
-// Encoding implements protocol.Encoded.
+// Capabilities implements protocol.Session.
+func (s *session) Capabilities() protocol.SessionCapabilities {
+	c := protocol.SessionCapabilities{Encoding: s.Encoding}
+	if s.follower != nil {
+		c.Pipeline = func() (load.Follower, load.StagePlan) { return s.follower, s.stage }
+	}
+	return c
+}
+
+// A target is the session as a load.Target.
+type target struct{ *session }
+
+// Capabilities implements load.Target.
+func (target) Capabilities() load.TargetCapabilities { return load.TargetCapabilities{} }
+
+// Encoding says when the bytes of events are made.
 func (s *session) Encoding() *measure.Encoding {
 	if s.fresh {
 		return &measure.Encoding{Events: measure.Fresh}
@@ -169,6 +189,8 @@ type lane struct {
 }
 
 func (l *lane) ID() int { return l.id }
+
+func (l *lane) Capabilities() load.LaneCapabilities { return load.LaneCapabilities{} }
 
 func (l *lane) Room(int32, uint64) int {
 	if l.fresh {

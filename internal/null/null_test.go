@@ -35,7 +35,7 @@ func TestExpressions(t *testing.T) {
 	}
 	s, err := null.Kind{}.Open(t.Context(), protocol.Spec{Options: v, Seed: 1})
 	assert.OK(t, err)
-	assert.Equal(t, s.(protocol.Encoded).Encoding().Events, measure.Fresh, "the events")
+	assert.Equal(t, s.Capabilities().Encoding().Events, measure.Fresh, "the events")
 	r, err := load.Fire(t.Context(), load.Plan{Measurement: load.Limits{Events: 1000}}, s.Target())
 	assert.OK(t, err)
 	// A name of 3 bytes, 19 digits of time, 6 to 8 bytes of key, and the value.

@@ -108,7 +108,7 @@ func (c *config) parseTarget(s protocol.Spec) (err error) {
 	if s.URL.Host == "" {
 		return refuse(doing, "no server address", "type otlp+http://host:4318")
 	}
-	if c.bases, err = conn.Hosts(s.URL.Host, Kind{}.DefaultPort(s.URL.Scheme)); err != nil {
+	if c.bases, err = conn.Hosts(s.URL.Host, Kind{}.defaultPort(s.URL.Scheme)); err != nil {
 		return &protocol.Error{Doing: doing, Err: err, Hint: "type otlp+http://host:4318"}
 	}
 	if err := conn.CheckURL(s.URL, doing, "give --header 'Authorization: env:NAME'", "settings are flags"); err != nil {

@@ -32,8 +32,7 @@ func (Kind) Name() string { return "otlp" }
 // Schemes implements protocol.Kind.
 func (Kind) Schemes() []string { return []string{schemeHTTP, schemeHTTPS, schemeGRPC, schemeGRPCS} }
 
-// DefaultPort implements protocol.DefaultPorter.
-func (Kind) DefaultPort(scheme string) string {
+func (Kind) defaultPort(scheme string) string {
 	if strings.HasPrefix(scheme, schemeGRPC) {
 		return portGRPC
 	}
@@ -46,12 +45,10 @@ func (Kind) Ops() []string { return []string{"produce"} }
 // Options implements protocol.Kind.
 func (Kind) Options() []protocol.Option { return options() }
 
-// LimitsInFlight implements protocol.InFlightLimiter: a connection has as many requests in
-// flight as were asked for.
-func (Kind) LimitsInFlight(protocol.Values) bool { return true }
+// limitsInFlight: a connection has as many requests in flight as were asked for.
+func (Kind) limitsInFlight(protocol.Values) bool { return true }
 
-// Presets implements protocol.Presetter: the content of requests determines the
-// events per batch.
+// Presets are the events per batch, which the content of requests determines.
 func (Kind) Presets(_ *url.URL, v protocol.Values, _ map[string]bool) (set map[string]string, warnings []string, err error) {
 	p, err := newPool(v, protocol.Spec{Options: v}, false)
 	if err != nil {
@@ -60,7 +57,7 @@ func (Kind) Presets(_ *url.URL, v protocol.Values, _ map[string]bool) (set map[s
 	return map[string]string{"batch-events": strconv.Itoa(p.most)}, nil, nil
 }
 
-// Check implements protocol.Checker.
+// Check finds what is wrong with a spec by itself.
 func (Kind) Check(s protocol.Spec) error {
 	_, err := parseConfig(s, false)
 	return err
@@ -70,13 +67,9 @@ func (Kind) Check(s protocol.Spec) error {
 // the requests and the connections.
 func (Kind) Open(ctx context.Context, s protocol.Spec) (protocol.Session, error) { return open(ctx, s) }
 
-var (
-	_ protocol.Checker         = Kind{}
-	_ protocol.DefaultPorter   = Kind{}
-	_ protocol.Inspector       = Kind{}
-	_ protocol.InFlightLimiter = Kind{}
-	_ protocol.Presetter       = Kind{}
-	_ protocol.Priced          = Kind{}
-	_ protocol.Encoded         = (*session)(nil)
-	_ protocol.Metered         = (*session)(nil)
-)
+// Capabilities implements protocol.Kind.
+func (k Kind) Capabilities() protocol.KindCapabilities {
+	return protocol.KindCapabilities{
+		Presets: k.Presets, LimitsInFlight: k.limitsInFlight, Check: k.Check, DefaultPort: k.defaultPort, Needs: k.Needs, Inspector: k,
+	}
+}

@@ -11,7 +11,7 @@ import (
 // clientBytes is what a connection takes, as APM's do.
 const clientBytes = 6 << 10
 
-// Needs implements protocol.Priced. A request in flight takes a copy.
+// Needs are what a run takes of the machine. A request in flight takes a copy.
 func (Kind) Needs(s protocol.Spec) []protocol.Need {
 	v := s.Options
 	fallback, _ := strconv.Atoi(defaultClients)

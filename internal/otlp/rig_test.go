@@ -50,7 +50,7 @@ func openSpec(t testing.TB, s protocol.Spec) *session {
 func fire(t testing.TB, s *session, p load.Plan) *load.Result {
 	t.Helper()
 	p.BatchEvents = s.cfg.pool.most
-	r, err := load.Fire(t.Context(), p, s)
+	r, err := load.Fire(t.Context(), p, s.Target())
 	assert.OK(t, err)
 	return r
 }

@@ -14,7 +14,7 @@ import (
 	"carronade/protocol"
 )
 
-// A session is one run's use of a server, or of several. It implements load.Target.
+// A session is one run's use of a server, or of several. As a target it implements load.Target.
 type session struct {
 	web.Lanes
 	cfg      *config
@@ -68,7 +68,18 @@ func (s *session) open(ctx context.Context) error {
 }
 
 // Target implements protocol.Session.
-func (s *session) Target() load.Target { return s }
+func (s *session) Target() load.Target { return target{s} }
+
+// Capabilities implements protocol.Session.
+func (s *session) Capabilities() protocol.SessionCapabilities {
+	return protocol.SessionCapabilities{Encoding: s.Encoding, Brokers: s.Brokers}
+}
+
+// A target is the session as a load.Target.
+type target struct{ *session }
+
+// Capabilities implements load.Target.
+func (t target) Capabilities() load.TargetCapabilities { return t.TargetCapabilities(t) }
 
 // Source implements protocol.Session: events cannot be read back.
 func (s *session) Source() load.Source { return nil }
@@ -115,12 +126,12 @@ func (s *session) withholds(b *load.Batch, err error) bool {
 	return true
 }
 
-// Brokers implements protocol.Metered.
+// Brokers counts what each server got.
 func (s *session) Brokers() []measure.Client {
 	return s.Servers(func(base string) string { return s.cfg.url(base, "") })
 }
 
-// Encoding implements protocol.Encoded.
+// Encoding says when the bytes of events are made.
 func (s *session) Encoding() *measure.Encoding {
 	p := s.cfg.pool
 	e := &measure.Encoding{Events: measure.Pooled, Distinct: p.ends[len(p.ends)-1], Except: "ids and times"}

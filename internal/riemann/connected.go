@@ -1,10 +1,6 @@
 package riemann
 
-import "carronade/load"
-
-var _ load.Connected = (*session)(nil)
-
-// Connected implements load.Connected. Over UDP there are no connections.
+// Connected counts the connections at the moment. Over UDP there are no connections.
 func (s *session) Connected() (n int, known bool) {
 	for _, one := range s.lanes {
 		l, ok := one.(*lane)

@@ -39,7 +39,7 @@ func runPlan(t *testing.T, s *session, p load.Plan) *load.Result {
 	if p.MaxInFlight == 0 {
 		p.MaxInFlight = 1000
 	}
-	r := assert.Value(load.Fire(ctx, p, s))(t)
+	r := assert.Value(load.Fire(ctx, p, s.Target()))(t)
 	assert.OK(t, ctx.Err(), "the run did not end in time: %+v, failures %+v", r.Measurement.Counts, r.Failures)
 	return r
 }
@@ -100,7 +100,7 @@ func TestResets(t *testing.T) {
 					unknown.Add(int64(out[i].Unknown))
 				}
 			}
-			run := assert.Value(load.New(tt.plan, sess))(t)
+			run := assert.Value(load.New(tt.plan, sess.Target()))(t)
 			run.Start()
 			n := 0
 			tick(t, func() bool {
@@ -167,7 +167,7 @@ func TestAwayAndBack(t *testing.T) {
 			sess := openSession(t, specOf(t, "riemann://"+f.addr))
 			var s seen
 			tt.plan.BatchEvents, tt.plan.Observe = 1, s.observe
-			run := assert.Value(load.New(tt.plan, sess))(t)
+			run := assert.Value(load.New(tt.plan, sess.Target()))(t)
 			var came atomic.Int64
 			var back atomic.Bool
 			heard, started := make(chan time.Duration, 1), make(chan struct{})
@@ -447,7 +447,7 @@ func TestAbortWithFullSocket(t *testing.T) {
 	spec.BatchEvents = 100
 	sess := openSession(t, spec)
 	f.pause(true)
-	run := assert.Value(load.New(load.Plan{BatchEvents: 100, MaxInFlight: 1000}, sess))(t)
+	run := assert.Value(load.New(load.Plan{BatchEvents: 100, MaxInFlight: 1000}, sess.Target()))(t)
 	run.Start()
 	whenFull(t, sess, 50*time.Millisecond, run.Abort)
 	r := assert.Value(run.Wait())(t)

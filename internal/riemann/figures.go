@@ -107,7 +107,7 @@ func (s *session) openSources() ([]*figureSource, error) {
 	return all, nil
 }
 
-// Figures implements protocol.FigureSource: the servers' metrics about themselves.
+// Figures are the servers' metrics about themselves.
 // A server without an index is not an error, nor is one that answers no queries
 // unless its address was given for them.
 func (s *session) Figures(ctx context.Context) ([]measure.Figure, error) {

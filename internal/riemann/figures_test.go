@@ -130,7 +130,7 @@ func TestFigures(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := openSession(t, specOf(t, tt.url, tt.given...))
-			run, err := load.New(load.Plan{BatchEvents: 2, Schedule: load.Constant(2000), Unanswered: s.Unanswered()}, s.Target())
+			run, err := load.New(load.Plan{BatchEvents: 2, Schedule: load.Constant(2000), Unanswered: s.Capabilities().Unanswered}, s.Target())
 			assert.OK(t, err)
 			run.Start()
 			defer run.Abort()

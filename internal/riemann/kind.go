@@ -28,8 +28,7 @@ func (Kind) Schemes() []string {
 	return all
 }
 
-// DefaultPort implements protocol.DefaultPorter.
-func (Kind) DefaultPort(scheme string) string {
+func (Kind) defaultPort(scheme string) string {
 	for i := range transports {
 		if transports[i].scheme == scheme {
 			return transports[i].port
@@ -44,11 +43,7 @@ func (Kind) Ops() []string { return []string{opProduce} }
 // Options implements protocol.Kind.
 func (Kind) Options() []protocol.Option { return options() }
 
-// Verifies implements protocol.Verifier: the index is queried for what was sent.
-func (Kind) Verifies() bool { return true }
-
-// Unacknowledged implements protocol.Unacknowledger.
-func (Kind) Unacknowledged(u *url.URL, _ protocol.Values) bool {
+func (Kind) unacknowledged(u *url.URL, _ protocol.Values) bool {
 	return slices.ContainsFunc(transports, func(t transport) bool { return t.unanswered && t.scheme == u.Scheme })
 }
 
@@ -60,21 +55,18 @@ const (
 	defaultInFlight    = "1000"
 )
 
-// Presets implements protocol.Presetter.
+// Presets are the defaults of a small message.
 func (Kind) Presets(*url.URL, protocol.Values, map[string]bool) (map[string]string, []string, error) {
 	return map[string]string{"batch-events": defaultBatchEvents, "max-in-flight": defaultInFlight}, nil, nil
 }
 
-var (
-	_ protocol.Kind           = Kind{}
-	_ protocol.Presetter      = Kind{}
-	_ protocol.Verifier       = Kind{}
-	_ protocol.Unacknowledger = Kind{}
-	_ protocol.Metered        = (*session)(nil)
-	_ protocol.Unanswered     = (*session)(nil)
-	_ protocol.FigureSource   = (*session)(nil)
-	_ load.BatchGrouper       = (*lane)(nil)
-)
+// Capabilities implements protocol.Kind. The index is queried for what was sent.
+func (k Kind) Capabilities() protocol.KindCapabilities {
+	return protocol.KindCapabilities{
+		Presets: k.Presets, Unacknowledged: k.unacknowledged, Verifies: true,
+		Check: k.Check, DefaultPort: k.defaultPort, Needs: k.Needs, Inspector: k,
+	}
+}
 
 // A transport is one of Riemann's protocols, named by its URL scheme.
 type transport struct {

@@ -114,8 +114,12 @@ func (l *lane) ID() int { return l.id }
 // Room implements load.Lane.
 func (l *lane) Room(int32, uint64) int { return l.cfg.perMessage() }
 
-// BatchGroup implements load.BatchGrouper.
-func (l *lane) BatchGroup(_ int32, _ uint64, events int) int {
+// Capabilities implements load.Lane.
+func (l *lane) Capabilities() load.LaneCapabilities {
+	return load.LaneCapabilities{BatchGroup: l.batchGroup}
+}
+
+func (l *lane) batchGroup(_ int32, _ uint64, events int) int {
 	if events > l.cfg.perMessage() {
 		return 0
 	}

@@ -10,7 +10,7 @@ const (
 	poolTimes   = 1.1
 )
 
-// Needs implements protocol.Priced. The pools of a connection's events are the most of it.
+// Needs is what clients take. The pools of a connection's events are the most of it.
 func (Kind) Needs(s protocol.Spec) []protocol.Need {
 	v := s.Options
 	clients := max(1, s.Clients, v.Int("clients"))
@@ -25,5 +25,3 @@ func (Kind) Needs(s protocol.Spec) []protocol.Need {
 		{Setting: "clients", Number: int64(s.Portion.Clients(clients)), Bytes: clientBytes, Files: 1},
 	}
 }
-
-var _ protocol.Priced = Kind{}

@@ -19,7 +19,6 @@ import (
 	"carronade/internal/riemann/wire"
 	"carronade/load"
 	"carronade/measure"
-	"carronade/protocol"
 	"carronade/protocol/protocoltest"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
@@ -175,7 +174,7 @@ func TestSurveyAsksForTheName(t *testing.T) {
 	s := openSession(t, specOf(t, "riemann://"+addr))
 	name := s.Facts()["server"]
 	assert.Must(t, name == nil, "the server was known at the start: %v", name)
-	assert.OK(t, protocol.Surveyor(s).Survey(t.Context()))
+	assert.OK(t, s.Survey(t.Context()))
 	assert.Equal(t, s.Facts()["server"], "db7", "name at the end")
 }
 

@@ -33,7 +33,7 @@ type session struct {
 	started       atomic.Bool     // since Start
 }
 
-// Check implements protocol.Checker.
+// Check finds what is wrong with a spec by itself.
 func (Kind) Check(spec protocol.Spec) error {
 	_, err := parseConfig(spec)
 	return err
@@ -122,7 +122,26 @@ func (s *session) connect(ctx context.Context, encoders []*encoder) error {
 }
 
 // Target implements protocol.Session.
-func (s *session) Target() load.Target { return s }
+func (s *session) Target() load.Target { return target{s} }
+
+// Capabilities implements protocol.Session.
+func (s *session) Capabilities() protocol.SessionCapabilities {
+	return protocol.SessionCapabilities{
+		Unanswered: s.cfg.transport.unanswered, Encoding: s.Encoding, Brokers: s.Brokers, Figures: s.Figures, Survey: s.Survey,
+	}
+}
+
+// A target is the session as a load.Target.
+type target struct{ *session }
+
+// Capabilities implements load.Target. Each client's events are a separate log, and the service of
+// a verified event identifies it.
+func (t target) Capabilities() load.TargetCapabilities {
+	return load.TargetCapabilities{
+		Shares: t.Shares(), Connections: t.Connections, Connected: t.Connected, Poller: t,
+		LogOf: func(stream int32) int32 { return stream }, Stamped: t.cfg.verify,
+	}
+}
 
 // Source implements protocol.Session.
 func (s *session) Source() load.Source {
@@ -148,12 +167,12 @@ func (s *session) Facts() map[string]any {
 	return f
 }
 
-// Encoding implements protocol.Encoded.
+// Encoding says when the bytes of events are made.
 func (s *session) Encoding() *measure.Encoding {
 	return &measure.Encoding{Events: measure.Pooled, Distinct: s.cfg.shape.period, Except: "times, metrics and sequence numbers"}
 }
 
-// Survey implements protocol.Surveyor: a server that had just started when the run
+// Survey asks for the server's name again: a server that had just started when the run
 // began had not said its name yet, which is how runs of one server are recognized. If
 // it does not answer now, its name stays unknown.
 func (s *session) Survey(ctx context.Context) error {
@@ -189,7 +208,7 @@ func (s *session) Warnings() []string {
 	return append(w, s.cfg.absent.Warnings()...)
 }
 
-// Brokers implements protocol.Metered: it counts what each connection carried.
+// Brokers counts what each connection carried.
 func (s *session) Brokers() []measure.Client {
 	var all []measure.Client
 	for _, l := range s.lanes {
@@ -197,9 +216,6 @@ func (s *session) Brokers() []measure.Client {
 	}
 	return all
 }
-
-// Unanswered implements protocol.Unanswered.
-func (s *session) Unanswered() bool { return s.cfg.transport.unanswered }
 
 // Close implements protocol.Session.
 func (s *session) Close() error {
@@ -222,7 +238,7 @@ func (s *session) Client(stream int32) int { return int(stream) }
 // Clients implements load.Target.
 func (s *session) Clients() int { return s.cfg.clients }
 
-// Connections implements load.Connector.
+// Connections counts those of a start.
 func (s *session) Connections() int { return len(s.lanes) }
 
 // Start implements load.Target.
@@ -243,7 +259,7 @@ func (s *session) Start(sink load.Sink) {
 	}
 }
 
-// Shares implements load.Sharer. It is false for verified events, which are
+// Shares reports whether events need no order. It is false for verified events, which are
 // identified by their client and order; over UDP, where a client always has room;
 // and with several servers, since one server's events must not go to another.
 func (s *session) Shares() bool {
@@ -275,12 +291,6 @@ func (s *session) Threads(processors int) int {
 	}
 	return processors
 }
-
-// LogOf implements protocol.Placed: each client's events are a separate log.
-func (s *session) LogOf(stream int32) int32 { return stream }
-
-// Stamped implements protocol.Placed: a verified event's service identifies it.
-func (s *session) Stamped() bool { return s.cfg.verify }
 
 // Route implements load.Target.
 func (s *session) Route(stream int32) load.Lane { return s.lanes[int(stream)-s.cfg.portion.From] }

@@ -153,10 +153,10 @@ func (s *source) Lag() []int64 {
 	return behind
 }
 
-// Starts implements protocol.Seekable: a log contains only the run's events.
+// Starts implements load.Seeker: a log contains only the run's events.
 func (s *source) Starts() []int64 { return make([]int64, len(s.logs)) }
 
-// Positions implements protocol.Seekable.
+// Positions implements load.Seeker.
 func (s *source) Positions() []int64 {
 	at := make([]int64, len(s.logs))
 	for i := range at {
@@ -165,7 +165,7 @@ func (s *source) Positions() []int64 {
 	return at
 }
 
-// Ends implements protocol.Seekable. It does not query the server, since the
+// Ends implements load.Seeker. It does not query the server, since the
 // source knows which events were sent.
 func (s *source) Ends(context.Context) ([]int64, error) {
 	ends := make([]int64, len(s.logs))
@@ -175,7 +175,7 @@ func (s *source) Ends(context.Context) ([]int64, error) {
 	return ends, nil
 }
 
-// Heads implements protocol.Seekable: if events may have expired before they were
+// Heads implements load.Seeker: if events may have expired before they were
 // read, missing events do not count as lost.
 func (s *source) Heads(context.Context) ([]int64, error) {
 	heads := make([]int64, len(s.logs))
@@ -187,8 +187,10 @@ func (s *source) Heads(context.Context) ([]int64, error) {
 	return heads, nil
 }
 
-// Undetected implements protocol.Undetecting: the index keeps one event for each service, and no order.
-func (s *source) Undetected() []string { return []string{"duplicated", "reordered"} }
+// Capabilities implements load.Source. The index keeps one event for each service, and no order.
+func (s *source) Capabilities() load.SourceCapabilities {
+	return load.SourceCapabilities{Seeker: s, Undetected: []string{"duplicated", "reordered"}}
+}
 
 // Receive implements load.Source. It reads sent events in large chunks, and
 // reads a chunk again until the missing events can no longer be expected.

@@ -33,7 +33,7 @@ func verifiedSpec(t testing.TB, url string, most uint64, given ...string) protoc
 func runVerified(t *testing.T, s *session, p load.Plan, between func()) (*load.Result, measure.Ledger) {
 	t.Helper()
 	seek := s.src
-	account := accounts.New(accounts.Config{Logs: len(seek.Logs()), Start: seek.Starts(), LogOf: s.LogOf, RunID: s.cfg.runID, Stamped: s.Stamped()})
+	account := accounts.New(accounts.Config{Logs: len(seek.Logs()), Start: seek.Starts(), LogOf: s.Target().Capabilities().LogOf, RunID: s.cfg.runID, Stamped: s.cfg.verify})
 	p.Observe = account.Fired
 	r := runChecked(t, s, p)
 	if between != nil {

@@ -162,8 +162,12 @@ func (l *udpLane) ID() int { return l.id }
 // Room implements load.Lane: as many events as always fit into a datagram.
 func (l *udpLane) Room(int32, uint64) int { return l.fits }
 
-// BatchGroup implements load.BatchGrouper.
-func (l *udpLane) BatchGroup(int32, uint64, int) int {
+// Capabilities implements load.Lane.
+func (l *udpLane) Capabilities() load.LaneCapabilities {
+	return load.LaneCapabilities{BatchGroup: l.batchGroup}
+}
+
+func (l *udpLane) batchGroup(int32, uint64, int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.busy || l.closed {

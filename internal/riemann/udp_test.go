@@ -75,7 +75,7 @@ func processed(t testing.TB, srv *standinriemann.Server) {
 // runChecked runs a plan and checks that the counts add up.
 func runChecked(t testing.TB, s *session, p load.Plan) *load.Result {
 	t.Helper()
-	p.Unanswered = s.Unanswered()
+	p.Unanswered = s.Capabilities().Unanswered
 	r := assert.Value(load.Fire(t.Context(), p, s.Target()))(t)
 	c := r.Measurement.Counts
 	assert.Equal(t, c.Sent, c.Acked+c.Failed+c.Unknown, "events sent, of %d acked, %d failed, %d unknown", c.Acked, c.Failed, c.Unknown)
@@ -92,7 +92,7 @@ func TestUDPIsNeverAcked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openSession(t, specOf(t, "riemann+udp://"+srv.AddrOf("udp")))
-			assert.True(t, s.Unanswered(), "UDP reports that it is answered")
+			assert.True(t, s.Capabilities().Unanswered, "UDP reports that it is answered")
 			r := runChecked(t, s, p)
 			assert.True(t, r.Measurement.Unknown == r.Measurement.Sent && r.Measurement.Sent > 0 && r.Measurement.Acked == 0,
 				"sent %d: %d unknown, %d acked; want all unknown", r.Measurement.Sent, r.Measurement.Unknown, r.Measurement.Acked)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"carronade/load"
-	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -50,7 +49,7 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 	q := newGaugeReader(e.sources(), plan.Interval, e.Figures)
 	q.before(ctx)
 	e.system.begin(ctx)
-	e.watchConnections(e.session.Source(), watchedReading{r}, faults)
+	e.watchConnections(e.session.Source().Capabilities().Connected, watchedReading{r}, faults)
 	began := time.Now()
 	r.Start()
 	marks.beginReading(r)
@@ -94,9 +93,9 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 // freshLag asks where the logs that a run has read end now: the newest answer may be old, as if the system throttles
 // the reader. Of a group, which shares its logs, only the answers say how far it is behind.
 func (e *execution) freshLag(ctx context.Context, r *load.Result, src load.Source) {
-	seek, ok := src.(protocol.Seekable)
+	seek := src.Capabilities().Seeker
 	known := func(l load.LogResult) bool { return l.Lag >= 0 }
-	if !ok || r == nil || src.Rebalancing() > 0 || e.gone() || !slices.ContainsFunc(r.Logs, known) {
+	if seek == nil || r == nil || src.Rebalancing() > 0 || e.gone() || !slices.ContainsFunc(r.Logs, known) {
 		return
 	}
 	asking, cancel := e.waiting(ctx)
@@ -122,7 +121,7 @@ type silence struct {
 // explained implements load.ReadPlan.Explained: marks explain it, for as long as the run would wait
 // otherwise; faults of the run that last; and no connection after one that ended processes.
 func (s *silence) explained() time.Duration {
-	s.alone = disconnected(s.src)
+	s.alone = disconnected(s.src.Capabilities().Connected)
 	if j := s.faults; j != nil && (j.repairing.Load() > 0 || s.alone && j.ended.Load()) {
 		s.until = s.now()
 	}

@@ -10,7 +10,6 @@ import (
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
-	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -50,7 +49,7 @@ func (e *execution) noteNothing(out *outcome, src load.Source) {
 		text += ": everything had been read in the warm-up"
 	case why != "":
 		text += ": " + why
-	case disconnected(src):
+	case disconnected(src.Capabilities().Connected):
 		text += ": no connection was open at the end"
 	}
 	if e.Share != nil {
@@ -78,21 +77,21 @@ func (e *execution) judgeNothing(out *outcome, text string) {
 const askWhy = 3 * time.Second
 
 func whyNothing(src load.Source) string {
-	x, ok := src.(protocol.NothingRead)
-	if !ok {
+	why := src.Capabilities().WhyNothing
+	if why == nil {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askWhy)
 	defer cancel()
-	return x.WhyNothing(ctx)
+	return why(ctx)
 }
 
 // waitedAtEnd judges the time from the last event that a run read until its end. If the system said
 // that there were no more events, that time is not its stall, and the rate includes waiting, which a
 // warning says.
 func (e *execution) waitedAtEnd(r *load.Result, src load.Source) []string {
-	answering, ok := src.(load.Answering)
-	if !ok || r == nil || len(r.Stall.Spans) == 0 {
+	answering := src.Capabilities().Answering
+	if answering == nil || r == nil || len(r.Stall.Spans) == 0 {
 		return nil
 	}
 	end, length := r.Measurement.End, r.Measurement.Length()

@@ -65,11 +65,8 @@ func TestWaitedAtEnd(t *testing.T) {
 	}
 }
 
-// Committed implements protocol.Transactional.
+// Committed implements protocol.Transactions.
 func (s *fakeSession) Committed() load.Source {
-	if s.m.sees == nil {
-		return nil
-	}
 	return &committedSource{fakeSource: fakeSource{s}}
 }
 
@@ -83,6 +80,10 @@ func (s *fakeSession) Uncommitted(note func(stream int32, first, events uint64, 
 type committedSource struct {
 	fakeSource
 	at atomic.Int64
+}
+
+func (c *committedSource) Capabilities() load.SourceCapabilities {
+	return load.SourceCapabilities{Seeker: c}
 }
 
 func (c *committedSource) Positions() []int64 { return []int64{c.at.Load()} }
@@ -165,7 +166,9 @@ func TestReached(t *testing.T) {
 // jumping is a source that knows which events it could not read.
 type jumping struct{ load.Source }
 
-func (jumping) Skipped() [][]protocol.Span { return [][]protocol.Span{{{From: 3, To: 5}}} }
+func (jumping) Capabilities() load.SourceCapabilities {
+	return load.SourceCapabilities{Skipped: func() [][]load.Span { return [][]load.Span{{{From: 3, To: 5}}} }}
+}
 
 // silent cannot say where its logs begin.
 type silent struct{ placed }
@@ -178,16 +181,16 @@ func TestRemoved(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		src   load.Source
-		want  []protocol.Span
+		want  []load.Span
 		fails bool
 	}{
-		{"a source that knows", jumping{}, []protocol.Span{{From: 3, To: 5}}, false},
+		{"a source that knows", jumping{}, []load.Span{{From: 3, To: 5}}, false},
 		{"a source that does not", fakeSource{}, nil, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := &readback{src: tt.src, seek: silent{placed{[]int64{0}, []int64{40}}}}
-			var got []protocol.Span
-			err := b.reportRemoved(t.Context(), func(_ int32, from, to int64) { got = append(got, protocol.Span{From: from, To: to}) })
+			var got []load.Span
+			err := b.reportRemoved(t.Context(), func(_ int32, from, to int64) { got = append(got, load.Span{From: from, To: to}) })
 			assert.True(t, slices.Equal(got, tt.want) && (err != nil) == tt.fails,
 				"got %v and %v, want %v, an error %v", got, err, tt.want, tt.fails)
 		})

@@ -109,7 +109,9 @@ type mute struct {
 	why string
 }
 
-func (m mute) WhyNothing(context.Context) string { return m.why }
+func (m mute) Capabilities() load.SourceCapabilities {
+	return load.SourceCapabilities{WhyNothing: func(context.Context) string { return m.why }}
+}
 
 // A run that read nothing says so, and why. If it should have read something it fails.
 func TestNothingRead(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"carronade/internal/run/ledger"
 	"carronade/internal/workload"
 	"carronade/load"
-	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -52,7 +51,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	q.before(ctx)
 	e.system.begin(ctx)
 	f.pipeline.start(r)
-	e.watchConnections(e.session.Target(), watchedRun{r}, faults)
+	e.watchConnections(e.session.Target().Capabilities().Connected, watchedRun{r}, faults)
 	stopped := context.AfterFunc(ctx, func() { r.Stop(whyEnded(ctx)) }) // Start may wait for the common start
 	r.Start()
 	stopped()
@@ -102,9 +101,7 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 	plan := &f.plan
 	plan.Usage, plan.Watch, plan.Cause, plan.Portable = e.usage, e.watch, e.freezeCause(), e.Portable
 	plan.Returns = w.Op == workload.RoundTrip
-	if u, ok := e.session.(protocol.Unanswered); ok {
-		plan.Unanswered = u.Unanswered()
-	}
+	plan.Unanswered = e.session.Capabilities().Unanswered
 	if e.Share != nil && e.Share.Records != nil {
 		if err := e.keepOutcomes(plan, f.tgt, w.Op == workload.RoundTrip); err != nil {
 			return nil, err
@@ -126,9 +123,9 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 			}
 		}
 	}
-	if n, ok := f.tgt.(protocol.Finite); ok && n.Events() > 0 {
+	if n := f.tgt.Capabilities().Events; n > 0 {
 		plan.Gate = load.NewGate()
-		plan.Gate.Add(n.Events())
+		plan.Gate.Add(n)
 		plan.Gate.Close()
 	}
 	f.pipeline = e.newPipeline(ctx, plan, f.tgt)
@@ -165,7 +162,8 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 	if back.cut {
 		cancel()
 	}
-	if t, ok := e.session.(protocol.Transactional); ok {
+	t := e.session.Capabilities().Transactions
+	if t != nil {
 		t.EndTransactions() // a read_committed consumer stops at an open transaction
 	}
 	if e.Workload.Op == workload.Produce {
@@ -175,7 +173,7 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 		back.catchUp(reading, readbackIdle)
 	}
 	var look func(ends []int64) error
-	if t, ok := e.session.(protocol.Transactional); ok && e.Workload.Verify() && t.Committed() != nil {
+	if t != nil && e.Workload.Verify() && t.Committed() != nil {
 		look = func(ends []int64) error { return back.readCommitted(reading, t, ends) }
 	}
 	verdict, err := back.finish(reading, look)
@@ -223,13 +221,13 @@ func (e *execution) endGauges(ctx context.Context, q *gaugeReader, out *outcome)
 
 // survey queries facts about the system's final state, unless that is gone.
 func (e *execution) survey(ctx context.Context, out *outcome) {
-	s, ok := e.session.(protocol.Surveyor)
-	if !ok || e.gone() || ctx.Err() != nil {
+	survey := e.session.Capabilities().Survey
+	if survey == nil || e.gone() || ctx.Err() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, surveyTimeout)
 	defer cancel()
-	if err := s.Survey(ctx); err != nil {
+	if err := survey(ctx); err != nil {
 		out.warnings = append(out.warnings, "the final state of the system is unknown: "+err.Error())
 	}
 }
@@ -317,22 +315,19 @@ func (e *execution) await(ctx context.Context, r *load.Run, died <-chan struct{}
 
 // newReadback connects the sending and the reading side.
 func (e *execution) newReadback(tgt load.Target, src load.Source) (*readback, error) {
-	placed, ok1 := tgt.(protocol.Placed)
-	seek, ok2 := src.(protocol.Seekable)
-	if !ok1 || !ok2 {
+	can, seek := tgt.Capabilities(), src.Capabilities().Seeker
+	if can.LogOf == nil || seek == nil {
 		return nil, errors.New("this target does not report where its events are stored, so they cannot be read back")
 	}
-	b := &readback{src: src, seek: seek, logOf: placed.LogOf, began: time.Now(), stop: make(chan struct{}), done: make(chan struct{}), counts: make([]counted, len(src.Logs()))}
-	if placed.Stamped() {
+	b := &readback{src: src, seek: seek, logOf: can.LogOf, began: time.Now(), stop: make(chan struct{}), done: make(chan struct{}), counts: make([]counted, len(src.Logs()))}
+	if can.Stamped {
 		id := uint32(e.spec.RunID)
 		b.stamp = &id
 	}
 	cfg := ledger.Config{
-		Logs: len(src.Logs()), Start: seek.Starts(), LogOf: placed.LogOf,
-		RunID: uint32(e.spec.RunID), Stamped: placed.Stamped(), Memory: ledgerBytes,
-	}
-	if c, ok := tgt.(protocol.Compacted); ok && c.Compacted() {
-		cfg.Keys = c.AppendKeyHashes
+		Logs: len(src.Logs()), Start: seek.Starts(), LogOf: can.LogOf,
+		RunID: uint32(e.spec.RunID), Stamped: can.Stamped, Memory: ledgerBytes,
+		Keys: can.AppendKeyHashes,
 	}
 	b.ledger = ledger.New(cfg)
 	return b, nil

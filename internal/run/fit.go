@@ -53,8 +53,8 @@ func Needs(w *workload.Workload) ([]protocol.Need, error) {
 
 func needs(w *workload.Workload, spec *protocol.Spec) []protocol.Need {
 	needs := []protocol.Need{{Setting: "concurrency", Number: int64(spec.Concurrency), Bytes: callerBytes}}
-	if p, ok := w.Kind.(protocol.Priced); ok {
-		needs = append(needs, p.Needs(*spec)...)
+	if of := w.Kind.Capabilities().Needs; of != nil {
+		needs = append(needs, of(*spec)...)
 	}
 	return needs
 }

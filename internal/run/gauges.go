@@ -22,21 +22,21 @@ const (
 
 // A namedSource is a source of metrics, with the program they belong to.
 type namedSource struct {
-	from string // Gauge.From
-	protocol.FigureSource
+	from    string // Gauge.From
+	figures protocol.Figures
 }
 
 // sources are the sources of this run.
 func (e *execution) sources() []namedSource {
 	var all []namedSource
-	if t, ok := e.session.(protocol.FigureSource); ok {
+	if t := e.session.Capabilities().Figures; t != nil {
 		all = append(all, namedSource{"server", t})
 	}
 	if e.system != nil {
-		all = append(all, namedSource{"system", e.system})
+		all = append(all, namedSource{"system", e.system.Figures})
 	}
 	if e.vitals != nil {
-		all = append(all, namedSource{"host", e.vitals})
+		all = append(all, namedSource{"host", e.vitals.Figures})
 	}
 	return all
 }
@@ -173,7 +173,7 @@ type cell struct {
 func (a *polledSource) poll(ctx context.Context, most time.Duration) ([]measure.Figure, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	figures, err := a.Figures(ctx)
+	figures, err := a.figures(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -24,17 +24,12 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// A sourceFunc is a function as a source.
-type sourceFunc func(ctx context.Context) ([]measure.Figure, error)
-
-func (f sourceFunc) Figures(ctx context.Context) ([]measure.Figure, error) { return f(ctx) }
-
 // Metrics are read before, once an interval, and after; an interval without an answer is a hole, and a slow
 // source does not delay another.
 func TestGaugeReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0.0
-		rate := sourceFunc(func(context.Context) ([]measure.Figure, error) {
+		rate := func(context.Context) ([]measure.Figure, error) {
 			n++
 			switch n {
 			case 3:
@@ -43,16 +38,16 @@ func TestGaugeReader(t *testing.T) {
 				return []measure.Figure{{Name: "queue", Value: math.NaN()}}, nil
 			}
 			return []measure.Figure{{Name: "in rate", Unit: "events/s", Value: 10 * n, Counts: true}, {Name: "queue", Value: -n}}, nil
-		})
+		}
 		asks := 0
-		slow := sourceFunc(func(ctx context.Context) ([]measure.Figure, error) {
+		slow := func(ctx context.Context) ([]measure.Figure, error) {
 			asks++
 			began := time.Now()
 			<-ctx.Done()
 			took := time.Since(began)
 			assert.True(t, took <= pollTimeout, "a request took %v", took)
 			return nil, ctx.Err()
-		})
+		}
 		var mu sync.Mutex
 		seen := map[string][]int{} // how many metrics, by source
 		q := newGaugeReader([]namedSource{{"server", rate}, {"system", slow}}, time.Second, func(from string, figures []measure.Figure) {
@@ -91,13 +86,13 @@ func TestGaugeReader(t *testing.T) {
 func TestGaugeReaderIsCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		late := sourceFunc(func(ctx context.Context) ([]measure.Figure, error) {
+		late := func(ctx context.Context) ([]measure.Figure, error) {
 			if n++; n == 2 {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
 			return []measure.Figure{{Name: "rate", Value: 1}}, nil
-		})
+		}
 		q := newGaugeReader([]namedSource{{"server", late}}, time.Second, nil)
 		q.before(t.Context())
 		q.begin(func() time.Duration { return 0 })
@@ -151,8 +146,10 @@ func (m *figuresKind) Open(ctx context.Context, s protocol.Spec) (protocol.Sessi
 
 type figuresSession struct{ *fakeSession }
 
-func (s figuresSession) Figures(context.Context) ([]measure.Figure, error) {
-	return []measure.Figure{{Name: "events", Value: float64(s.end.Load())}}, nil
+func (s figuresSession) Capabilities() protocol.SessionCapabilities {
+	return protocol.SessionCapabilities{Figures: func(context.Context) ([]measure.Figure, error) {
+		return []measure.Figure{{Name: "events", Value: float64(s.end.Load())}}, nil
+	}}
 }
 
 // TestReportHasGauges: sending and reading runs both have gauges.

@@ -139,13 +139,13 @@ func (j *injector) processes(ctx context.Context, f *fault.Fault) ([]int, error)
 		}
 		return pids, nil
 	}
-	leading, ok := j.e.session.(protocol.Leading)
-	if !ok {
+	leader := j.e.session.Capabilities().Leader
+	if leader == nil {
 		return nil, fmt.Errorf("a %s target has no leaders", j.e.Workload.Kind.Name())
 	}
 	ctx, cancel := context.WithTimeout(ctx, leaderTimeout)
 	defer cancel()
-	addr, err := leading.Leader(ctx, f.Number)
+	addr, err := leader(ctx, f.Number)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"carronade/internal/verdict/fault"
 	"carronade/internal/workload"
 	"carronade/load"
-	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -182,9 +181,10 @@ func (m *marking) findLanes(e *execution, tgt load.Target) {
 	streams := tgt.Partitioner().Streams()
 	of := func(s int32) int { return tgt.Client(s) }
 	m.per = "connection"
-	if p, ok := e.session.Target().(protocol.Placed); ok {
-		if logs := distinct(streams, func(s int32) int { return int(p.LogOf(s)) }); len(logs) > 1 {
-			m.per, of = "partition", func(s int32) int { return int(p.LogOf(s)) }
+	if logOf := e.session.Target().Capabilities().LogOf; logOf != nil {
+		partition := func(s int32) int { return int(logOf(s)) }
+		if len(distinct(streams, partition)) > 1 {
+			m.per, of = "partition", partition
 		}
 	}
 	ids := distinct(streams, of)

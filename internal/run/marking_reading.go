@@ -21,7 +21,7 @@ func (e *execution) newReadingMarks(plan *load.ReadPlan, src load.Source) *marki
 		return nil
 	}
 	m := &marking{plan: &load.Plan{}, Marker: Marker{e: e}, limit: faultLimit, budget: faultBudget, looking: make(chan struct{})}
-	m.answering, _ = src.(load.Answering)
+	m.answering = src.Capabilities().Answering
 	m.findLogs(src.Logs())
 	m.rec = fault.NewRecorder(m.limit, readingShards, max(1, len(m.lanes)), m.laneOf)
 	before := plan.Observe

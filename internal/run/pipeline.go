@@ -7,7 +7,6 @@ import (
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
-	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -24,17 +23,14 @@ type pipeline struct {
 
 // newPipeline prepares the second stage of the session's operation; nil if it has none.
 func (e *execution) newPipeline(ctx context.Context, plan *load.Plan, tgt load.Target) *pipeline {
-	s, ok := e.session.(protocol.Pipelined)
-	if !ok {
+	open := e.session.Capabilities().Pipeline
+	if open == nil {
 		return nil
 	}
-	of, stage := s.Stage()
-	if of == nil {
-		return nil
-	}
+	of, stage := open()
 	p := &pipeline{of: of, logOf: func(stream int32) int32 { return stream }}
-	if placed, ok := tgt.(protocol.Placed); ok {
-		p.logOf = placed.LogOf
+	if logOf := tgt.Capabilities().LogOf; logOf != nil {
+		p.logOf = logOf
 	}
 	p.samples = newSamples(e.spec.Seed, dueOf(plan, tgt.Partitioner()))
 	p.samples.cameBack = e.CameBack
@@ -124,8 +120,8 @@ func (p *pipeline) progress(sending progressFunc) progressFunc {
 		}
 		return false, func() string {
 			text := fmt.Sprintf("the reads of %s", units.Plural(now.Due, "acked event"))
-			if w, ok := p.of.(protocol.Pending); ok {
-				text += ": " + listed(w.Pending())
+			if pending := p.of.Pending(); len(pending) > 0 {
+				text += ": " + listed(pending)
 			}
 			return text
 		}

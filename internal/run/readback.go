@@ -21,7 +21,7 @@ import (
 // end-to-end times.
 type readback struct {
 	src    load.Source
-	seek   protocol.Seekable
+	seek   load.Seeker
 	ledger *ledger.Ledger
 	pair   *ledger.Join // round trips only
 	run    *load.Run
@@ -174,9 +174,10 @@ const askTimeout = 5 * time.Second
 // these are not lost. After an error, missing events may be among them.
 func (b *readback) reportRemoved(ctx context.Context, note func(log int32, from, to int64)) error {
 	from := b.seek.Starts()
-	k, knows := b.src.(protocol.SkipReporter)
+	skipped := b.src.Capabilities().Skipped
+	knows := skipped != nil
 	if knows {
-		for i, spans := range k.Skipped() {
+		for i, spans := range skipped() {
 			for _, s := range spans {
 				note(int32(i), s.From, s.To)
 			}
@@ -204,13 +205,13 @@ func (b *readback) reportRemoved(ctx context.Context, note func(log int32, from,
 // reportGone reports to the ledger which events were read but are gone by now: a concurrent
 // read-back reads most events long before the end.
 func (b *readback) reportGone(ctx context.Context) error {
-	l, ok := b.src.(protocol.RemovalDetector)
-	if !ok || !b.started.Load() || b.over.Load() || ctx.Err() != nil {
+	count := b.src.Capabilities().Gone
+	if count == nil || !b.started.Load() || b.over.Load() || ctx.Err() != nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	gone, err := l.Gone(ctx)
+	gone, err := count(ctx)
 	if err != nil {
 		return fmt.Errorf("cannot tell whether the events read are still there: %w", err)
 	}
@@ -248,9 +249,7 @@ func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (m
 	if v.Unread > 0 {
 		v.Blocked = b.blocked
 	}
-	if u, ok := b.src.(protocol.Undetecting); ok {
-		v.Unchecked = u.Undetected()
-	}
+	v.Unchecked = b.src.Capabilities().Undetected
 	names := b.src.Logs()
 	for i := range v.Logs {
 		if i < len(names) {
@@ -270,12 +269,9 @@ func unlessInterrupted(ctx context.Context, err error) error {
 
 // readCommitted reads what was sent in transactions as a read_committed consumer, up to the
 // logs' ends.
-func (b *readback) readCommitted(ctx context.Context, t protocol.Transactional, ends []int64) error {
+func (b *readback) readCommitted(ctx context.Context, t protocol.Transactions, ends []int64) error {
 	src := t.Committed()
-	seek, ok := src.(protocol.Seekable)
-	if !ok {
-		return nil
-	}
+	seek := src.Capabilities().Seeker
 	t.Uncommitted(b.ledger.Uncommitted)
 	c := &readback{src: src, seek: seek, ledger: b.ledger, run: b.run, began: b.began, stop: make(chan struct{}), done: make(chan struct{}), committed: true}
 	c.start()
@@ -355,22 +351,19 @@ func (b *readback) join(t load.Target, closedLoop bool) load.Target {
 		return t
 	}
 	b.returner = &returner{Target: t, b: b, waiting: map[batchKey]waitingOutcome{}, lanes: map[load.Lane]*returnerLane{}}
-	if s, ok := t.(load.SelfBatcher); ok {
-		return selfBatchingReturner{b.returner, s}
-	}
 	return b.returner
 }
 
 // comeBack waits for the events of a round trip that were sent, for at least the idle time if some do not come.
 // Those that have not come then are unread, and what arrives later changes nothing.
 func (b *readback) comeBack(ctx context.Context, s protocol.Session, idle time.Duration) {
-	t, ok := s.(protocol.Transactional)
-	if ok {
+	t := s.Capabilities().Transactions
+	if t != nil {
 		t.EndTransactions() // a read_committed consumer stops at an open transaction
 	}
 	b.catchUp(ctx, idle)
 	b.cut = ctx.Err() != nil
-	if ok {
+	if t != nil {
 		spans := map[int32][]indices{}
 		t.Uncommitted(func(stream int32, first, events uint64, aborted bool) {
 			if aborted {
@@ -409,13 +402,13 @@ func (b *readback) missed(o load.Outcome) {
 
 // whyBlocked asks why a system holds back what is in its logs; "" if it does not, or cannot say so.
 func whyBlocked(ctx context.Context, src load.Source) string {
-	r, ok := src.(protocol.BlockReporter)
-	if !ok || ctx.Err() != nil {
+	blocked := src.Capabilities().Blocked
+	if blocked == nil || ctx.Err() != nil {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	text, err := r.Blocked(ctx)
+	text, err := blocked(ctx)
 	if err != nil {
 		return ""
 	}

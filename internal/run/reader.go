@@ -13,34 +13,34 @@ import (
 // A Reading is what one of several generators knows of the logs that it read, besides what
 // arrived: for a run whose events it reads while others send them.
 type Reading struct {
-	Whole   []bool            // by log: it was read to its end; nil: not known
-	Ends    []int64           // by log; nil: not known
-	Removed [][]protocol.Span // by log: removed before it was read
-	Gone    []uint64          // by log: read, and not there any more
-	Trouble string            // why something is not known; "": nothing
-	Blocked string            // why the system held back what was not read; "": not known
-	Until   time.Duration     // when reading ended
+	Whole   []bool        // by log: it was read to its end; nil: not known
+	Ends    []int64       // by log; nil: not known
+	Removed [][]load.Span // by log: removed before it was read
+	Gone    []uint64      // by log: read, and not there any more
+	Trouble string        // why something is not known; "": nothing
+	Blocked string        // why the system held back what was not read; "": not known
+	Until   time.Duration // when reading ended
 }
 
 // A Logs is what a generator that reads finds before anything is sent.
 type Logs struct {
 	Names   []string
 	Starts  []int64 // where they ended
-	Stamped bool    // see protocol.Placed
+	Stamped bool    // see load.TargetCapabilities
 	Run     uint32  // of the stamps
 }
 
 // readElsewhere returns why this generator's events cannot be read by another one; nil if they
 // can.
 func readElsewhere(s protocol.Session) error {
-	if t, ok := s.(protocol.Transactional); ok && t.Committed() != nil {
+	if t := s.Capabilities().Transactions; t != nil && t.Committed() != nil {
 		return errors.New("transactions are verified by the program that sends: leave out --fleet or --verify")
 	}
-	tgt := s.Target()
-	if c, ok := tgt.(protocol.Compacted); ok && c.Compacted() {
+	can := s.Target().Capabilities()
+	if can.AppendKeyHashes != nil {
 		return errors.New("the topic is compacted, so only the program that sends can verify it: leave out --fleet or --verify")
 	}
-	if _, ok := tgt.(protocol.Placed); !ok {
+	if can.LogOf == nil {
 		return errors.New("this target does not report where its events are stored, so another machine cannot read them")
 	}
 	return nil
@@ -52,7 +52,7 @@ func (e *execution) keepOutcomes(plan *load.Plan, tgt load.Target, roundTrip boo
 		return err
 	}
 	r := e.Share.Records
-	r.Of(tgt.(protocol.Placed).LogOf, roundTrip, dueOf(plan, tgt.Partitioner()))
+	r.Of(tgt.Capabilities().LogOf, roundTrip, dueOf(plan, tgt.Partitioner()))
 	plan.Observe = r.Fired
 	return nil
 }
@@ -65,8 +65,8 @@ func (e *execution) read(ctx context.Context) (outcome, error) {
 		return out, err
 	}
 	src := e.session.Source()
-	seek, ok := src.(protocol.Seekable)
-	if !ok {
+	seek := src.Capabilities().Seeker
+	if seek == nil {
 		return out, errors.New("this target does not report where its events are stored, so another machine cannot read them")
 	}
 	sending, err := e.Workload.Plan()
@@ -75,7 +75,7 @@ func (e *execution) read(ctx context.Context) (outcome, error) {
 	}
 	keep := e.Share.Records
 	plan := load.ReadPlan{Warmup: sending.WarmupTime, Interval: sending.Interval, Usage: e.usage, Watch: e.watch, Cause: e.freezeCause(), Portable: e.Portable, Observe: keep.Arrived}
-	logs := Logs{Names: src.Logs(), Starts: seek.Starts(), Stamped: e.session.Target().(protocol.Placed).Stamped(), Run: uint32(e.spec.RunID)} //nolint:gosec // the low bits
+	logs := Logs{Names: src.Logs(), Starts: seek.Starts(), Stamped: e.session.Target().Capabilities().Stamped, Run: uint32(e.spec.RunID)} //nolint:gosec // the low bits
 	if err := keep.found(&logs); err != nil {
 		return out, err
 	}
@@ -148,18 +148,18 @@ func (found *Reading) complete(ctx context.Context, b *readback) {
 	if !all(found.Whole) {
 		found.Blocked = whyBlocked(ctx, b.src)
 	}
-	found.Removed = make([][]protocol.Span, len(found.Whole))
+	found.Removed = make([][]load.Span, len(found.Whole))
 	err := b.reportRemoved(ctx, func(log int32, from, to int64) {
-		found.Removed[log] = append(found.Removed[log], protocol.Span{From: from, To: to})
+		found.Removed[log] = append(found.Removed[log], load.Span{From: from, To: to})
 	})
 	if err != nil {
 		found.Whole, found.Ends, found.Trouble = nil, b.seek.Starts(), err.Error()
 		return
 	}
-	if l, ok := b.src.(protocol.RemovalDetector); ok && ctx.Err() == nil {
+	if gone := b.src.Capabilities().Gone; gone != nil && ctx.Err() == nil {
 		asking, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
-		if found.Gone, err = l.Gone(asking); err != nil {
+		if found.Gone, err = gone(asking); err != nil {
 			found.Gone, found.Trouble = nil, "cannot tell whether the events read are still there: "+err.Error()
 		}
 	}

@@ -5,12 +5,11 @@ import (
 	"time"
 
 	"carronade/load"
-	"carronade/protocol"
 )
 
 // A returner wraps a target in a closed-loop round trip: an acked batch returns to its caller
 // when its events were consumed, not before. After a timeout it returns anyway; the ledger
-// reports what became of it.
+// reports what became of it. It has the capabilities of the target, and its lanes those of the lanes.
 type returner struct {
 	load.Target
 	b    *readback
@@ -20,14 +19,6 @@ type returner struct {
 	waiting map[batchKey]waitingOutcome
 	lanes   map[load.Lane]*returnerLane
 }
-
-// What a target may be besides, this one is, too.
-var _ interface {
-	load.Connector
-	load.Connected
-	load.Poller
-	protocol.Pending
-} = (*returner)(nil)
 
 type batchKey struct {
 	lane int32
@@ -49,56 +40,6 @@ func (r *returner) Start(sink load.Sink) {
 	r.Target.Start(&returnerSink{Sink: sink, r: r})
 	go r.watch(r.b.run.Done())
 }
-
-// Pending implements protocol.Pending, as far as the target does. The same holds for the following
-// methods: what a caller may ask of a target, it may ask of this one.
-func (r *returner) Pending() []string {
-	if p, ok := r.Target.(protocol.Pending); ok {
-		return p.Pending()
-	}
-	return nil
-}
-
-// Connected implements load.Connected.
-func (r *returner) Connected() (n int, known bool) {
-	if c, ok := r.Target.(load.Connected); ok {
-		return c.Connected()
-	}
-	return 0, false
-}
-
-// Connections implements load.Connector.
-func (r *returner) Connections() int {
-	if c, ok := r.Target.(load.Connector); ok {
-		return c.Connections()
-	}
-	return 0
-}
-
-// Poll implements load.Poller.
-func (r *returner) Poll(t, of int) load.PollWaiter {
-	if p, ok := r.Target.(load.Poller); ok {
-		return p.Poll(t, of)
-	}
-	return nil
-}
-
-// Threads implements load.Poller.
-func (r *returner) Threads(processors int) int {
-	if p, ok := r.Target.(load.Poller); ok {
-		return p.Threads(processors)
-	}
-	return processors
-}
-
-// A selfBatchingReturner is the returner of a target that forms batches by itself.
-type selfBatchingReturner struct {
-	*returner
-	of load.SelfBatcher
-}
-
-// OwnBatching implements load.SelfBatcher.
-func (r selfBatchingReturner) OwnBatching() (inFlight int) { return r.of.OwnBatching() }
 
 // watch returns batches that waited too long.
 func (r *returner) watch(done <-chan struct{}) {

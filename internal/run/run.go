@@ -274,18 +274,19 @@ func (e *execution) found() error {
 
 // inspect adds what the session knows after a run.
 func (e *execution) inspect(out *outcome) {
-	if f, ok := e.session.(protocol.Finisher); ok {
-		if err := f.Finish(); err != nil {
+	can := e.session.Capabilities()
+	if can.Finish != nil {
+		if err := can.Finish(); err != nil {
 			out.problems = append(out.problems, err.Error())
 		}
 	}
 	out.facts = e.session.Facts()
 	out.words = e.session.Warnings()
-	if n, ok := e.session.(protocol.Noticer); ok {
-		out.notice = joinNotices(n.Notice(), out.notice)
+	if can.Notice != nil {
+		out.notice = joinNotices(can.Notice(), out.notice)
 	}
-	if m, ok := e.session.(protocol.Metered); ok && e.Workload.ClientMetrics() {
-		out.clients = m.Brokers()
+	if can.Brokers != nil && e.Workload.ClientMetrics() {
+		out.clients = can.Brokers()
 	}
 	out.encoding = e.encoding()
 	out.clock, out.remarks = e.clock.Troubles(), append(e.clock.Remarks(), e.machine()...)
@@ -519,8 +520,11 @@ func partOf(w *workload.Workload, i int) report.PartInput {
 
 // encoding asks the target when the bytes of events are made.
 func (e *execution) encoding() *measure.Encoding {
-	if s, ok := e.session.(protocol.Encoded); ok {
-		return s.Encoding()
+	if e.session == nil {
+		return nil
+	}
+	if encoding := e.session.Capabilities().Encoding; encoding != nil {
+		return encoding()
 	}
 	return nil
 }
@@ -535,8 +539,8 @@ func (e *execution) undecoded() string {
 	if e.Workload.Op != workload.Consume || e.session == nil {
 		return ""
 	}
-	if s, ok := e.session.Source().(protocol.Undecoded); ok {
-		return s.Undecoded()
+	if undecoded := e.session.Source().Capabilities().Undecoded; undecoded != nil {
+		return undecoded()
 	}
 	return ""
 }

@@ -59,6 +59,9 @@ func (*fakeKind) Ops() []string {
 	return []string{workload.Produce, workload.Consume, workload.RoundTrip}
 }
 func (*fakeKind) Options() []protocol.Option { return nil }
+func (*fakeKind) Capabilities() protocol.KindCapabilities {
+	return protocol.KindCapabilities{}
+}
 func (m *fakeKind) Open(_ context.Context, spec protocol.Spec) (protocol.Session, error) {
 	time.Sleep(m.openDelay)
 	m.session = &fakeSession{m: m, run: uint32(spec.RunID), read: make(chan load.Arrival, 1<<16), began: time.Now(), ended: make(chan struct{})}
@@ -75,7 +78,7 @@ type fakeSession struct {
 	ended     chan struct{}
 }
 
-func (s *fakeSession) Target() load.Target { return s }
+func (s *fakeSession) Target() load.Target { return fakeTarget{s} }
 func (s *fakeSession) Source() load.Source {
 	if s.m.noSource {
 		return nil
@@ -118,10 +121,24 @@ func (s *fakeSession) Connected() (n int, known bool) {
 
 func (s *fakeSession) Route(int32) load.Lane        { return fakeLane{s} }
 func (s *fakeSession) Wire() (written, read uint64) { return 0, 0 }
-func (s *fakeSession) LogOf(int32) int32            { return 0 }
-func (s *fakeSession) Stamped() bool                { return s.m.stamped }
+
+func (s *fakeSession) Capabilities() (c protocol.SessionCapabilities) {
+	if s.m.sees != nil {
+		c.Transactions = s
+	}
+	return c
+}
+
+// A fakeTarget is the session as a target.
+type fakeTarget struct{ *fakeSession }
+
+func (t fakeTarget) Capabilities() load.TargetCapabilities {
+	return load.TargetCapabilities{Connected: t.Connected, LogOf: func(int32) int32 { return 0 }, Stamped: t.m.stamped}
+}
 
 type fakeLane struct{ s *fakeSession }
+
+func (fakeLane) Capabilities() load.LaneCapabilities { return load.LaneCapabilities{} }
 
 func (l fakeLane) ID() int                { return 0 }
 func (l fakeLane) Room(int32, uint64) int { return max(1, l.s.m.perBatch) }
@@ -179,6 +196,9 @@ func (l fakeLane) Fire(batches []load.Batch) int {
 
 type fakeSource struct{ *fakeSession }
 
+func (s fakeSource) Capabilities() load.SourceCapabilities {
+	return load.SourceCapabilities{Connected: s.Connected, Seeker: s}
+}
 func (fakeSource) Logs() []string { return []string{"log-0"} }
 func (fakeSource) Lanes() int     { return 1 }
 func (fakeSource) Lag() []int64   { return []int64{-1} }
@@ -229,6 +249,10 @@ func (s fakeSource) Receive(ctx context.Context, now func() time.Duration, sink 
 
 // An answeringSource says that its log is empty.
 type answeringSource struct{ fakeSource }
+
+func (s answeringSource) Capabilities() load.SourceCapabilities {
+	return load.SourceCapabilities{Connected: s.Connected, Seeker: s, Answering: s}
+}
 
 func (s answeringSource) Emptied() []time.Duration {
 	at := time.Since(s.began)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"carronade/load"
-	"carronade/protocol"
 	"carronade/units"
 )
 
@@ -84,8 +83,8 @@ func sendingProgress(r *load.Run, tgt load.Target) progressFunc {
 			if now.Done > 0 {
 				text += ", the newest answer came at " + units.FormatDuration(now.Done)
 			}
-			if p, ok := tgt.(protocol.Pending); ok {
-				text += ": " + listed(p.Pending())
+			if pending := tgt.Capabilities().Pending; pending != nil {
+				text += ": " + listed(pending())
 			}
 			return text
 		}
@@ -112,7 +111,7 @@ func readingProgress(r *load.Reading, src load.Source, ends bool) progressFunc {
 			if last >= 0 {
 				text = "events, the newest came at " + units.FormatDuration(last)
 			}
-			if disconnected(src) {
+			if disconnected(src.Capabilities().Connected) {
 				text += ": no connection is open"
 			}
 			if unassigned {

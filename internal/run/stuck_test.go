@@ -147,8 +147,8 @@ func TestPendingIsNamed(t *testing.T) {
 
 type wordy struct{ load.Target }
 
-func (wordy) Pending() []string {
-	return []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10"}
+func (wordy) Capabilities() load.TargetCapabilities {
+	return load.TargetCapabilities{Pending: func() []string { return []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10"} }}
 }
 
 // TestEndsWithItsSystem: a run whose system has died ends at once. It waits for
@@ -309,4 +309,26 @@ func TestPauseEndsLater(t *testing.T) {
 			assert.True(t, len(marks) == tt.heals, "the marks are %+v, want %d", marks, tt.heals)
 		})
 	}
+}
+
+// A returner can do what its target can, and its lanes what the lanes of the target can.
+func TestReturnerCapabilities(t *testing.T) {
+	of := wordy{fakeTarget{&fakeSession{m: &fakeKind{}}}}
+	r := &returner{Target: of, lanes: map[load.Lane]*returnerLane{}}
+	assert.Equal(t, len(r.Capabilities().Pending()), len(of.Capabilities().Pending()))
+	of.Target = preparing{of.Target, preparedLane{fakeLane{}}}
+	assert.True(t, (&returner{Target: of, lanes: map[load.Lane]*returnerLane{}}).Route(0).Capabilities().Prepare != nil, "its lanes cannot be prepared")
+}
+
+type preparing struct {
+	load.Target
+	lane load.Lane
+}
+
+func (p preparing) Route(int32) load.Lane { return p.lane }
+
+type preparedLane struct{ load.Lane }
+
+func (preparedLane) Capabilities() load.LaneCapabilities {
+	return load.LaneCapabilities{Prepare: func() {}}
 }

@@ -50,12 +50,8 @@ func (t *tracing) open(e *execution, r *load.Run, plan *load.Plan, tgt load.Targ
 	if e.Rows != nil {
 		o.Every = 1
 	}
-	if p, ok := e.session.Target().(protocol.Placed); ok {
-		o.Partition = p.LogOf
-	}
-	if k, ok := e.session.Target().(protocol.Keyed); ok {
-		o.Key = k.AppendKey
-	}
+	can := e.session.Target().Capabilities()
+	o.Partition, o.Key = can.LogOf, can.AppendKey
 	file, err := trace.Create(o)
 	if err != nil {
 		return &protocol.Error{Doing: "--trace", Err: err, Hint: "give a file in a writable folder"}

@@ -14,13 +14,13 @@ const withoutConnection = time.Minute
 // lookForConnections is how often the run counts its connections.
 const lookForConnections = time.Second
 
-// disconnected reports whether a target or a source knows that it has no connection.
-func disconnected(side any) bool {
-	if of, ok := side.(load.Connected); ok {
-		n, known := of.Connected()
-		return known && n == 0
+// disconnected reports whether the Connected of a target or a source knows that there is no connection.
+func disconnected(connected func() (n int, known bool)) bool {
+	if connected == nil {
+		return false
 	}
-	return false
+	n, known := connected()
+	return known && n == 0
 }
 
 // A watched is a run whose connections are counted.
@@ -47,8 +47,8 @@ func (watchedReading) waiting() func() bool { return func() bool { return true }
 // watchConnections watches whether faults of the run have left it without connections, until the
 // run ends. If so, and the measurement is not over, it closes e.unconnected. Targets and sources that
 // do not know their connections are not watched.
-func (e *execution) watchConnections(side any, run watched, j *injector) {
-	if _, ok := side.(load.Connected); j == nil || !ok {
+func (e *execution) watchConnections(connected func() (n int, known bool), run watched, j *injector) {
+	if j == nil || connected == nil {
 		return
 	}
 	none := make(chan struct{})
@@ -65,7 +65,7 @@ func (e *execution) watchConnections(side any, run watched, j *injector) {
 				return
 			}
 			switch {
-			case !disconnected(side) || !j.ended.Load() || j.repairs.Load() > 0:
+			case !disconnected(connected) || !j.ended.Load() || j.repairs.Load() > 0:
 				since = time.Time{}
 			case since.IsZero():
 				since, waits = time.Now(), run.waiting()

@@ -137,7 +137,9 @@ func TestIdleWithoutConnection(t *testing.T) {
 // A nodes kind has targets with an address for each node.
 type nodes struct{ protocol.Kind }
 
-func (nodes) DefaultPort(string) string { return "17" }
+func (nodes) Capabilities() protocol.KindCapabilities {
+	return protocol.KindCapabilities{DefaultPort: func(string) string { return "17" }}
+}
 
 // A surveyed session counts the final surveys.
 type surveyed struct {
@@ -145,7 +147,9 @@ type surveyed struct {
 	n int
 }
 
-func (s *surveyed) Survey(context.Context) error { s.n++; return nil }
+func (s *surveyed) Capabilities() protocol.SessionCapabilities {
+	return protocol.SessionCapabilities{Survey: func(context.Context) error { s.n++; return nil }}
+}
 
 // TestEndOfSystem: the run goes on without its own system only if a fault of its own has ended that.
 func TestEndOfSystem(t *testing.T) {

@@ -195,10 +195,7 @@ func (e *execution) targetSecrets() (out []string) {
 // listening returns the addresses of a target: a system that is started must accept connections
 // there before the load begins. The null target has none.
 func listening(kind protocol.Kind, u *url.URL) (out []string) {
-	port := ""
-	if p, ok := kind.(protocol.DefaultPorter); ok {
-		port = p.DefaultPort(u.Scheme)
-	}
+	port := protocol.DefaultPort(kind, u.Scheme)
 	for h := range strings.SplitSeq(u.Host, ",") {
 		switch _, own, err := net.SplitHostPort(h); {
 		case err == nil && own != "":
@@ -266,13 +263,13 @@ func (u *underTest) members() []int {
 
 // confirm asks what arrived in the store behind the system, if requested.
 func (o *outcome) confirm(ctx context.Context, e *execution) {
-	c, ok := e.session.(protocol.Confirmer)
-	if !ok || o.result == nil {
+	confirm := e.session.Capabilities().Confirm
+	if confirm == nil || o.result == nil {
 		return
 	}
 	waiting, cancel := e.waiting(ctx)
 	defer cancel()
-	x, err := c.Confirm(waiting, o.result.Warmup.Acked+o.result.Measurement.Acked)
+	x, err := confirm(waiting, o.result.Warmup.Acked+o.result.Measurement.Acked)
 	if err != nil {
 		o.warnings = append(o.warnings, "could not count what was indexed: "+err.Error())
 	}

@@ -20,8 +20,10 @@ import (
 // A ported kind has a default port.
 type ported struct{ protocol.Kind }
 
-func (ported) DefaultPort(scheme string) string {
-	return map[string]string{"cannon": "17", "cannon+tls": "18"}[scheme]
+func (ported) Capabilities() protocol.KindCapabilities {
+	return protocol.KindCapabilities{DefaultPort: func(scheme string) string {
+		return map[string]string{"cannon": "17", "cannon+tls": "18"}[scheme]
+	}}
 }
 
 func TestListening(t *testing.T) {
@@ -36,7 +38,7 @@ func TestListening(t *testing.T) {
 		{"by the scheme", ported{}, "cannon+tls", "a,b:2", []string{"a:18", "b:2"}},
 		{"an address of version 6", ported{}, "cannon", "[::1],[::1]:2", []string{"[::1]:17", "[::1]:2"}},
 		{"a colon and no port", ported{}, "cannon", "a:", []string{"a:17"}},
-		{"a kind without a default port", nil, "cannon", "a", nil},
+		{"a kind without a default port", &fakeKind{}, "cannon", "a", nil},
 		{"no host", ported{}, "cannon", "", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

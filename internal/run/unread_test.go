@@ -51,9 +51,14 @@ type holdingSource struct {
 	at atomic.Int64
 }
 
-func (s *holdingSource) Positions() []int64                      { return []int64{s.at.Load()} }
-func (s *holdingSource) Blocked(context.Context) (string, error) { return s.k.blocked, nil }
-func (s *holdingSource) Lag() []int64                            { return s.k.lag }
+func (s *holdingSource) Positions() []int64 { return []int64{s.at.Load()} }
+func (s *holdingSource) Lag() []int64       { return s.k.lag }
+
+func (s *holdingSource) Capabilities() load.SourceCapabilities {
+	return load.SourceCapabilities{
+		Connected: s.Connected, Seeker: s, Blocked: func(context.Context) (string, error) { return s.k.blocked, nil },
+	}
+}
 
 func (s *holdingSource) Receive(ctx context.Context, now func() time.Duration, sink func(int, []load.Arrival)) error {
 	return s.fakeSource.Receive(ctx, now, func(lane int, as []load.Arrival) {
@@ -303,6 +308,9 @@ type staleSource struct {
 
 func (staleSource) Ends(context.Context) ([]int64, error) { return []int64{1957, 7}, nil }
 func (s staleSource) Rebalancing() time.Duration          { return s.rebalancing }
+func (s staleSource) Capabilities() load.SourceCapabilities {
+	return load.SourceCapabilities{Seeker: s}
+}
 
 // TestFreshLag: the lag at the end of a run that reads is what is unread then, not what the newest answer said.
 func TestFreshLag(t *testing.T) {

@@ -133,8 +133,8 @@ func portsOf(kinds []protocol.Kind, texts []string) (ports []uint16, announced b
 		scheme, _, _ := strings.Cut(text, ":")
 		announced = announced || scheme == "kafka" || strings.HasPrefix(scheme, "kafka+")
 		for _, k := range kinds {
-			if p, ok := k.(protocol.DefaultPorter); ok && slices.Contains(k.Schemes(), scheme) {
-				add(p.DefaultPort(scheme))
+			if port := protocol.DefaultPort(k, scheme); port != "" && slices.Contains(k.Schemes(), scheme) {
+				add(port)
 			}
 		}
 		switch scheme {

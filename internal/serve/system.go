@@ -55,10 +55,7 @@ func addresses(kind protocol.Kind, u *url.URL) string {
 	if u.Scheme == "null" {
 		return thisMachine
 	}
-	port := ""
-	if p, ok := kind.(protocol.DefaultPorter); ok {
-		port = p.DefaultPort(u.Scheme)
-	}
+	port := protocol.DefaultPort(kind, u.Scheme)
 	var hosts []string
 	for _, text := range workload.Hosts(u) {
 		text = strings.ToLower(text)

@@ -13,7 +13,7 @@ import (
 func itoa(n int) string { return strconv.Itoa(n) }
 
 // Figures reads the system's figures: the resources that its processes use, its
-// own metrics, and its pauses. It implements protocol.FigureSource: it is called
+// own metrics, and its pauses. It is a protocol.Figures: it is called
 // before a run, once an interval during it and after it, and never on a sending
 // thread. A source that does not answer is not an error of the run, but a
 // warning (Warnings).

@@ -77,14 +77,13 @@ func unknownScheme(kinds []protocol.Kind, scheme, rest string) error {
 		port = host[i+1:]
 	}
 	for _, k := range kinds {
-		p, has := k.(protocol.DefaultPorter)
 		for _, s := range k.Schemes() {
 			known = append(known, s)
 			goesBy := strings.HasSuffix(s, "+"+scheme)
 			if goesBy {
 				over = append(over, s)
 			}
-			if has && port != "" && p.DefaultPort(s) == port {
+			if port != "" && protocol.DefaultPort(k, s) == port {
 				if ported = append(ported, s); goesBy {
 					likely = append(likely, s)
 				}
@@ -173,8 +172,8 @@ func examples(kinds []protocol.Kind) string {
 	var list []string
 	for _, k := range kinds {
 		example := k.Schemes()[0] + "://"
-		if p, ok := k.(protocol.DefaultPorter); ok {
-			example += "127.0.0.1:" + p.DefaultPort(k.Schemes()[0])
+		if port := protocol.DefaultPort(k, k.Schemes()[0]); port != "" {
+			example += "127.0.0.1:" + port
 		}
 		list = append(list, example)
 	}

@@ -212,7 +212,9 @@ type post struct{ cannon }
 
 func (post) Name() string              { return "post" }
 func (post) Schemes() []string         { return []string{"post+http", "post+https"} }
-func (post) DefaultPort(string) string { return "8200" }
+func (post) Capabilities() protocol.KindCapabilities {
+	return protocol.KindCapabilities{DefaultPort: func(string) string { return "8200" }}
+}
 
 // mail also uses HTTP, and has no default port.
 type mail struct{ cannon }

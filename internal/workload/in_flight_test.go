@@ -18,7 +18,11 @@ func (herd) Options() []protocol.Option {
 	return []protocol.Option{{Name: "clients", Type: protocol.Int, Default: "1", Help: "clients"}}
 }
 
-func (h herd) Presets(*url.URL, protocol.Values, map[string]bool) (map[string]string, []string, error) {
+func (h herd) Capabilities() protocol.KindCapabilities {
+	return protocol.KindCapabilities{Presets: h.presets}
+}
+
+func (h herd) presets(*url.URL, protocol.Values, map[string]bool) (map[string]string, []string, error) {
 	if h.preset == "" {
 		return nil, nil, nil
 	}

@@ -7,7 +7,6 @@ import (
 
 	"carronade/load"
 	"carronade/measure"
-	"carronade/protocol"
 )
 
 // A Check is one limit, and whether it holds.
@@ -83,8 +82,8 @@ func limitsFaults(text string) bool {
 // Unacknowledged reports whether nothing that is sent is acknowledged, so that there are no
 // response times.
 func (w *Workload) Unacknowledged() bool {
-	u, ok := w.Kind.(protocol.Unacknowledger)
-	return ok && w.Op != Consume && u.Unacknowledged(w.URL, w.options())
+	unacknowledged := w.Kind.Capabilities().Unacknowledged
+	return unacknowledged != nil && w.Op != Consume && unacknowledged(w.URL, w.options())
 }
 
 // Percentiles are those that the report has beyond the standard ones: requested, or with a
@@ -133,7 +132,7 @@ func (w *Workload) require() (name string, err error) {
 		case l.Needs == NeedsDelivery && !w.Verify():
 			s := find(w.table, "verify")
 			if v, ok := w.values["verify"]; s == nil || !s.AppliesTo(w.Op) || ok && v.from > FromPreset ||
-				!slices.Contains(w.Kind.Ops(), Consume) && !verifies(w.Kind) {
+				!slices.Contains(w.Kind.Ops(), Consume) && !w.Kind.Capabilities().Verifies {
 				return "slo", &Error{Err: fmt.Errorf("%q: whether events are there is known only if they are read back", l.Text), Hint: "it needs --verify, with a target that can be read back"}
 			}
 			w.values["verify"] = value{texts: []string{"true"}, from: FromPreset}

@@ -435,8 +435,6 @@ func (p *Part) spec(of []Part, whole *protocol.Spec) (protocol.Spec, error) {
 	return s, nil
 }
 
-var _ protocol.Kind = mixKind{}
-
 // mixKind opens the parts of a workload as one target.
 type mixKind struct{ parts []Part }
 
@@ -452,17 +450,20 @@ func (mixKind) Ops() []string { return []string{Mix} }
 // Options implements protocol.Kind: the parts have them.
 func (mixKind) Options() []protocol.Option { return nil }
 
-// Check implements protocol.Checker.
-func (k mixKind) Check(whole protocol.Spec) error {
+// Capabilities implements protocol.Kind. The parts have had their presets, and fitsMix refuses a
+// part that is verified.
+func (k mixKind) Capabilities() protocol.KindCapabilities {
+	return protocol.KindCapabilities{
+		Unacknowledged: k.unacknowledged, Check: k.check, DefaultPort: k.defaultPort, Needs: k.needs,
+	}
+}
+
+func (k mixKind) check(whole protocol.Spec) error {
 	for i := range k.parts {
 		p := &k.parts[i]
-		c, ok := p.Workload.Kind.(protocol.Checker)
-		if !ok {
-			continue
-		}
 		s, err := p.spec(k.parts, &whole)
 		if err == nil {
-			err = c.Check(s)
+			err = protocol.Check(p.Workload.Kind, s)
 		}
 		if err != nil {
 			return fmt.Errorf("part %s: %w", p.Name, err)
@@ -471,30 +472,27 @@ func (k mixKind) Check(whole protocol.Spec) error {
 	return nil
 }
 
-// Needs implements protocol.Priced: all parts are open at the same time.
-func (k mixKind) Needs(whole protocol.Spec) (needs []protocol.Need) {
+// needs are those of all parts, which are open at the same time.
+func (k mixKind) needs(whole protocol.Spec) (needs []protocol.Need) {
 	for i := range k.parts {
 		p := &k.parts[i]
-		priced, ok := p.Workload.Kind.(protocol.Priced)
-		if !ok {
+		of := p.Workload.Kind.Capabilities().Needs
+		if of == nil {
 			continue
 		}
 		if s, err := p.spec(k.parts, &whole); err == nil { // Open says why not
-			needs = append(needs, priced.Needs(s)...)
+			needs = append(needs, of(s)...)
 		}
 	}
 	return needs
 }
 
-// DefaultPort implements protocol.DefaultPorter for the first part, whose URL the whole has.
-func (k mixKind) DefaultPort(scheme string) string {
-	if p, ok := k.parts[0].Workload.Kind.(protocol.DefaultPorter); ok {
-		return p.DefaultPort(scheme)
-	}
-	return ""
+// defaultPort is that of the first part, whose URL the whole has.
+func (k mixKind) defaultPort(scheme string) string {
+	return protocol.DefaultPort(k.parts[0].Workload.Kind, scheme)
 }
 
-// Unacknowledged implements protocol.Unacknowledger: all parts are, or none is.
-func (k mixKind) Unacknowledged(*url.URL, protocol.Values) bool {
+// unacknowledged: all parts are, or none is.
+func (k mixKind) unacknowledged(*url.URL, protocol.Values) bool {
 	return k.parts[0].Workload.Unacknowledged()
 }

@@ -25,16 +25,16 @@ func (k mixKind) Open(ctx context.Context, whole protocol.Spec) (protocol.Sessio
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("part %s: %w", p.Name, err), s.Close())
 		}
-		s.of = append(s.of, own)
+		s.of, s.can = append(s.of, own), append(s.can, own.Capabilities())
 		part := load.Part{Name: p.Name, Weight: p.Weight, Target: own.Target()}
 		if p.Paced {
 			if part.Schedule, _, err = p.Workload.schedule(); err != nil {
 				return nil, errors.Join(err, s.Close())
 			}
 		}
-		if f, ok := part.Target.(protocol.Finite); ok && f.Events() > 0 {
+		if n := part.Target.Capabilities().Events; n > 0 {
 			part.Gate = load.NewGate()
-			part.Gate.Add(f.Events())
+			part.Gate.Add(n)
 			part.Gate.Close()
 		}
 		parts = append(parts, part)
@@ -50,6 +50,7 @@ func (k mixKind) Open(ctx context.Context, whole protocol.Spec) (protocol.Sessio
 type mixSession struct {
 	parts []Part
 	of    []protocol.Session // those that are open
+	can   []protocol.SessionCapabilities
 	mix   *load.Mix
 }
 
@@ -97,51 +98,78 @@ func (s *mixSession) Close() error {
 	return errors.Join(errs...)
 }
 
-// Unanswered implements protocol.Unanswered: all parts are, or none is.
-func (s *mixSession) Unanswered() bool {
-	u, ok := s.of[0].(protocol.Unanswered)
-	return ok && u.Unanswered()
+// Capabilities implements protocol.Session. What fitsMix and load.NewMix refuse to parts is not
+// there: pipelines, transactions, and counting in an index. Of the rest, a mix can what any part can.
+func (s *mixSession) Capabilities() protocol.SessionCapabilities {
+	c := protocol.SessionCapabilities{Unanswered: s.can[0].Unanswered} // all parts are, or none is
+	encoding := 0
+	for i := range s.can {
+		of := &s.can[i]
+		if of.Encoding != nil {
+			encoding++
+		}
+		if of.Brokers != nil {
+			c.Brokers = s.brokers
+		}
+		if of.Figures != nil {
+			c.Figures = s.figures
+		}
+		if of.Survey != nil {
+			c.Survey = s.survey
+		}
+		if of.Leader != nil && c.Leader == nil {
+			c.Leader = of.Leader // faults name no part
+		}
+		if of.Finish != nil {
+			c.Finish = s.finish
+		}
+		if of.Notice != nil {
+			c.Notice = s.notice
+		}
+	}
+	if encoding == len(s.can) {
+		c.Encoding = s.encoding
+	}
+	return c
 }
 
-// Survey implements protocol.Surveyor.
-func (s *mixSession) Survey(ctx context.Context) error {
+func (s *mixSession) survey(ctx context.Context) error {
 	var errs []error
-	for _, of := range s.of {
-		if v, ok := of.(protocol.Surveyor); ok {
-			errs = append(errs, v.Survey(ctx))
+	for i := range s.can {
+		if of := s.can[i].Survey; of != nil {
+			errs = append(errs, of(ctx))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// Finish implements protocol.Finisher.
-func (s *mixSession) Finish() error {
+func (s *mixSession) finish() error {
 	var errs []error
-	for _, of := range s.of {
-		if f, ok := of.(protocol.Finisher); ok {
-			errs = append(errs, f.Finish())
+	for i := range s.can {
+		if of := s.can[i].Finish; of != nil {
+			errs = append(errs, of())
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// Notice implements protocol.Noticer.
-func (s *mixSession) Notice() string {
+func (s *mixSession) notice() string {
 	var out []string
-	for i, of := range s.of {
-		if n, ok := of.(protocol.Noticer); ok && n.Notice() != "" {
-			out = append(out, s.parts[i].Name+": "+n.Notice())
+	for i := range s.can {
+		if of := s.can[i].Notice; of != nil {
+			if text := of(); text != "" {
+				out = append(out, s.parts[i].Name+": "+text)
+			}
 		}
 	}
 	return strings.Join(out, "; ")
 }
 
-// Brokers implements protocol.Metered.
-func (s *mixSession) Brokers() []measure.Client {
+func (s *mixSession) brokers() []measure.Client {
 	var out []measure.Client
-	for i, of := range s.of {
-		if m, ok := of.(protocol.Metered); ok {
-			for _, c := range m.Brokers() {
+	for i := range s.can {
+		if of := s.can[i].Brokers; of != nil {
+			for _, c := range of() {
 				c.Broker = s.parts[i].Name + ": " + c.Broker
 				out = append(out, c)
 			}
@@ -150,46 +178,30 @@ func (s *mixSession) Brokers() []measure.Client {
 	return out
 }
 
-// Figures implements protocol.FigureSource. Parts of one system have the same figures: those of
-// the first part for each target count.
-func (s *mixSession) Figures(ctx context.Context) ([]measure.Figure, error) {
+// figures are those of the first part for each target: parts of one system have the same.
+func (s *mixSession) figures(ctx context.Context) ([]measure.Figure, error) {
 	var (
 		out  []measure.Figure
 		errs []error
 		seen = make(map[string]bool)
 	)
-	for i, of := range s.of {
-		f, ok := of.(protocol.FigureSource)
-		if where := s.parts[i].Workload.URL.Host; ok && !seen[where] {
+	for i := range s.can {
+		of := s.can[i].Figures
+		if where := s.parts[i].Workload.URL.Host; of != nil && !seen[where] {
 			seen[where] = true
-			figures, err := f.Figures(ctx)
+			figures, err := of(ctx)
 			out, errs = append(out, figures...), append(errs, err)
 		}
 	}
 	return out, errors.Join(errs...)
 }
 
-// Leader implements protocol.Leading: the first part that has leaders knows them, since faults name
-// no part.
-func (s *mixSession) Leader(ctx context.Context, partition int) (addr string, err error) {
-	for _, of := range s.of {
-		if l, ok := of.(protocol.Leading); ok {
-			return l.Leader(ctx, partition)
-		}
-	}
-	return "", errors.New("no part of the mix has leaders")
-}
-
-// Encoding implements protocol.Encoded: what all parts have in common. Events are encoded as they
-// are sent if those of a part are.
-func (s *mixSession) Encoding() *measure.Encoding {
+// encoding is what all parts have in common. Events are encoded as they are sent if those of a
+// part are.
+func (s *mixSession) encoding() *measure.Encoding {
 	var all *measure.Encoding
-	for _, of := range s.of {
-		e, ok := of.(protocol.Encoded)
-		if !ok {
-			return nil
-		}
-		own := e.Encoding()
+	for i := range s.can {
+		own := s.can[i].Encoding()
 		switch {
 		case own == nil: // it sends nothing
 		case all == nil:

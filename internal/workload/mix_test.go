@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -168,18 +169,44 @@ func (s *opened) Facts() map[string]any { return map[string]any{"host": s.host, 
 func (s *opened) Warnings() []string    { return []string{"careful"} }
 func (s *opened) Close() error          { *s.closed++; return nil }
 
-func (s *opened) Leader(context.Context, int) (string, error) { return s.host + ":1", nil }
-func (s *opened) Encoding() *measure.Encoding {
-	return &measure.Encoding{Events: measure.Pooled, Distinct: uint64(len(s.host)), Codec: "gzip"}
-}
+// Capabilities are all that a session may have: none of these functions returns an error.
+func (s *opened) Capabilities() protocol.SessionCapabilities {
+	return protocol.SessionCapabilities{
+		Unanswered: true,
+		Encoding: func() *measure.Encoding {
+			return &measure.Encoding{Events: measure.Pooled, Distinct: uint64(len(s.host)), Codec: "gzip"}
+		},
+		Brokers: func() []measure.Client { return []measure.Client{{Broker: "1"}} },
+		Figures: func(context.Context) ([]measure.Figure, error) { return []measure.Figure{{Name: s.host}}, nil },
+		Survey:  func(context.Context) error { return nil },
+		Leader:  func(context.Context, int) (string, error) { return s.host + ":1", nil },
+		Finish:  func() error { return nil },
+		Notice:  func() string { return "look" },
 
-func (twelve) Pending() []string { return []string{"an answer"} }
+		Pipeline:     func() (load.Follower, load.StagePlan) { return nil, load.StagePlan{} },
+		Transactions: struct{ protocol.Transactions }{},
+		Confirm:      func(context.Context, uint64) (*measure.Indexed, error) { return nil, nil },
+	}
+}
 
 // twelve is a target with twelve events.
 type twelve struct{ load.Target }
 
 func (twelve) Partitioner() load.Partitioner { return load.Single() }
-func (twelve) Events() uint64                { return 12 }
+func (twelve) Capabilities() load.TargetCapabilities {
+	return load.TargetCapabilities{Events: 12, Pending: func() []string { return []string{"an answer"} }}
+}
+
+// lacking are the fields of a struct that are zero.
+func lacking(of any) (names []string) {
+	v := reflect.ValueOf(of)
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			names = append(names, v.Type().Field(i).Name)
+		}
+	}
+	return names
+}
 
 func TestOpenParts(t *testing.T) {
 	closed := 0
@@ -195,9 +222,14 @@ func TestOpenParts(t *testing.T) {
 	want := map[string]any{"parts": map[string]any{"a": map[string]any{"host": "a", "count": uint64(25)}, "b": map[string]any{"host": "b", "count": uint64(75)}}}
 	assert.Same(t, s.Facts(), want, "facts")
 	assert.Same(t, s.Warnings(), []string{"a: careful", "b: careful"})
-	assert.Equal(t, assert.Value(s.(protocol.Leading).Leader(t.Context(), -1))(t), "a:1", "the leader is that of the first part")
-	assert.Same(t, s.(protocol.Encoded).Encoding(), &measure.Encoding{Events: measure.Pooled, Distinct: 1, Codec: "gzip"})
-	assert.Same(t, s.Target().(protocol.Pending).Pending(), []string{"a: an answer", "b: an answer"})
+	can := s.Capabilities()
+	assert.Same(t, lacking(can), []string{"Pipeline", "Transactions", "Confirm"}, "what parts can do and a mix cannot")
+	assert.Equal(t, assert.Value(can.Leader(t.Context(), -1))(t), "a:1", "the leader is that of the first part")
+	assert.Same(t, can.Encoding(), &measure.Encoding{Events: measure.Pooled, Distinct: 1, Codec: "gzip"})
+	assert.Same(t, s.Target().Capabilities().Pending(), []string{"a: an answer", "b: an answer"})
+	assert.Same(t, can.Brokers(), []measure.Client{{Broker: "a: 1"}, {Broker: "b: 1"}})
+	assert.Same(t, assert.Value(can.Figures(t.Context()))(t), []measure.Figure{{Name: "a"}, {Name: "b"}})
+	assert.Equal(t, can.Notice(), "a: look; b: look")
 	err = s.Close()
 	assert.True(t, err == nil && closed == 2, "%d sessions were closed, want 2: %v", closed, err)
 	closed = 0

@@ -109,7 +109,7 @@ func (w *Workload) warnOfInFlight() {
 	if w.usualInFlight() {
 		return
 	}
-	if l, ok := w.Kind.(protocol.InFlightLimiter); ok && l.LimitsInFlight(w.options()) {
+	if limits := w.Kind.Capabilities().LimitsInFlight; limits != nil && limits(w.options()) {
 		return
 	}
 	limit, all := w.Count("max-in-flight"), w.Count("concurrency")
@@ -160,11 +160,11 @@ func (w *Workload) set(kinds []protocol.Kind, e Entry, from Origin) error {
 
 // preset applies the presets of given options.
 func (w *Workload) preset() error {
-	p, ok := w.Kind.(protocol.Presetter)
-	if !ok {
+	of := w.Kind.Capabilities().Presets
+	if of == nil {
 		return nil
 	}
-	presets, warnings, err := p.Presets(w.URL, w.options(), w.given())
+	presets, warnings, err := of(w.URL, w.options(), w.given())
 	if err != nil {
 		return err
 	}
@@ -254,12 +254,6 @@ func Names(kinds []protocol.Kind) []string {
 	return names
 }
 
-// verifies reports whether a kind verifies events by other means than consuming.
-func verifies(k protocol.Kind) bool {
-	v, ok := k.(protocol.Verifier)
-	return ok && v.Verifies()
-}
-
 // conflicts checks settings against each other.
 func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 	var faults []error
@@ -288,7 +282,7 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 		fault("overload", "add --read-queue 0, which does not limit what waits to be read", "events that wait for the queue of reads are not dropped")
 	}
 	w.systemConflicts(fault)
-	if w.Verify() && !slices.Contains(w.Kind.Ops(), Consume) && !verifies(w.Kind) {
+	if w.Verify() && !slices.Contains(w.Kind.Ops(), Consume) && !w.Kind.Capabilities().Verifies {
 		fault("verify", "leave it out", "%s target cannot be read back", aKind(w.Kind))
 	}
 	if w.Has("trace-events") && w.Trace() == "" {

@@ -20,6 +20,10 @@ import (
 // cannon is a kind with an option of each sort, and gun a kind with only one option.
 type cannon struct{}
 
+func (c cannon) Capabilities() protocol.KindCapabilities {
+	return protocol.KindCapabilities{Presets: c.presets}
+}
+
 func (cannon) Name() string      { return "cannon" }
 func (cannon) Schemes() []string { return []string{"cannon", "cannon+tls"} }
 func (cannon) Ops() []string     { return []string{Produce, Consume, RoundTrip} }
@@ -40,8 +44,8 @@ func (cannon) Options() []protocol.Option {
 	}
 }
 
-// Presets returns for the password "env:JAVA" what a client's file would set.
-func (cannon) Presets(_ *url.URL, v protocol.Values, _ map[string]bool) (map[string]string, []string, error) {
+// presets returns for the password "env:JAVA" what a client's file would set.
+func (cannon) presets(_ *url.URL, v protocol.Values, _ map[string]bool) (map[string]string, []string, error) {
 	if v.String("password") != "env:JAVA" {
 		return nil, nil, nil
 	}
@@ -56,7 +60,9 @@ func (gun) Ops() []string     { return []string{Produce} }
 func (gun) Options() []protocol.Option {
 	return []protocol.Option{{Name: "calibre"}, {Name: "size", Default: "100"}}
 }
-func (gun) DefaultPort(string) string { return "1415" }
+func (g gun) Capabilities() protocol.KindCapabilities {
+	return protocol.KindCapabilities{Presets: g.presets, DefaultPort: func(string) string { return "1415" }}
+}
 
 var kinds = []protocol.Kind{cannon{}, gun{}}
 
@@ -97,7 +103,9 @@ func TestResolvePriorities(t *testing.T) {
 // A limiter keeps to the in-flight limit itself.
 type limiter struct{ gun }
 
-func (limiter) LimitsInFlight(protocol.Values) bool { return true }
+func (limiter) Capabilities() protocol.KindCapabilities {
+	return protocol.KindCapabilities{LimitsInFlight: func(protocol.Values) bool { return true }}
+}
 
 // A given in-flight limit that a closed loop does not keep to is named.
 func TestResolveInFlightWithoutEffect(t *testing.T) {
@@ -448,7 +456,9 @@ type mirror struct{ gun }
 
 func (mirror) Name() string      { return "mirror" }
 func (mirror) Schemes() []string { return []string{"mirror"} }
-func (mirror) Verifies() bool    { return true }
+func (mirror) Capabilities() protocol.KindCapabilities {
+	return protocol.KindCapabilities{Verifies: true}
+}
 
 // A kind that does not consume may still verify, if it says so.
 func TestVerifier(t *testing.T) {

@@ -156,7 +156,7 @@ func Run(t *testing.T, s System) {
 		}
 		sess := s.open(t)
 		seen := &once{Target: sess.Target(), completed: map[batchKey]int{}}
-		r, err := load.New(load.Plan{Schedule: load.Constant(1000), BatchEvents: 1, MaxInFlight: 50}, seen.target())
+		r, err := load.New(load.Plan{Schedule: load.Constant(1000), BatchEvents: 1, MaxInFlight: 50}, seen)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func (s System) reaches(t *testing.T, want uint64) {
 func (s System) selfBatching(t *testing.T) bool {
 	t.Helper()
 	sess := s.open(t)
-	_, ok := sess.Target().(load.SelfBatcher)
+	ok := sess.Target().Capabilities().OwnBatching != nil
 	if err := sess.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
@@ -235,7 +235,7 @@ func (s System) fireUntil(t *testing.T, stop int, p load.Plan) *load.Result {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	seen := &once{Target: sess.Target(), completed: map[batchKey]int{}, stopAt: stop, stop: cancel}
-	r, err := load.Fire(ctx, p, seen.target())
+	r, err := load.Fire(ctx, p, seen)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,24 +253,6 @@ type once struct {
 	completed map[batchKey]int
 	stopAt    int // stop is called once this number is completed; 0: never
 	stop      func()
-}
-
-// selfBatcher is once over a target that makes batches by itself: the engine must be
-// able to tell.
-type selfBatcher struct {
-	*once
-	selfBatching func() int
-}
-
-// OwnBatching implements load.SelfBatcher.
-func (g selfBatcher) OwnBatching() int { return g.selfBatching() }
-
-// target is what the engine is given.
-func (o *once) target() load.Target {
-	if g, ok := o.Target.(load.SelfBatcher); ok {
-		return selfBatcher{o, g.OwnBatching}
-	}
-	return o
 }
 
 type batchKey struct {

@@ -223,6 +223,14 @@ func goFile(name string, src []byte, packages []Package, edges map[Edge]bool) (f
 	if n := len(folder.filesOf(path.Base(name))); n > 1 {
 		findings = append(findings, Finding{name, 0, fmt.Sprintf("%d patterns of the table of packages match this file: a rule of the linter needs one", n)})
 	}
+	if !test {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if to := assertedTo(n); to == "load" || to == "protocol" {
+				add(n.Pos(), "a type assertion finds what a target can do, and a wrapper hides it: ask its Capabilities")
+			}
+			return true
+		})
+	}
 	if test && !imports(file, "testing/synctest") {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "Sleep" {
@@ -234,6 +242,23 @@ func goFile(name string, src []byte, packages []Package, edges map[Edge]bool) (f
 		})
 	}
 	return findings, nil
+}
+
+// assertedTo is the package of the interface that a type assertion is to; "" if it is another node. A
+// schedule is no part of a protocol.
+func assertedTo(n ast.Node) string {
+	a, ok := n.(*ast.TypeAssertExpr)
+	if !ok {
+		return ""
+	}
+	sel, ok := a.Type.(*ast.SelectorExpr)
+	if !ok || sel.Sel.Name == "Stepped" {
+		return ""
+	}
+	if x, ok := sel.X.(*ast.Ident); ok {
+		return x.Name
+	}
+	return ""
 }
 
 // packageOf finds the row of a directory: the exact one, or else the longest one that

@@ -50,7 +50,7 @@ var Packages = []Package{
 	{Name: "protocol/protocoltest", May: []string{"load", "protocol"}},
 	{Name: "internal/kafka", May: []string{"internal/conn", "internal/impair", "internal/place", "internal/conn/socket", "internal/kafka/wire", "load", "measure", "payload", "protocol", "internal/kafka/cluster", "internal/kafka/franz", "units"}, Tests: []string{"internal/run/ledger"}},
 	{Name: "internal/kafka/cluster", May: []string{"internal/conn", "internal/place", "internal/kafka/wire", "load", "measure", "payload", "protocol", "units"}},
-	{Name: "internal/kafka/franz", May: []string{"internal/conn", "internal/impair", "internal/conn/socket", "internal/kafka/wire", "load", "measure", "payload", "protocol", "internal/kafka/cluster"}},
+	{Name: "internal/kafka/franz", May: []string{"internal/conn", "internal/impair", "internal/conn/socket", "internal/kafka/wire", "load", "measure", "payload", "internal/kafka/cluster"}},
 	{Name: "internal/apm", May: []string{"internal/conn", "internal/conn/web", "internal/place", "internal/apm/wire", "load", "measure", "payload", "protocol", "units"}, Tests: []string{"internal/conn/socket"}},
 	{Name: "internal/riemann", May: []string{"internal/conn", "internal/conn/socket", "internal/riemann/wire", "load", "measure", "payload", "protocol", "units"}, Tests: []string{"internal/run/ledger"}},
 	{Name: "internal/null", May: []string{"internal/kafka/wire", "load", "measure", "payload", "protocol"}},

@@ -165,10 +165,10 @@ func (s *Lanes) Client(stream int32) int { return int(stream) }
 // Clients implements load.Target.
 func (s *Lanes) Clients() int { return s.Options.Clients }
 
-// Connected implements load.Connected. net/http does not say which connections it has.
+// Connected counts the connections at the moment. net/http does not say which connections it has.
 func (s *Lanes) Connected() (n int, known bool) { return int(s.connected.Load()), s.Counted }
 
-// Connections implements load.Connector.
+// Connections counts those of a start.
 func (s *Lanes) Connections() int { return len(s.All) }
 
 // Route implements load.Target.
@@ -186,11 +186,16 @@ func (s *Lanes) Start(sink load.Sink) {
 	}
 }
 
-// Shares implements load.Sharer. It is false with several servers, since the head
+// Shares reports whether events need no order. It is false with several servers, since the head
 // of a request names its server, and over TLS or without pollers, where a body
 // may still be in use by a write when its answer comes.
 func (s *Lanes) Shares() bool {
 	return s.Scheduled && !s.Sticky && len(s.Bases) == 1 && (!s.Counted || s.Polls())
+}
+
+// TargetCapabilities are those of the session's target, which is the poller.
+func (s *Lanes) TargetCapabilities(poller load.Poller) load.TargetCapabilities {
+	return load.TargetCapabilities{Shares: s.Shares(), Connections: s.Connections, Connected: s.Connected, Poller: poller}
 }
 
 // Poll implements load.Poller: with plaintext connections, the sending threads

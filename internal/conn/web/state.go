@@ -31,6 +31,9 @@ type State struct {
 // ID implements load.Lane.
 func (l *State) ID() int { return l.Num }
 
+// Capabilities implements load.Lane.
+func (*State) Capabilities() load.LaneCapabilities { return load.LaneCapabilities{} }
+
 // FailuresPerAttempt is how many batches fail with each attempt to connect to a
 // server that has long been unreachable: enough that a run ends, but not at full
 // speed.

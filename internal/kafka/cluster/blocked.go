@@ -11,7 +11,7 @@ import (
 // mostBlocked limits the logs that a text names.
 const mostBlocked = 3
 
-// Blocked implements protocol.BlockReporter: a reader of committed events gets nothing beyond the last stable
+// Blocked says why a reader gets nothing more: a reader of committed events gets nothing beyond the last stable
 // offset, which stands where the oldest open transaction began.
 func (p *Progress) Blocked(ctx context.Context) (string, error) {
 	if !p.cl.Config.Fetch.Committed {

@@ -10,7 +10,7 @@ import (
 )
 
 // A Progress is how far the partitions of a cluster were read, which are the logs of a source. It has
-// the methods of load.Source and protocol.Seekable that are the same for both engines. One goroutine at
+// the methods of load.Source and load.Seeker that are the same for both engines. One goroutine at
 // a time advances a log; others may ask meanwhile.
 type Progress struct {
 	cl     *Cluster

@@ -1,21 +1,11 @@
 package franz
 
-import (
-	"time"
+import "time"
 
-	"carronade/load"
-)
-
-var (
-	_ load.Connected = (*Producer)(nil)
-	_ load.Connected = (*Source)(nil)
-	_ load.Answering = (*Source)(nil)
-)
-
-// Connected implements load.Connected: all connections of its clients.
+// Connected counts all connections of its clients.
 func (p *Producer) Connected() (n int, known bool) { return p.traffic.connections(), true }
 
-// Connected implements load.Connected: all connections of its clients.
+// Connected counts all connections of its clients.
 func (s *Source) Connected() (n int, known bool) { return s.traffic.connections(), true }
 
 // Emptied implements load.Answering. The client does not pass on answers without records; but an answer

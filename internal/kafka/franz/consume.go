@@ -15,7 +15,6 @@ import (
 	"carronade/internal/kafka/cluster"
 	"carronade/internal/kafka/wire"
 	"carronade/load"
-	"carronade/protocol"
 )
 
 // A Source consumes through franz-go, as an application would: as members of
@@ -43,11 +42,7 @@ type Source struct {
 	revoked    int
 }
 
-var (
-	_ protocol.Seekable        = (*Source)(nil)
-	_ protocol.NothingRead     = (*Source)(nil)
-	_ kgo.HookGroupManageError = (*Source)(nil)
-)
+var _ kgo.HookGroupManageError = (*Source)(nil)
 
 // A reader is one client. Its callbacks and polls come from different
 // goroutines.
@@ -349,7 +344,12 @@ func (s *Source) noteError(err error) {
 	s.lastErr.Store(&text)
 }
 
-// WhyNothing implements protocol.NothingRead.
+// Capabilities implements load.Source.
+func (s *Source) Capabilities() load.SourceCapabilities {
+	return load.SourceCapabilities{Connected: s.Connected, Seeker: s, Answering: s, Blocked: s.Blocked, WhyNothing: s.WhyNothing}
+}
+
+// WhyNothing is why nothing was read.
 func (s *Source) WhyNothing(ctx context.Context) string {
 	last := ""
 	if text := s.lastErr.Load(); text != nil {

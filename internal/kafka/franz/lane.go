@@ -88,6 +88,9 @@ func (l *lane) Fire(batches []load.Batch) int {
 	return len(batches)
 }
 
+// Capabilities implements load.Lane.
+func (*lane) Capabilities() load.LaneCapabilities { return load.LaneCapabilities{} }
+
 // Flush implements load.Lane: franz-go writes when it sees fit.
 func (l *lane) Flush() {}
 

@@ -14,7 +14,6 @@ import (
 	"carronade/load"
 	"carronade/measure"
 	"carronade/payload"
-	"carronade/protocol"
 )
 
 const (
@@ -52,11 +51,6 @@ type Producer struct {
 	traffic  traffic
 	attempts attempts
 }
-
-var (
-	_ protocol.Placed  = (*Producer)(nil)
-	_ load.SelfBatcher = (*Producer)(nil)
-)
 
 // A sender is one franz-go client with its lanes. The engine's thread calls its
 // lanes, a goroutine of franz-go calls the promises, and another goroutine ends
@@ -189,13 +183,24 @@ func (p *Producer) Clients() int { return p.streams.Clients }
 // Client implements load.Target.
 func (p *Producer) Client(stream int32) int { return p.streams.Client(stream) }
 
+// Capabilities implements load.Target.
+func (p *Producer) Capabilities() load.TargetCapabilities {
+	c := load.TargetCapabilities{
+		Connected: p.Connected, OwnBatching: p.OwnBatching, LogOf: p.LogOf, Stamped: p.Stamped(), AppendKey: p.AppendKey,
+	}
+	if p.cfg.Compacted {
+		c.AppendKeyHashes = p.AppendKeyHashes
+	}
+	return c
+}
+
 // LogOf is the partition that a stream's events go to.
 func (p *Producer) LogOf(stream int32) int32 { return p.streams.Partition(stream) }
 
 // Stamped reports whether every event carries a stamp (wire/kafka, Stamp).
 func (p *Producer) Stamped() bool { return p.content.stamped }
 
-// AppendKey implements protocol.Keyed.
+// AppendKey appends the key of an event.
 func (p *Producer) AppendKey(dst []byte, stream int32, index uint64) ([]byte, bool) {
 	if p.gen.KeyUsesEnv() {
 		return dst, false
@@ -206,10 +211,7 @@ func (p *Producer) AppendKey(dst []byte, stream int32, index uint64) ([]byte, bo
 // Keyed reports whether events have keys.
 func (p *Producer) Keyed() bool { return p.gen.HasKey() }
 
-// Compacted implements protocol.Compacted.
-func (p *Producer) Compacted() bool { return p.cfg.Compacted }
-
-// AppendKeyHashes implements protocol.Compacted.
+// AppendKeyHashes appends the hashes of the keys of a batch.
 func (p *Producer) AppendKeyHashes(dst []uint64, batch *load.Batch) []uint64 {
 	var key []byte
 	for i := range uint64(batch.Events) {
@@ -219,7 +221,7 @@ func (p *Producer) AppendKeyHashes(dst []uint64, batch *load.Batch) []uint64 {
 	return dst
 }
 
-// OwnBatching implements load.SelfBatcher: franz-go itself lingers and bounds what is
+// OwnBatching is the bound of a lane: franz-go itself lingers and bounds what is
 // in flight.
 func (p *Producer) OwnBatching() (inFlight int) { return batchesPerLane }
 

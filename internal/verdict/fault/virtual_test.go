@@ -44,6 +44,10 @@ func (s *server) Wire() (written, read uint64)  { return 0, 0 }
 func (l *lane) ID() int                         { return l.id }
 func (l *lane) Room(int32, uint64) int          { return 1 << 20 }
 func (l *lane) Flush()                          {}
+func (*server) Capabilities() load.TargetCapabilities {
+	return load.TargetCapabilities{}
+}
+func (*lane) Capabilities() load.LaneCapabilities { return load.LaneCapabilities{} }
 func (s *server) stalled(l int, at time.Duration) (until time.Duration) {
 	for _, of := range []int{-1, l} {
 		for _, x := range s.stalls[of] {
