@@ -183,10 +183,14 @@ func TestPeers(t *testing.T) {
 			return true
 		}, events: 20, acked: 10, unknown: 10, class: load.Disconnected, text: "the server reset the stream: INTERNAL_ERROR"},
 		{name: "goaway", call: func(p *peer, s uint32, n int, _ []byte) bool {
-			p.answer(s, "0", "", nil)
 			_ = p.WriteGoAway(s, http2.ErrCodeNo, nil)
+			p.answer(s, "0", "", nil)
 			return true
 		}, events: 50, acked: 50},
+		{name: "goaway before the request", call: func(p *peer, s uint32, n int, _ []byte) bool {
+			_ = p.WriteGoAway(s-1, http2.ErrCodeNo, nil)
+			return true
+		}, events: 20, failed: 20, class: load.Refused, text: "before it took the request"},
 		{name: "no status", call: func(p *peer, s uint32, _ int, _ []byte) bool {
 			p.headers(s, true, ":status", "200")
 			return true
