@@ -74,7 +74,7 @@ type answer struct {
 	code     int    // of gRPC, -1: none
 	message  string // percent-encoded
 	details  string // in base64
-	encoded  bool   // the message is compressed
+	encoding string // of a message that is compressed
 	body     []byte // of the answer, with its prefix
 	received int    // bytes of it
 }

@@ -344,6 +344,8 @@ func (l *grpcLane) header(h hpack.HeaderField) {
 		if code, err := strconv.ParseUint(h.Value, 10, 16); err == nil {
 			c.code = int(code)
 		}
+	case "grpc-encoding":
+		c.encoding = h.Value
 	case "grpc-message":
 		c.message = h.Value
 	case "grpc-status-details-bin":

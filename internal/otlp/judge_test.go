@@ -52,6 +52,12 @@ func TestEvaluateGRPC(t *testing.T) {
 		return web.Verdict{Failed: 10, Class: class, Text: text, Final: final}
 	}
 	message := func(b ...byte) []byte { return append([]byte{0, 0, 0, 0, byte(len(b))}, b...) }
+	compressed := func(encoding string) []byte {
+		k := compressors[encoding].Get().(*compressor)
+		k.plain = wire.AppendAnswer(nil, wire.Partial{Rejected: 3, Message: "no"})
+		assert.OK(t, k.compress())
+		return append([]byte{1}, message(k.out...)[1:]...)
+	}
 	for _, tt := range []struct {
 		name string
 		a    answer
@@ -61,7 +67,9 @@ func TestEvaluateGRPC(t *testing.T) {
 		{"accepted", answer{status: 200, body: message()}, web.Verdict{Acked: 10}, 0},
 		{"no message", answer{status: 200}, web.Verdict{Unknown: 10, Class: load.Protocol, Text: "an answer without a message"}, 0},
 		{"a wrong length", answer{status: 200, body: []byte{0, 0, 0, 0, 9, 1}, received: 6}, web.Verdict{Unknown: 10, Class: load.Protocol, Text: "an answer whose length is wrong"}, 0},
-		{"compressed", answer{status: 200, body: []byte{1, 0, 0, 0, 0}}, web.Verdict{Unknown: 10, Class: load.Protocol, Text: "an answer that is compressed, which was not asked for"}, 0},
+		{"compressed by something else", answer{status: 200, body: append([]byte{1}, message(1)[1:]...), encoding: "br", received: 6}, web.Verdict{Unknown: 10, Class: load.Protocol, Text: "an answer that cannot be decompressed"}, 0},
+		{"compressed with gzip", answer{status: 200, body: compressed("gzip"), encoding: "gzip"}, web.Verdict{Acked: 7, Failed: 3, Class: load.Rejected, Text: "partial success: no", Final: true}, 0},
+		{"compressed with zstd", answer{status: 200, body: compressed("zstd"), encoding: "zstd"}, web.Verdict{Acked: 7, Failed: 3, Class: load.Rejected, Text: "partial success: no", Final: true}, 0},
 		{"unavailable", answer{status: 200, code: 14, message: "busy"}, failed(load.Throttled, "UNAVAILABLE: busy", false), 0},
 		{"with a delay", answer{status: 200, code: 14, details: details(wire.Status{Code: 14, Retry: 2 * time.Second, Retries: true})}, failed(load.Throttled, "UNAVAILABLE", false), 2 * time.Second},
 		{"exhausted", answer{status: 200, code: 8}, failed(load.Throttled, "RESOURCE_EXHAUSTED", true), 0},

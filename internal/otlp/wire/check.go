@@ -3,11 +3,10 @@ package wire
 import (
 	"errors"
 	"fmt"
-	"unicode/utf8"
 )
 
-// mostDepth bounds how deep messages may be nested: values of attributes contain each other.
-const mostDepth = 200
+// mostNesting bounds how deep values of attributes may be nested, as the Collector does.
+const mostNesting = 100
 
 // A Place is a value in a request that is fresh each time it is sent.
 type Place struct {
@@ -16,27 +15,32 @@ type Place struct {
 	Val  uint64 // see Form
 }
 
-// A visitor sees the parts of a request in order. Its functions may be nil.
+// A visitor sees the fields of a request in order, and counts its events.
 type visitor struct {
-	event func()
-	field func(f *field, at, end int)
+	events int
+	field  func(f *field, at, end int) // may be nil
 }
 
 // Check decodes a request as the Collector does, and returns the number of its events: fields that
-// it does not know are skipped, and an error is one that the Collector answers with 400.
+// it does not know are skipped, texts need not be UTF-8, and an error is one that the Collector answers with 400.
 func (s Signal) Check(request []byte) (events int, err error) {
-	err = walk(signals[s].request, request, 0, len(request), 0, &visitor{event: func() { events++ }})
-	return events, err
+	var v visitor
+	err = walk(signals[s].request, request, 0, len(request), 0, &v)
+	return v.events, err
 }
 
-// walk checks the message in b[at:end].
-func walk(m *message, b []byte, at, end, depth int, v *visitor) error {
-	if depth > mostDepth {
-		return errors.New("messages are nested too deep")
+// walk checks the message in b[at:end], which is in so many messages of kinds that may contain themselves.
+func walk(m *message, b []byte, at, end, nested int, v *visitor) error {
+	if nested >= mostNesting {
+		return errors.New("values are nested too deep")
+	}
+	if nested++; !m.nesting {
+		nested = 0
 	}
 	if m.event {
-		v.event()
+		v.events++
 	}
+	before := v.events
 	b = b[:end]
 	for at < end {
 		t, after, err := next(b, at)
@@ -48,7 +52,10 @@ func walk(m *message, b []byte, at, end, depth int, v *visitor) error {
 		if f == nil {
 			continue
 		}
-		if err := f.check(b, &t, depth, v); err != nil {
+		if m.oneOf && f.kind == isMessage && !f.list {
+			v.events = before
+		}
+		if err := f.check(b, &t, nested, v); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
 	}
@@ -56,7 +63,7 @@ func walk(m *message, b []byte, at, end, depth int, v *visitor) error {
 }
 
 // check checks the value of a field.
-func (f *field) check(b []byte, t *token, depth int, v *visitor) error {
+func (f *field) check(b []byte, t *token, nested int, v *visitor) error {
 	if want := wireTypes[f.kind]; t.typ != want {
 		if !f.packed || t.typ != typeBytes {
 			return fmt.Errorf("it has the wire type %d, want %d", t.typ, want)
@@ -66,11 +73,7 @@ func (f *field) check(b []byte, t *token, depth int, v *visitor) error {
 	size := t.end - t.at
 	switch f.kind {
 	case isMessage:
-		return walk(f.of, b, t.at, t.end, depth+1, v)
-	case isString:
-		if !utf8.Valid(b[t.at:t.end]) {
-			return errors.New("it is not UTF-8")
-		}
+		return walk(f.of, b, t.at, t.end, nested, v)
 	case isTraceID:
 		if size != 0 && size != 16 {
 			return fmt.Errorf("it has %d bytes, want 16", size)

@@ -35,13 +35,13 @@ func FromJSON(line []byte) (s Signal, request []byte, err error) {
 
 // encode appends the fields of an object.
 func (m *message) encode(b []byte, object map[string]any, depth int) (_ []byte, err error) {
-	if depth > mostDepth {
+	if depth > 2*mostNesting {
 		return nil, errors.New("objects are nested too deep")
 	}
 	for i := range m.fields {
 		f := &m.fields[i]
 		value, ok := object[f.name]
-		if !ok || value == nil {
+		if !ok || value == nil || f.name == "" {
 			continue
 		}
 		if !f.list {

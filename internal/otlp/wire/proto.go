@@ -9,11 +9,12 @@ import (
 
 // Wire types of protobuf.
 const (
-	typeVarint  = 0
-	typeFixed64 = 1
-	typeBytes   = 2
-	typeGroup   = 3
-	typeFixed32 = 5
+	typeVarint   = 0
+	typeFixed64  = 1
+	typeBytes    = 2
+	typeGroup    = 3
+	typeGroupEnd = 4
+	typeFixed32  = 5
 )
 
 // ErrTruncated is the error of a message that ends within a field.
@@ -55,12 +56,15 @@ func AppendMessage(b []byte, num int, message []byte) []byte {
 	return append(AppendVarint(appendTag(b, num, typeBytes), uint64(len(message))), message...)
 }
 
-// uvarint reads a number; n is 0 if there is none.
+// uvarint reads a number of at most ten bytes, of which 64 bits count; n is 0 if there is none.
 func uvarint(b []byte) (v uint64, n int) {
-	if v, n = binary.Uvarint(b); n < 0 {
-		return 0, 0
+	for n = range min(len(b), binary.MaxVarintLen64) {
+		v |= uint64(b[n]&0x7f) << (7 * n)
+		if b[n] < 0x80 {
+			return v, n + 1
+		}
 	}
-	return v, n
+	return 0, 0
 }
 
 // A token is a field as it is in a message: its number, wire type and value.
@@ -77,10 +81,9 @@ func next(b []byte, at int) (t token, end int, err error) {
 		return t, 0, ErrTruncated
 	}
 	at += n
-	if tag>>3 == 0 || tag>>3 > 1<<29-1 {
-		return t, 0, fmt.Errorf("field number %d is not valid", tag>>3)
+	if t.num, t.typ = int(int32(tag>>3)), int(tag&7); t.num <= 0 {
+		return t, 0, fmt.Errorf("field number %d is not valid", t.num)
 	}
-	t.num, t.typ = int(tag>>3), int(tag&7)
 	t.at = at
 	switch t.typ {
 	case typeVarint:
@@ -106,36 +109,31 @@ func next(b []byte, at int) (t token, end int, err error) {
 		t.at += n
 		t.end = t.at + int(size)
 	case typeGroup:
-		t.end, err = skipGroup(b, at, t.num)
+		t.end, err = skipGroup(b, at)
 	default:
 		err = fmt.Errorf("field %d has the wire type %d", t.num, t.typ)
 	}
 	return t, t.end, err
 }
 
-// skipGroup returns the end of a group, a form of nested message that only unknown fields may have.
-func skipGroup(b []byte, at, num int) (end int, err error) {
-	open := []int{num}
-	for len(open) > 0 {
+// skipGroup skips the beginning of a group, a form of nested message that only unknown fields may have. It stops
+// where the Collector does: after the first value in the group, so that the group's end is an error. Only groups
+// without values pass.
+func skipGroup(b []byte, at int) (end int, err error) {
+	for depth := 1; depth > 0; {
 		tag, n := uvarint(b[at:])
-		if n == 0 {
-			return 0, ErrTruncated
-		}
 		switch {
-		case tag&7 == typeGroup:
-			open = append(open, int(tag>>3))
-			at += n
-		case tag&7 == 4:
-			if int(tag>>3) != open[len(open)-1] {
-				return 0, errors.New("a group ends that did not begin")
-			}
-			open = open[:len(open)-1]
-			at += n
+		case n == 0:
+			return 0, ErrTruncated
+		case tag&7 == typeGroup && int32(tag>>3) > 0:
+			depth++
+		case tag&7 == typeGroupEnd && int32(tag>>3) > 0:
+			depth--
 		default:
-			if _, at, err = next(b, at); err != nil {
-				return 0, err
-			}
+			_, end, err := next(b, at)
+			return end, err
 		}
+		at += n
 	}
 	return at, nil
 }

@@ -61,7 +61,7 @@ var wireTypes = [...]int{
 	isString: typeBytes, isBytes: typeBytes, isTraceID: typeBytes, isSpanID: typeBytes, isMessage: typeBytes,
 }
 
-// A field is a field of a message.
+// A field is a field of a message. Without a name it is deprecated or not in use, and only checked.
 type field struct {
 	num    int
 	name   string // in JSON
@@ -72,10 +72,12 @@ type field struct {
 	time   bool // a time, which is fresh in each request
 }
 
-// A message is a type of message. An event is what is counted.
+// A message is a type of message.
 type message struct {
-	fields []field
-	event  bool
+	fields  []field
+	event   bool // it is counted
+	oneOf   bool // the last of its single messages replaces the others
+	nesting bool // it may contain itself
 }
 
 // field returns the field with a number; nil if the message has none.
@@ -118,8 +120,8 @@ func many(num int, n string, m *message) field {
 
 // The messages. Attributes and values contain each other, so init sets those.
 var (
-	anyValue = message{}
-	keyValue = message{fields: []field{text(1, "key"), one(2, "value", &anyValue)}}
+	anyValue = message{nesting: true}
+	keyValue = message{nesting: true, fields: []field{text(1, "key"), one(2, "value", &anyValue), number(3, "")}}
 
 	resource = message{fields: []field{
 		many(1, "attributes", &keyValue), number(2, "droppedAttributesCount"),
@@ -165,7 +167,7 @@ var (
 		many(7, "attributes", &keyValue), timeAt(2, "startTimeUnixNano"), timeAt(3, "timeUnixNano"), fixed64(4, "count"), double(5, "sum"),
 		many(6, "quantileValues", &message{fields: []field{double(1, "quantile"), double(2, "value")}}), number(8, "flags"),
 	}}
-	metric = message{fields: []field{
+	metric = message{oneOf: true, fields: []field{
 		text(1, "name"), text(2, "description"), text(3, "unit"),
 		one(5, "gauge", &message{fields: []field{many(1, "dataPoints", &numberPoint)}}),
 		one(7, "sum", &message{fields: []field{many(1, "dataPoints", &numberPoint), enum(2, "aggregationTemporality"), {num: 3, name: "isMonotonic", kind: isBool}}}),
@@ -183,14 +185,14 @@ var (
 // requestOf is an export request: resources of scopes of what is exported.
 func requestOf(resources, scopes, items string, item *message) message {
 	inScope := &message{fields: []field{one(1, "scope", &scope), many(2, items, item), text(3, "schemaUrl")}}
-	ofResource := &message{fields: []field{one(1, "resource", &resource), many(2, scopes, inScope), text(3, "schemaUrl")}}
+	ofResource := &message{fields: []field{one(1, "resource", &resource), many(2, scopes, inScope), text(3, "schemaUrl"), many(1000, "", inScope)}}
 	return message{fields: []field{many(1, resources, ofResource)}}
 }
 
 func init() {
 	anyValue.fields = []field{
 		text(1, "stringValue"), {num: 2, name: "boolValue", kind: isBool}, {num: 3, name: "intValue", kind: isInt}, double(4, "doubleValue"),
-		one(5, "arrayValue", &message{fields: []field{many(1, "values", &anyValue)}}),
-		one(6, "kvlistValue", &message{fields: []field{many(1, "values", &keyValue)}}), {num: 7, name: "bytesValue", kind: isBytes},
+		one(5, "arrayValue", &message{nesting: true, fields: []field{many(1, "values", &anyValue)}}),
+		one(6, "kvlistValue", &message{nesting: true, fields: []field{many(1, "values", &keyValue)}}), {num: 7, name: "bytesValue", kind: isBytes}, number(8, ""),
 	}
 }

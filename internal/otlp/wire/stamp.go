@@ -91,7 +91,7 @@ func (p *Place) count(elapsed uint64) uint64 { return elapsed*uint64(uint32(p.Va
 // refer to each other.
 func (s Signal) Places(request []byte, ids map[string]uint64) (places []Place, latest int64, err error) {
 	forms := [...]Form{isTraceID: FormTraceID, isSpanID: FormSpanID}
-	err = walk(signals[s].request, request, 0, len(request), 0, &visitor{event: func() {}, field: func(f *field, at, end int) {
+	err = walk(signals[s].request, request, 0, len(request), 0, &visitor{field: func(f *field, at, end int) {
 		switch {
 		case f.time:
 			if v := binary.LittleEndian.Uint64(request[at:]); v != 0 && v <= math.MaxInt64 {
