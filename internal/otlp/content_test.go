@@ -191,7 +191,7 @@ func TestRefusedSettings(t *testing.T) {
 		{"otlp+http://127.0.0.1:1/v1/traces", nil, "no path of a signal", "--signal"},
 		{"otlp+grpc://127.0.0.1:1/x", nil, "has no path", "otlp+grpc://host:4317"},
 		{"otlp+http://a:b@127.0.0.1:1", nil, "user or a password", "--header"},
-		{http, map[string]string{"signal": "profiles"}, `"profiles": want traces, metrics, logs`, "--signal"},
+		{http, map[string]string{"signal": "profiles"}, `"profiles": want one of traces, metrics, logs`, "--signal"},
 		{http, map[string]string{"signal": "traces=0"}, "all weights are 0", "--signal"},
 		{http, map[string]string{"metric": "gauge=x"}, "a weight is a whole number", "--metric"},
 		{http, map[string]string{"events": "0"}, "1 to 100000", "--help-all"},

@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,7 +80,11 @@ func newPool(v protocol.Values, s protocol.Spec, keep bool) (*pool, error) {
 		{"severities", wire.SeverityNames, c.Severities[:]},
 		{"metric", wire.MetricNames, c.Metrics[:]},
 	} {
-		if err := parseWeights(v.String(w.option), w.words, w.to); err != nil {
+		err := units.ParseWeights(v.String(w.option), w.words, w.to)
+		if err == nil && slices.Max(w.to) == 0 {
+			err = errors.New("all weights are 0")
+		}
+		if err != nil {
 			return nil, &protocol.Error{Doing: "read --" + w.option, Err: err, Hint: "such as --" + w.option + " " + w.words[0] + "=3," + w.words[1] + "=1"}
 		}
 	}
@@ -112,31 +115,6 @@ func newPool(v protocol.Values, s protocol.Spec, keep bool) (*pool, error) {
 		return p, p.openCorpus(file, keep)
 	}
 	return p, nil
-}
-
-// parseWeights reads "word=N,word=N"; a word without =N has the weight 1.
-func parseWeights(s string, words []string, to []int) error {
-	sum := 0
-	for part := range strings.SplitSeq(s, ",") {
-		word, weight, weighed := strings.Cut(strings.TrimSpace(part), "=")
-		i := slices.Index(words, word)
-		if i < 0 {
-			return fmt.Errorf("%q: want %s", word, strings.Join(words, ", "))
-		}
-		n := uint64(1)
-		if weighed {
-			var err error
-			if n, err = units.ParseCount(weight); err != nil || n > 1e6 {
-				return fmt.Errorf("%q: a weight is a whole number, 0 to 1,000,000", part)
-			}
-		}
-		to[i] = int(n)
-		sum += int(n)
-	}
-	if sum == 0 {
-		return errors.New("all weights are 0")
-	}
-	return nil
 }
 
 // make makes the bodies.

@@ -139,7 +139,7 @@ func (j *injector) processes(ctx context.Context, f *fault.Fault) ([]int, error)
 		}
 		return pids, nil
 	}
-	leader := j.e.session.Capabilities().Leader
+	leader := j.e.can().Leader
 	if leader == nil {
 		return nil, fmt.Errorf("a %s target has no leaders", j.e.Workload.Kind.Name())
 	}

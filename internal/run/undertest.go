@@ -263,7 +263,7 @@ func (u *underTest) members() []int {
 
 // confirm asks what arrived in the store behind the system, if requested.
 func (o *outcome) confirm(ctx context.Context, e *execution) {
-	confirm := e.session.Capabilities().Confirm
+	confirm := e.can().Confirm
 	if confirm == nil || o.result == nil {
 		return
 	}
