@@ -2,7 +2,6 @@ package otlp
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"time"
 
@@ -353,44 +352,5 @@ func (l *grpcLane) Close() error {
 func (l *grpcLane) Run(ctx context.Context) {
 	first := l.first
 	l.first = nil
-	var k *grpcLink
-	if first != nil && l.S.AtOnce(l.Num) {
-		k, first = l.use(first), nil
-	}
-	l.S.Go(func() {
-		if first != nil {
-			k = l.use(first)
-		}
-		conn.Keeper[grpcLink]{First: conn.ReconnectFirst, Dial: l.dial, Failed: l.down, Serve: l.serve}.Run(ctx, k)
-	})
-}
-
-// dial makes a connection, and starts to use it.
-func (l *grpcLane) dial(ctx context.Context) (*grpcLink, error) {
-	if l.IsClosed() {
-		return nil, conn.ErrClosed
-	}
-	nc, err := l.S.Dialer.Dial(ctx, l.Server)
-	if err == nil {
-		err = checkHTTP2(nc)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return l.use(nc), nil
-}
-
-// down notes that an attempt to connect failed.
-func (l *grpcLane) down(err error) {
-	now, text := l.S.Sink.Now(), l.S.Redactor.Line(err.Error())
-	l.S.Failures.Note(l.Server, now, text)
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	l.Outage.Note(now, fmt.Errorf("connect to %s: %w", l.Server, err))
-	if l.Outage.Longer(now, l.S.Timeout) {
-		l.FailuresLeft = web.FailuresPerAttempt
-		l.giveUp(now, load.Refused, l.S.Redactor.Line(l.Outage.Err.Error()), true, false)
-		l.Deliver()
-	}
-	l.Ready(now)
+	web.Run(ctx, &l.State, first, l.use, checkHTTP2, func(now time.Duration, text string) { l.giveUp(now, load.Refused, text, true, false) })
 }

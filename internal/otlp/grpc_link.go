@@ -24,9 +24,8 @@ type grpcLink struct {
 	l    *grpcLane
 	segs [2][]byte
 
-	reader    conn.Reader
-	released  chan struct{} // closed when a poller no longer reads the connection; nil: none does
-	answered  uint64        // calls
+	reading   web.Reading
+	answered  uint64 // calls
 	startedAt time.Duration
 }
 
@@ -34,12 +33,6 @@ var (
 	errGoAway  = errors.New("the server ended the connection (GOAWAY)")
 	errNoHTTP2 = errors.New("the server does not speak HTTP/2 over TLS, which gRPC needs")
 )
-
-// A protocolError is something that HTTP/2 or gRPC does not allow.
-type protocolError struct{ err error }
-
-func (e *protocolError) Error() string { return e.err.Error() }
-func (e *protocolError) Unwrap() error { return e.err }
 
 // checkHTTP2 closes a connection with TLS whose server has not agreed to HTTP/2.
 func checkHTTP2(nc net.Conn) error {
@@ -53,14 +46,7 @@ func checkHTTP2(nc net.Conn) error {
 func (l *grpcLane) use(nc net.Conn) *grpcLink {
 	k := &grpcLink{l: l}
 	k.Init(nc, k, &l.Mu, l.S.Sink.Now)
-	k.Attach(l.S.Poller(l.Num))
-	k.reader = conn.Reader{
-		Conn: k.Conn, Now: l.S.Sink.Now, Received: k.receive, Ended: k.ended, Read: func(n int) { l.S.Read.Add(uint64(n)) }, Small: true,
-	}
-	released := make(chan struct{})
-	if k.reader.Start(func() { close(released) }) {
-		k.released = released
-	}
+	k.reading.Start(&l.State, &k.Link, k.receive, k.ended)
 	l.up(k)
 	return k
 }
@@ -92,26 +78,12 @@ func (l *grpcLane) up(k *grpcLink) {
 	l.Ready(now)
 }
 
-// serve reads a connection until it has ended.
-func (l *grpcLane) serve(k *grpcLink) conn.Next {
-	if k.released != nil {
-		<-k.released
-	} else {
-		k.reader.Run()
-	}
-	served := l.lost(k)
-	k.Release()
-	switch {
-	case l.IsClosed():
-		return conn.Never
-	case served:
-		return conn.AtOnce
-	}
-	return conn.AfterPause
-}
+// Reading implements web.Connection.
+func (k *grpcLink) Reading() *web.Reading { return &k.reading }
 
-// lost cleans up after a connection. served reports whether it was usable.
-func (l *grpcLane) lost(k *grpcLink) (served bool) {
+// Lost implements web.Connection.
+func (k *grpcLink) Lost() (served bool) {
+	l := k.l
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	k.Bury(web.ErrServerClosed)
@@ -119,26 +91,10 @@ func (l *grpcLane) lost(k *grpcLink) (served bool) {
 		return false
 	}
 	now := l.S.Sink.Now()
-	class, text := load.Refused, "connection lost: "+l.S.Redactor.Line(k.Cause().Error())
-	var p *protocolError
-	switch {
-	case errors.As(k.Cause(), &p):
-		class, text = load.Protocol, l.S.Redactor.Line(k.Cause().Error())
-	case errors.Is(k.Cause(), conn.ErrClosed):
-		class = load.Canceled
-	case conn.IsConnectionClosed(k.Cause()):
-		text = "connection lost: " + web.ErrServerClosed.Error()
-	}
+	class, text := l.Loss(k.Cause())
 	l.giveUp(now, class, text, l.Closed, false)
 	l.link = nil
-	l.S.Note(-1)
-	l.Outage.Note(now, k.Cause())
-	if !l.Closed {
-		l.Metrics.Reconnects++
-		l.S.Happened("connection lost", time.Now(), 0)
-	}
-	l.Deliver()
-	l.Ready(now)
+	l.State.Lost(now, k.Cause())
 	return k.answered > 0 || now-k.startedAt > conn.ReconnectMost
 }
 
@@ -228,7 +184,7 @@ func (k *grpcLink) receive(b []byte, came socket.Arrival) (used int, err error) 
 			err = k.take(&f, now)
 		}
 		if err != nil {
-			k.Kill(&protocolError{err})
+			k.Kill(&web.ProtocolError{Err: err})
 		}
 	}
 	if out := l.Out[completed:]; len(out) > 0 {

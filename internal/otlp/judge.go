@@ -1,8 +1,6 @@
 package otlp
 
 import (
-	"bytes"
-	"fmt"
 	"net/http"
 
 	"carronade/internal/conn/web"
@@ -17,7 +15,7 @@ func (s *session) evaluate(status int, body []byte, whole bool, events int32) we
 		if len(body) == 0 {
 			return web.Verdict{Acked: events}
 		}
-		p, err := readAnswer(body)
+		p, err := wire.ReadAnswer(body)
 		if err != nil && !whole {
 			return web.Verdict{Unknown: events, Class: load.Protocol, Text: "the answer is too long to tell how many events were accepted"}
 		}
@@ -57,20 +55,4 @@ func partial(redactor *web.Redactor, p wire.Partial, events int32) web.Verdict {
 		}
 	}
 	return v
-}
-
-// readAnswer reads an answer in protobuf or, from servers that answer so, in JSON.
-func readAnswer(body []byte) (p wire.Partial, err error) {
-	if text := bytes.TrimSpace(body); len(text) == 0 || text[0] != '{' {
-		return wire.ReadAnswer(body)
-	}
-	for signal := range wire.Signals {
-		if p, err = signal.ReadJSONAnswer(body); err != nil {
-			return p, fmt.Errorf("read the answer: %w", err)
-		}
-		if p.Rejected > 0 {
-			break
-		}
-	}
-	return p, nil
 }

@@ -26,7 +26,6 @@ func TestEvaluate(t *testing.T) {
 		{"partial success", 200, partial, false, web.Verdict{Acked: 7, Failed: 3, Class: load.Rejected, Text: "partial success: too old", Final: true}},
 		{"a warning", 200, string(wire.AppendAnswer(nil, wire.Partial{Message: "slow down"})), false, web.Verdict{Acked: 10}},
 		{"more than there were", 200, string(wire.AppendAnswer(nil, wire.Partial{Rejected: 30})), false, web.Verdict{Failed: 10, Class: load.Rejected, Text: "partial success, without a message", Final: true}},
-		{"in JSON", 200, `{"partialSuccess":{"rejectedSpans":"2","errorMessage":"no"}}`, false, web.Verdict{Acked: 8, Failed: 2, Class: load.Rejected, Text: "partial success: no", Final: true}},
 		{"empty JSON", 200, `{}`, false, web.Verdict{Acked: 10}},
 		{"a page of a gateway", 200, "<html>", false, web.Verdict{Acked: 10}},
 		{"too long", 200, partial[:4], true, web.Verdict{Unknown: 10, Class: load.Protocol, Text: "the answer is too long to tell how many events were accepted"}},

@@ -161,19 +161,9 @@ func (l *lane) Close() error {
 	return nil
 }
 
-// Run implements Runner. It uses the first connection at once: events may be due
-// before a busy machine runs another goroutine.
+// Run implements Runner.
 func (l *lane) Run(ctx context.Context) {
 	first := l.first
 	l.first = nil
-	var k *link
-	if first != nil && l.S.AtOnce(l.Num) {
-		k, first = l.use(first), nil
-	}
-	l.S.Go(func() {
-		if first != nil {
-			k = l.use(first)
-		}
-		l.keepConnected(ctx, k)
-	})
+	Run(ctx, &l.State, first, l.use, nil, func(now time.Duration, text string) { l.giveUp(now, load.Refused, text, true) })
 }

@@ -26,7 +26,7 @@ func TestIdleConnectionsAreMadeAgain(t *testing.T) {
 		k := newLink(l, here)
 		k.startedAt, l.link = tt.since, k
 		k.Kill(ErrServerClosed)
-		assert.Equal(t, l.lost(k), tt.want, "whether it was lost, up since %v", tt.since)
+		assert.Equal(t, k.Lost(), tt.want, "whether it was lost, up since %v", tt.since)
 	}
 	assert.Equal(t, happened, 2, "lost connections in the report")
 }

@@ -1,9 +1,7 @@
 package web
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"time"
@@ -21,8 +19,7 @@ type link struct {
 	seg           [1][]byte
 	answeredEarly []Request // completed while being written; released after the write
 
-	reader   conn.Reader
-	released chan struct{} // closed when a poller no longer reads the connection; nil: none does
+	reading Reading
 
 	headAtStart uint64        // the lane's Head when the link came up
 	startedAt   time.Duration // when the link came up
@@ -152,7 +149,7 @@ func (k *link) processAnswers(p []byte, now time.Duration) {
 		n, done, err := l.answer.Feed(p)
 		p = p[n:]
 		if err != nil {
-			k.Kill(&protocolError{err})
+			k.Kill(&ProtocolError{err})
 			return
 		}
 		if done {
@@ -161,18 +158,12 @@ func (k *link) processAnswers(p []byte, now time.Duration) {
 	}
 }
 
-// A protocolError is an answer that violates the protocol.
-type protocolError struct{ err error }
-
-func (e *protocolError) Error() string { return e.err.Error() }
-func (e *protocolError) Unwrap() error { return e.err }
-
 // answered completes the oldest request with the complete answer.
 func (k *link) answered(now time.Duration) {
 	l, a := k.l, &k.l.answer
 	r := l.At(l.Head)
 	if l.Head >= l.End && r.sent < 0 {
-		k.Kill(&protocolError{errUnexpectedAnswer})
+		k.Kill(&ProtocolError{errUnexpectedAnswer})
 		return
 	}
 	early := false
@@ -197,71 +188,12 @@ func (k *link) answered(now time.Duration) {
 	a.Reset()
 }
 
-// keepConnected connects, and reconnects, until the lane or the session is
-// closed. k is the first connection; nil if there is none yet.
-func (l *lane) keepConnected(ctx context.Context, k *link) {
-	conn.Keeper[link]{First: conn.ReconnectFirst, Dial: l.dial, Failed: l.down, Serve: l.serve}.Run(ctx, k)
-}
-
-// dial makes a connection, and starts to use it.
-func (l *lane) dial(ctx context.Context) (*link, error) {
-	if l.IsClosed() {
-		return nil, conn.ErrClosed
-	}
-	nc, err := l.S.Dialer.Dial(ctx, l.Server)
-	if err != nil {
-		return nil, err
-	}
-	return l.use(nc), nil
-}
-
-// serve reads a connection until it has ended.
-func (l *lane) serve(k *link) conn.Next {
-	if k.released != nil {
-		<-k.released
-	} else {
-		k.reader.Run()
-	}
-	served := l.lost(k)
-	k.Release()
-	switch {
-	case l.IsClosed():
-		return conn.Never
-	case served:
-		return conn.AtOnce
-	}
-	return conn.AfterPause // a connection that is accepted and closed at once is as bad as none
-}
-
 // use starts to use a new connection.
 func (l *lane) use(nc net.Conn) *link {
 	k := newLink(l, nc)
-	k.Attach(l.S.Poller(l.Num))
-	k.reader = conn.Reader{
-		Conn: k.Conn, Now: l.S.Sink.Now, Received: k.received, Ended: k.ended,
-		Read: func(n int) { l.S.Read.Add(uint64(n)) }, Small: true,
-	}
-	released := make(chan struct{})
-	if k.reader.Start(func() { close(released) }) {
-		k.released = released
-	}
+	k.reading.Start(&l.State, &k.Link, k.received, k.ended)
 	l.up(k)
 	return k
-}
-
-// down notes that an attempt to connect failed.
-func (l *lane) down(err error) {
-	now, text := l.S.Sink.Now(), l.S.Redactor.Line(err.Error())
-	l.S.Failures.Note(l.Server, now, text)
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	l.Outage.Note(now, fmt.Errorf("connect to %s: %w", l.Server, err))
-	if l.Outage.Longer(now, l.S.Timeout) {
-		l.FailuresLeft = FailuresPerAttempt
-		l.giveUp(now, load.Refused, l.S.Redactor.Line(l.Outage.Err.Error()), true)
-		l.Deliver()
-	}
-	l.Ready(now)
 }
 
 // up starts to use a connection, unless the lane was closed meanwhile.
@@ -286,9 +218,13 @@ func (l *lane) up(k *link) {
 	l.Ready(now)
 }
 
-// lost cleans up after a connection. served reports whether it was usable: it
-// answered something, or lasted longer than conn.ReconnectMost.
-func (l *lane) lost(k *link) (served bool) {
+// Reading implements Connection.
+func (k *link) Reading() *Reading { return &k.reading }
+
+// Lost implements Connection: the connection was usable if it answered something, or lasted longer than
+// conn.ReconnectMost.
+func (k *link) Lost() (served bool) {
+	l := k.l
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	k.Bury(ErrServerClosed)
@@ -296,28 +232,10 @@ func (l *lane) lost(k *link) (served bool) {
 		return false
 	}
 	now := l.S.Sink.Now()
-	class, text := load.Refused, "connection lost: "+l.S.Redactor.Line(k.Cause().Error())
-	var p *protocolError
-	switch {
-	case errors.Is(k.Cause(), conn.ErrTimeout):
-		class, text = load.Timeout, k.Cause().Error()
-	case errors.As(k.Cause(), &p):
-		class, text = load.Protocol, l.S.Redactor.Line(k.Cause().Error())
-	case errors.Is(k.Cause(), conn.ErrClosed):
-		class = load.Canceled
-	case conn.IsConnectionClosed(k.Cause()):
-		text = "connection lost: " + ErrServerClosed.Error()
-	}
+	class, text := l.Loss(k.Cause())
 	served = l.Head > k.headAtStart || now-k.startedAt > conn.ReconnectMost // one that was idle, and that the server then closed, was usable
 	l.giveUp(now, class, text, l.Closed)
 	l.link = nil
-	l.S.Note(-1)
-	l.Outage.Note(now, k.Cause())
-	if !l.Closed {
-		l.Metrics.Reconnects++
-		l.S.Happened("connection lost", time.Now(), 0)
-	}
-	l.Deliver()
-	l.Ready(now)
+	l.State.Lost(now, k.Cause())
 	return served
 }

@@ -1,9 +1,7 @@
 package wire
 
 import (
-	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 )
 
@@ -37,24 +35,6 @@ func ReadAnswer(b []byte) (p Partial, err error) {
 			return nil
 		})
 	})
-	return p, err
-}
-
-// ReadJSONAnswer reads the answer to an export request in JSON.
-func (s Signal) ReadJSONAnswer(b []byte) (p Partial, err error) {
-	var answer struct {
-		Partial map[string]any `json:"partialSuccess"`
-	}
-	if err := json.Unmarshal(b, &answer); err != nil {
-		return p, err
-	}
-	p.Message, _ = answer.Partial["errorMessage"].(string)
-	switch n := answer.Partial[s.Rejected()].(type) {
-	case float64:
-		p.Rejected = int64(n)
-	case string:
-		p.Rejected, err = strconv.ParseInt(n, 10, 64)
-	}
 	return p, err
 }
 

@@ -144,11 +144,6 @@ func TestAnswers(t *testing.T) {
 		assert.OK(t, err)
 		assert.Same(t, got, p)
 	}
-	for _, text := range []string{`{"partialSuccess":{"rejectedLogRecords":"3","errorMessage":"no"}}`, `{"partialSuccess":{"rejectedLogRecords":3,"errorMessage":"no"}}`} {
-		got, err := wire.Logs.ReadJSONAnswer([]byte(text))
-		assert.OK(t, err)
-		assert.Same(t, got, wire.Partial{Rejected: 3, Message: "no"})
-	}
 	for _, s := range []wire.Status{{}, {Code: 14, Message: "busy"}, {Code: 8, Retry: 1500 * time.Millisecond, Retries: true}, {Code: 8, Retries: true}} {
 		got, err := wire.ReadStatus(wire.AppendStatus(nil, s))
 		assert.OK(t, err)
@@ -198,7 +193,6 @@ func FuzzReadStatus(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		_, _ = wire.ReadStatus(b)
 		_, _ = wire.ReadAnswer(b)
-		_, _ = wire.Logs.ReadJSONAnswer(b)
 	})
 }
 
