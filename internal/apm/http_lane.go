@@ -86,22 +86,8 @@ func (c *config) header() http.Header {
 
 // newTransport makes a transport that counts its bytes, including TLS.
 func (c *config) newTransport(written, read *atomic.Uint64) *http.Transport {
-	plain := conn.Dialer{SendBuffer: c.dialer.SendBuffer, RecvBuffer: c.dialer.RecvBuffer, Timeout: c.dialer.Timeout}
-	t := &http.Transport{
-		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
-			nc, err := plain.Dial(ctx, addr)
-			if err != nil {
-				return nil, err
-			}
-			return &countingConn{nc, written, read}, nil
-		},
-		TLSHandshakeTimeout: c.dialer.Timeout,
-		DisableCompression:  true,
-		ForceAttemptHTTP2:   c.http2,
-	}
-	if c.dialer.TLS != nil {
-		t.TLSClientConfig = c.dialer.TLS.Clone()
-	}
+	t := web.NewTransport(c.dialer, func(nc net.Conn) net.Conn { return &countingConn{nc, written, read} })
+	t.ForceAttemptHTTP2 = c.http2
 	if !c.http2 {
 		t.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
 	}

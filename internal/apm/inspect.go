@@ -2,7 +2,6 @@ package apm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"carronade/internal/conn"
+	"carronade/internal/conn/web"
 	"carronade/protocol"
 	"carronade/units"
 )
@@ -42,37 +42,19 @@ func (Kind) Inspect(ctx context.Context, spec protocol.Spec) (protocol.Inspectio
 	}
 	client := c.newClient()
 	defer client.CloseIdleConnections()
-	var (
-		wg       sync.WaitGroup
-		servers  = make([]server, len(c.bases))
-		findings = make([][]protocol.Finding, len(c.bases))
-		errs     = make([]error, len(c.bases))
-		index    []protocol.Finding
-	)
-	for i, base := range c.bases {
-		wg.Go(func() { servers[i], findings[i], errs[i] = c.inspectServer(ctx, client, base) })
-	}
+	var wg sync.WaitGroup
+	var index []protocol.Finding
 	wg.Go(func() { index = c.inspectIndex(ctx) })
-	wg.Wait()
-	failed := 0
-	for i, err := range errs {
-		if err == nil {
-			in.Findings = append(in.Findings, findings[i]...)
-			continue
+	servers := make([]server, len(c.bases))
+	in.Findings, err = web.InspectEach(c.bases, "an APM server", func(i int, base string) (findings []protocol.Finding, err error) {
+		if servers[i], findings, err = c.inspectServer(ctx, client, base); err != nil {
+			err = c.explain("connect to "+c.url(base, "/"), err)
 		}
-		failed++
-		e := (*protocol.Error)(nil)
-		explained := c.explain("connect to "+c.url(c.bases[i], "/"), err)
-		errors.As(explained, &e)
-		in.Findings = append(in.Findings, protocol.Finding{
-			Check: "address " + c.bases[i], Level: protocol.LevelError,
-			Found:  fmt.Sprintf("%s does not answer as an APM server: %v", c.bases[i], e.Err),
-			Effect: "a run fails when it starts: connections are spread over all addresses", Fix: e.Hint,
-		})
-	}
-	if failed == len(c.bases) {
-		in.Findings = nil
-		return in, c.explain("connect to "+c.url(c.bases[0], "/"), errs[0])
+		return findings, err
+	})
+	wg.Wait()
+	if err != nil {
+		return in, err
 	}
 	in.Findings = append(in.Findings, versionFinding(servers))
 	in.Findings = append(in.Findings, index...)

@@ -24,7 +24,6 @@ import (
 const (
 	codeOK            = 0
 	codeCancelled     = 1
-	codeInvalid       = 3
 	codeDeadline      = 4
 	codeForbidden     = 7
 	codeExhausted     = 8
@@ -48,7 +47,7 @@ func codeName(code int) string {
 	return fmt.Sprintf("code %d", code)
 }
 
-// grpcText is the code and text of an answer.
+// text is the code and text of an answer.
 func (a *answer) text(redactor *web.Redactor) string {
 	text, err := url.PathUnescape(a.message)
 	if err != nil {

@@ -2,12 +2,10 @@ package otlp
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
-	"sync"
 	"time"
 
+	"carronade/internal/conn/web"
 	"carronade/protocol"
 )
 
@@ -26,37 +24,15 @@ func (Kind) Inspect(ctx context.Context, spec protocol.Spec) (protocol.Inspectio
 	in := protocol.Inspection{Addresses: c.bases, Connections: c.clients}
 	client := c.newClient()
 	defer client.CloseIdleConnections()
-	findings := make([][]protocol.Finding, len(c.bases))
-	errs := make([]error, len(c.bases))
-	var wg sync.WaitGroup
-	for i, base := range c.bases {
-		wg.Go(func() {
-			v, err := c.probeOne(ctx, client, base)
-			if err != nil {
-				errs[i] = c.explain("connect to "+c.url(base, ""), err)
-				return
-			}
-			contact := c.dialer.Contact(ctx, base)
-			findings[i] = append(contact.Findings(time.Now()), c.findings(&v)...)
-		})
-	}
-	wg.Wait()
-	failed := 0
-	for i, err := range errs {
-		in.Findings = append(in.Findings, findings[i]...)
-		if e, ok := errors.AsType[*protocol.Error](err); ok {
-			failed++
-			in.Findings = append(in.Findings, protocol.Finding{
-				Check: "address " + c.bases[i], Level: protocol.LevelError, Found: fmt.Sprintf("%s does not answer as an OTLP receiver: %v", c.bases[i], e.Err),
-				Effect: "a run fails when it starts: connections are spread over all addresses", Fix: e.Hint,
-			})
+	in.Findings, err = web.InspectEach(c.bases, "an OTLP receiver", func(_ int, base string) ([]protocol.Finding, error) {
+		v, err := c.probeOne(ctx, client, base)
+		if err != nil {
+			return nil, c.explain("connect to "+c.url(base, ""), err)
 		}
-	}
-	if failed == len(c.bases) {
-		in.Findings = nil
-		return in, errs[0]
-	}
-	return in, nil
+		contact := c.dialer.Contact(ctx, base)
+		return append(contact.Findings(time.Now()), c.findings(&v)...), nil
+	})
+	return in, err
 }
 
 // findings are about a server that answers.

@@ -120,12 +120,8 @@ func newPool(v protocol.Values, s protocol.Spec, keep bool) (*pool, error) {
 // make makes the bodies.
 func (p *pool) make() {
 	if !p.corpus {
-		least := 0
-		for _, w := range p.weights {
-			least += min(w, 1)
-		}
 		var done [wire.Signals]int
-		for n := 0; n < mostTemplates && (n < least || p.plain < p.size || !p.covers(done)); n++ {
+		for n := 0; n < mostTemplates && (p.plain < p.size || !p.covers(done)); n++ {
 			s := p.next(done)
 			b := p.content.Make(s, uint64(n), p.events)
 			done[s]++

@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"carronade/internal/conn"
@@ -42,15 +40,8 @@ const mostInfo = 1 << 20
 
 // newClient makes the client for requests other than batches.
 func (c *config) newClient() *http.Client {
-	plain := c.dialer
-	plain.TLS = nil
-	t := &http.Transport{
-		TLSHandshakeTimeout: c.dialer.Timeout, DisableCompression: true, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute,
-		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return plain.Dial(ctx, addr) },
-	}
-	if c.dialer.TLS != nil {
-		t.TLSClientConfig = c.dialer.TLS.Clone()
-	}
+	t := web.NewTransport(c.dialer, nil)
+	t.MaxIdleConnsPerHost, t.IdleConnTimeout = 1, time.Minute
 	if c.grpc {
 		t.Protocols = new(http.Protocols)
 		t.Protocols.SetHTTP2(c.tls)
@@ -63,15 +54,10 @@ func (c *config) newClient() *http.Client {
 // on nothing.
 func (c *config) probe(ctx context.Context, client *http.Client) ([]server, error) {
 	servers := make([]server, len(c.bases))
-	faults := make([]error, len(c.bases))
-	var wg sync.WaitGroup
 	for i, base := range c.bases {
-		wg.Go(func() { servers[i], faults[i] = c.probeOne(ctx, client, base) })
-	}
-	wg.Wait()
-	for i, err := range faults {
-		if err != nil {
-			return nil, c.explain("connect to "+c.url(c.bases[i], ""), err)
+		var err error
+		if servers[i], err = c.probeOne(ctx, client, base); err != nil {
+			return nil, c.explain("connect to "+c.url(base, ""), err)
 		}
 	}
 	return servers, nil

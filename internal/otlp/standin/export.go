@@ -11,6 +11,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -283,24 +284,11 @@ func answerGRPC(w http.ResponseWriter, o *outcome) {
 	}
 	c := code(o.status)
 	h.Set("Grpc-Status", strconv.Itoa(c))
-	h.Set("Grpc-Message", percentEncoded(o.text))
+	h.Set("Grpc-Message", url.PathEscape(o.text))
 	if o.retry > 0 {
 		details := wire.AppendStatus(nil, wire.Status{Code: c, Message: o.text, Retry: o.retry, Retries: true})
 		h.Set("Grpc-Status-Details-Bin", base64.RawStdEncoding.EncodeToString(details))
 	}
-}
-
-// percentEncoded is a text in the form that gRPC has for its messages.
-func percentEncoded(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '%' {
-			fmt.Fprintf(&b, "%%%02X", c)
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
 }
 
 // codes are those of gRPC by status of HTTP, as the Collector's receiver maps errors.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -135,7 +136,9 @@ func TestGRPC(t *testing.T) {
 			s := begin(t, o)
 			_, _, header := ask(t, "http://"+s.GRPCAddr()+tt.path, typeGRPC, tt.body)
 			assert.Equal(t, header.Get("Grpc-Status"), tt.code, "code")
-			assert.True(t, strings.Contains(header.Get("Grpc-Message"), tt.text), "says %q, want %q", header.Get("Grpc-Message"), tt.text)
+			text, err := url.PathUnescape(header.Get("Grpc-Message"))
+			assert.OK(t, err)
+			assert.True(t, strings.Contains(text, tt.text), "says %q, want %q", text, tt.text)
 			assert.Equal(t, s.Counts().Events(), tt.events, "accepted events")
 			assert.Equal(t, header.Get("Grpc-Status-Details-Bin") != "", tt.rule != "", "a RetryInfo")
 		})

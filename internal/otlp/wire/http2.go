@@ -52,10 +52,8 @@ const (
 
 // Codes of errors.
 const (
-	CodeNone    = 0
 	CodeRefused = 7
 	CodeCancel  = 8
-	CodeCalm    = 11
 )
 
 var codeNames = [...]string{"NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED", "FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM", "INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED"}
