@@ -27,7 +27,7 @@ const defaultClients = "8"
 // options are the kind's options.
 func options() []protocol.Option {
 	table := []protocol.Option{
-		{Name: "signal", Word: "NAME=N,...", Default: "traces", Group: groupEvents, Independent: true, Help: "traces, metrics or logs; several by weights: traces=1,logs=3"},
+		{Name: "signal", Word: "WORD=N,...", Default: "traces", Group: groupEvents, Independent: true, Help: "traces, metrics or logs; several by weights: traces=1,logs=3"},
 		{Name: "events", Type: protocol.Int, Default: "100", Group: groupEvents, Independent: true, Help: "spans, data points or log records per request"},
 		{Name: "services", Type: protocol.Int, Default: "4", Group: groupEvents, Independent: true, Help: "services that requests come from, one each"},
 		{Name: "resource-attributes", Type: protocol.Int, Default: "4", Group: groupEvents, Independent: true, Help: "attributes of a request's resource, service.name included"},
@@ -44,7 +44,7 @@ func options() []protocol.Option {
 		{Name: "span-events", Type: protocol.Int, Default: "0", Group: groupTraces, Independent: true, Help: "events within each span"},
 		{Name: "span-links", Type: protocol.Int, Default: "0", Group: groupTraces, Independent: true, Help: "links of each span"},
 		{
-			Name: "statuses", Word: "NAME=N,...", Default: "unset=97,error=3", Group: groupTraces, Independent: true,
+			Name: "statuses", Word: "WORD=N,...", Default: "unset=97,error=3", Group: groupTraces, Independent: true,
 			Help: "weights of the spans' statuses: " + strings.Join(wire.StatusNames, ", "),
 		},
 
@@ -57,7 +57,7 @@ func options() []protocol.Option {
 
 		{Name: "body-size", Type: protocol.Size, Default: "200", Group: groupLogs, Independent: true, Help: "size of a log record's body"},
 		{
-			Name: "severities", Word: "NAME=N,...", Default: "info=90,warn=7,error=3", Group: groupLogs, Independent: true,
+			Name: "severities", Word: "WORD=N,...", Default: "info=90,warn=7,error=3", Group: groupLogs, Independent: true,
 			Help: "weights of the log records' severities: " + strings.Join(wire.SeverityNames, ", "),
 		},
 
