@@ -101,7 +101,7 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 	plan := &f.plan
 	plan.Usage, plan.Watch, plan.Cause, plan.Portable = e.usage, e.watch, e.freezeCause(), e.Portable
 	plan.Returns = w.Op == workload.RoundTrip
-	plan.Unanswered = e.session.Capabilities().Unanswered
+	plan.Unanswered = e.can().Unanswered
 	if e.Share != nil && e.Share.Records != nil {
 		if err := e.keepOutcomes(plan, f.tgt, w.Op == workload.RoundTrip); err != nil {
 			return nil, err
@@ -162,7 +162,7 @@ func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) 
 	if back.cut {
 		cancel()
 	}
-	t := e.session.Capabilities().Transactions
+	t := e.can().Transactions
 	if t != nil {
 		t.EndTransactions() // a read_committed consumer stops at an open transaction
 	}
@@ -221,7 +221,7 @@ func (e *execution) endGauges(ctx context.Context, q *gaugeReader, out *outcome)
 
 // survey queries facts about the system's final state, unless that is gone.
 func (e *execution) survey(ctx context.Context, out *outcome) {
-	survey := e.session.Capabilities().Survey
+	survey := e.can().Survey
 	if survey == nil || e.gone() || ctx.Err() != nil {
 		return
 	}

@@ -23,7 +23,7 @@ type pipeline struct {
 
 // newPipeline prepares the second stage of the session's operation; nil if it has none.
 func (e *execution) newPipeline(ctx context.Context, plan *load.Plan, tgt load.Target) *pipeline {
-	open := e.session.Capabilities().Pipeline
+	open := e.can().Pipeline
 	if open == nil {
 		return nil
 	}

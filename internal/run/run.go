@@ -274,7 +274,7 @@ func (e *execution) found() error {
 
 // inspect adds what the session knows after a run.
 func (e *execution) inspect(out *outcome) {
-	can := e.session.Capabilities()
+	can := e.can()
 	if can.Finish != nil {
 		if err := can.Finish(); err != nil {
 			out.problems = append(out.problems, err.Error())
@@ -523,7 +523,7 @@ func (e *execution) encoding() *measure.Encoding {
 	if e.session == nil {
 		return nil
 	}
-	if encoding := e.session.Capabilities().Encoding; encoding != nil {
+	if encoding := e.can().Encoding; encoding != nil {
 		return encoding()
 	}
 	return nil
