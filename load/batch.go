@@ -64,6 +64,7 @@ type Outcome struct {
 	Late time.Duration
 
 	Acked, Failed, Unknown int32
+	Final                  bool // failed events are not fired again (Plan.Retry): the protocol says that it would be of no use
 
 	Class   Class  // why events failed or are unknown
 	Status  int16  // the answer's status code (HTTP); 0: none

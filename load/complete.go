@@ -52,7 +52,7 @@ func (t *thread) notify(final []Outcome) {
 // retry queues a failed batch for another attempt if the plan allows one. The batch
 // keeps its slot of the in-flight bound.
 func (t *thread) retry(o *Outcome, now time.Duration) bool {
-	if int(o.Attempt) >= t.run.plan.Retry || o.Failed != o.Events || t.stopped(now) {
+	if int(o.Attempt) >= t.run.plan.Retry || o.Failed != o.Events || o.Final || t.stopped(now) {
 		return false
 	}
 	s := o.Batch

@@ -121,3 +121,24 @@ func TestFormat(t *testing.T) {
 		})
 	}
 }
+
+func TestParseWeights(t *testing.T) {
+	words := []string{"a", "b", "c"}
+	for _, tt := range []struct {
+		text  string
+		want  [3]int
+		error string
+	}{
+		{"", [3]int{}, ""}, {"b", [3]int{0, 1, 0}, ""}, {"a=3, c=0,b", [3]int{3, 1, 0}, ""},
+		{"d=1", [3]int{}, `"d": want one of a, b, c`}, {"a=x", [3]int{}, "whole number"}, {"a=-1", [3]int{}, "whole number"}, {"a=1000001", [3]int{}, "1,000,000"},
+	} {
+		var got [3]int
+		err := ParseWeights(tt.text, words, got[:])
+		if tt.error != "" {
+			assert.ErrorHas(t, err, tt.error)
+			continue
+		}
+		assert.OK(t, err)
+		assert.Equal(t, got, tt.want, tt.text)
+	}
+}

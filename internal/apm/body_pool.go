@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"carronade/internal/apm/wire"
+	"carronade/internal/conn/web"
 	"carronade/protocol"
 )
 
@@ -132,8 +133,14 @@ func (r *encodedRequest) setHead(head []byte) {
 	r.body.Bytes = r.bytes[len(head):]
 }
 
-// release gives the request back, when neither a batch nor a write uses it.
-func (r *encodedRequest) release() {
+// Bytes implements web.Request.
+func (r *encodedRequest) Bytes() []byte { return r.bytes }
+
+// Plain implements web.Request.
+func (r *encodedRequest) Plain() int64 { return int64(r.body.Plain) }
+
+// Release implements web.Request.
+func (r *encodedRequest) Release() {
 	if r.of == nil {
 		r.busy.Store(false)
 		return
@@ -363,9 +370,16 @@ func (b *cycle) at(first uint64) (i int, left int, turns uint64) {
 	return i, int(b.ends[i] - in), turns
 }
 
-// prepare returns the encoded request for a batch, stamped: that of the cycle, or
+// Room implements web.Source.
+func (b *cycle) Room(first uint64) int {
+	_, left, _ := b.at(first)
+	return left
+}
+
+// Prepare implements web.Source: it returns the encoded request for a batch, stamped: that of the cycle, or
 // a partial one where a phase ends within it.
-func (b *cycle) prepare(first uint64, events int, micros int64) (*encodedRequest, error) {
+func (b *cycle) Prepare(first uint64, events int, at time.Time) (web.Request, error) {
+	micros := at.UnixMicro()
 	i, left, turns := b.at(first)
 	t := b.templates[i]
 	if left == events && t.events == events {
@@ -390,8 +404,8 @@ func (b *cycle) prepare(first uint64, events int, micros int64) (*encodedRequest
 // pass is the number of a pass over a corpus.
 func (b *cycle) pass(turns uint64) uint64 { return (turns*b.copies + b.copy) % wire.MaxBatch }
 
-// plainSize is the size before compression of what prepare would return.
-func (b *cycle) plainSize(first uint64, events int) int64 {
+// Plain implements web.Source.
+func (b *cycle) Plain(first uint64, events int) int64 {
 	i, left, _ := b.at(first)
 	t := b.templates[i]
 	if left == events && t.events == events {

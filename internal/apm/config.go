@@ -13,6 +13,7 @@ import (
 
 	"carronade/internal/apm/wire"
 	"carronade/internal/conn"
+	"carronade/internal/conn/web"
 	"carronade/load"
 	"carronade/protocol"
 )
@@ -37,10 +38,10 @@ type config struct {
 	proxy      *url.URL // nil: none
 	retryAfter bool     // obey Retry-After
 
-	fields   []field // headers, including the login
-	login    string  // the kind of login, for people
+	fields   []web.Field // headers, including the login
+	login    string      // the kind of login, for people
 	secrets  []string
-	redactor *redactor // for texts from servers
+	redactor *web.Redactor // for texts from servers
 
 	dialer         conn.Dialer
 	material       conn.Material
@@ -126,7 +127,7 @@ func parseConfig(s protocol.Spec, keep bool) (*config, error) {
 	if c.index != nil {
 		c.secrets = append(c.secrets, c.index.secrets()...)
 	}
-	c.redactor = newRedactor(c.secrets)
+	c.redactor = web.NewRedactor(c.secrets)
 	if c.index != nil {
 		c.index.redactor = c.redactor
 	}
@@ -220,15 +221,15 @@ func (c *config) parseFields(v protocol.Values) error {
 		if text == "" {
 			continue
 		}
-		f, err := parseHeader(text)
+		f, err := web.ParseField(text)
 		if err != nil {
 			return err
 		}
-		if f.name == "Authorization" {
+		if f.Name == "Authorization" {
 			c.login = "Authorization header"
 		}
-		if isSecret(f.name) {
-			c.secrets = append(c.secrets, f.value)
+		if web.IsSecret(f.Name) {
+			c.secrets = append(c.secrets, f.Value)
 		}
 		c.fields = append(c.fields, f)
 	}
@@ -241,13 +242,13 @@ func (c *config) parseFields(v protocol.Values) error {
 		if c.login != "none" {
 			return &protocol.Error{Doing: "read the options", Err: errors.New("more than one way to log in"), Hint: "give one of --secret-token, --api-key and --header 'Authorization: env:NAME'"}
 		}
-		text, err := resolve(l.option, v.String(l.option))
+		text, err := web.ReadSecret(l.option, v.String(l.option))
 		if err != nil {
 			return err
 		}
 		c.login = l.words
 		c.secrets = append(c.secrets, text)
-		c.fields = append(c.fields, field{"Authorization", l.scheme + text})
+		c.fields = append(c.fields, web.Field{Name: "Authorization", Value: l.scheme + text})
 	}
 	return nil
 }
@@ -280,7 +281,7 @@ func (c *config) head(base string, size int) []byte {
 	}
 	add("POST ", c.prefix, c.bodyPool.source.Path(), c.query, " HTTP/1.1")
 	add("Host: ", base)
-	if !slices.ContainsFunc(c.fields, func(f field) bool { return f.name == "User-Agent" }) {
+	if !slices.ContainsFunc(c.fields, func(f web.Field) bool { return f.Name == "User-Agent" }) {
 		add("User-Agent: ", userAgent)
 	}
 	add("Content-Type: ", c.bodyPool.source.ContentType())
@@ -288,7 +289,7 @@ func (c *config) head(base string, size int) []byte {
 		add("Content-Encoding: gzip")
 	}
 	for _, f := range c.fields {
-		add(f.name, ": ", f.value)
+		add(f.Name, ": ", f.Value)
 	}
 	add("Content-Length: ", strconv.Itoa(size))
 	add()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"carronade/internal/apm/standin"
+	"carronade/internal/conn/web"
 	"carronade/load"
 	"carronade/protocol"
 	"carronade/test/testkit"
@@ -119,7 +120,7 @@ func TestShowHeader(t *testing.T) {
 		{"reference", "Authorization: env:TOKEN", "Authorization: env:TOKEN"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, showHeader(tt.text), tt.want)
+			assert.Equal(t, web.ShowField(tt.text), tt.want)
 		})
 	}
 }
@@ -151,7 +152,7 @@ func TestCorpus(t *testing.T) {
 	var sent [][]byte
 	for _, b := range cycles {
 		_, left, _ := b.at(0)
-		r := assert.Value(b.prepare(0, left, 1800000000000000))(t)
+		r := assert.Value(b.prepared(0, left))(t)
 		sent = append(sent, bytes.Clone(r.bytes))
 	}
 	assert.True(t, bytes.Count(sent[0], []byte("\n")) == 3 && bytes.Count(sent[1], []byte("\n")) == 2, "sent %q", sent)
@@ -160,7 +161,7 @@ func TestCorpus(t *testing.T) {
 	assert.True(t, !bytes.Contains(sent[0], []byte("0102030405060708")) && !bytes.Contains(sent[0], []byte("17000000")),
 		"recorded ids or times in %s", sent[0])
 	// One event of a request of two, where a phase ends within it.
-	r, err := cycles[0].prepare(2, 1, 1800000000000000)
+	r, err := cycles[0].prepared(2, 1)
 	assert.True(t, err == nil && r.events() == 1 && bytes.Count(r.bytes, []byte("\n")) == 2,
 		"got %q, %v; want one event", r.bytes, err)
 }

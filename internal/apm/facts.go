@@ -54,7 +54,7 @@ func (s *session) Facts() map[string]any {
 		request["compressed_to"] = m.ratio
 	}
 	f := map[string]any{
-		"servers": servers, "request": request, "connections": len(s.lanes), "login": c.login,
+		"servers": servers, "request": request, "connections": len(s.All), "login": c.login,
 		"keep_alive": c.keepAlive, "http": map[bool]string{false: "1.1", true: "2"}[c.http2],
 	}
 	allServers := func(so func(server) bool) bool {
@@ -69,8 +69,8 @@ func (s *session) Facts() map[string]any {
 	if v := versions(s.servers); v != "" {
 		f["version"] = v
 	}
-	if s.sink != nil { // the run has started
-		f["io"] = s.pollers.Method()
+	if s.Sink != nil { // the run has started
+		f["io"] = s.Method()
 	}
 	if c.proxy != nil {
 		f["proxy"] = c.proxy.String()
@@ -85,7 +85,7 @@ func (s *session) Facts() map[string]any {
 		}
 		f["corpus"] = replay
 	}
-	if said := s.errors.all(); len(said) > 0 {
+	if said := s.errors.All(); len(said) > 0 {
 		f["server_said"] = said // of documents and requests, each text with how often
 	}
 	if s.indexed != nil {

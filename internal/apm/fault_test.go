@@ -252,7 +252,7 @@ func onIOMethods(t *testing.T, name string, test func(t *testing.T, selectIO fun
 	for _, scheduled := range []bool{false, true} {
 		t.Run(fmt.Sprintf("%s/scheduled=%t", name, scheduled), func(t *testing.T) {
 			t.Parallel()
-			test(t, func(s *session) { s.cfg.scheduled = scheduled })
+			test(t, func(s *session) { s.Scheduled = scheduled })
 		})
 	}
 }
@@ -413,46 +413,4 @@ func TestNeverSent(t *testing.T) {
 		assert.True(t, o.Failed == 5 && o.Class == load.Refused && o.Sent < 0 && o.Wire == 0,
 			"got %+v, want 5 failed that were not sent", o)
 	}
-}
-
-// A connection that the server closed because it was idle is made again at once,
-// every time.
-func TestIdleConnectionsAreMadeAgain(t *testing.T) {
-	t.Parallel()
-	happened := 0
-	cfg := &config{happened: func(string, time.Time, time.Duration) { happened++ }}
-	l := &lane{s: &session{cfg: cfg, sink: &clockSink{at: 10 * time.Second}}}
-	for _, tt := range []struct {
-		since time.Duration
-		want  bool
-	}{{0, true}, {10*time.Second - time.Millisecond, false}} {
-		here, there := net.Pipe()
-		defer there.Close()
-		k := newLink(l, here)
-		k.startedAt, l.link = tt.since, k
-		k.Kill(errServerClosed)
-		assert.Equal(t, l.lost(k), tt.want, "whether it was lost, up since %v", tt.since)
-	}
-	assert.Equal(t, happened, 2, "lost connections in the report")
-}
-
-// A clockSink is a sink with a fixed time.
-type clockSink struct{ at time.Duration }
-
-func (s *clockSink) Now() time.Duration     { return s.at }
-func (*clockSink) Complete([]load.Outcome)  {}
-func (*clockSink) Ready(int, time.Duration) {}
-
-// Overlapping pauses count once.
-func TestOverlappingPausesCountOnce(t *testing.T) {
-	t.Parallel()
-	sink := &clockSink{at: time.Second}
-	l := &lane{s: &session{cfg: &config{}, sink: sink}, closed: true}
-	for range 3 {
-		l.pause(sink.at, 10*time.Second)
-	}
-	sink.at = 5 * time.Second
-	l.pause(sink.at, 10*time.Second)
-	assert.True(t, l.metrics.paused == 14*time.Second && l.metrics.throttled == 4,
-		"paused for %v after %d answers, want 14s after 4", l.metrics.paused, l.metrics.throttled)
 }

@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/apm/wire"
 	"carronade/internal/conn"
+	"carronade/internal/conn/web"
 	"carronade/load"
 )
 
@@ -24,13 +24,13 @@ import (
 // a connection per request. It has a separate connection pool, and a goroutine
 // for each request that may be in flight.
 type httpLane struct {
-	s      *session
-	id     int
-	base   string
-	url    string
-	cycles []*cycle // by stream; Fire uses those of its thread's streams
-	http   *http.Transport
-	header http.Header
+	s       *session
+	id      int
+	base    string
+	url     string
+	sources []web.Source // by stream; Fire uses those of its thread's streams
+	http    *http.Transport
+	header  http.Header
 
 	work      chan job
 	unflushed []job // of the sending thread, not flushed
@@ -44,7 +44,7 @@ type httpLane struct {
 	readyDue    bool
 	closed      bool
 	pausedUntil time.Duration
-	metrics     metrics
+	metrics     web.Metrics
 }
 
 // A job is a batch to be sent.
@@ -53,16 +53,16 @@ type job struct {
 	encodedRequest *encodedRequest
 }
 
-func newHTTPLane(s *session, id int, cycles []*cycle) *httpLane {
+func newHTTPLane(s *session, id int, sources []web.Source) *httpLane {
 	c := s.cfg
-	t := c.newTransport(&s.written, &s.read)
+	t := c.newTransport(&s.Written, &s.Read)
 	t.MaxIdleConnsPerHost = c.depth
 	t.DisableKeepAlives = !c.keepAlive
 	if c.http2 {
 		t.MaxConnsPerHost = 1
 	}
 	l := &httpLane{
-		s: s, id: id, base: c.base(id), cycles: cycles, http: t, depth: c.depth,
+		s: s, id: id, base: s.Base(id), sources: sources, http: t, depth: c.depth,
 		work: make(chan job, c.depth), header: c.header(),
 	}
 	l.url = c.url(l.base, c.bodyPool.source.Path()) + c.query
@@ -76,32 +76,18 @@ func (c *config) header() http.Header {
 		h.Set("Content-Encoding", "gzip")
 	}
 	for _, f := range c.fields {
-		if f.name == "User-Agent" {
-			h.Del(f.name)
+		if f.Name == "User-Agent" {
+			h.Del(f.Name)
 		}
-		h.Add(f.name, f.value)
+		h.Add(f.Name, f.Value)
 	}
 	return h
 }
 
 // newTransport makes a transport that counts its bytes, including TLS.
 func (c *config) newTransport(written, read *atomic.Uint64) *http.Transport {
-	plain := conn.Dialer{SendBuffer: c.dialer.SendBuffer, RecvBuffer: c.dialer.RecvBuffer, Timeout: c.dialer.Timeout}
-	t := &http.Transport{
-		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
-			nc, err := plain.Dial(ctx, addr)
-			if err != nil {
-				return nil, err
-			}
-			return &countingConn{nc, written, read}, nil
-		},
-		TLSHandshakeTimeout: c.dialer.Timeout,
-		DisableCompression:  true,
-		ForceAttemptHTTP2:   c.http2,
-	}
-	if c.dialer.TLS != nil {
-		t.TLSClientConfig = c.dialer.TLS.Clone()
-	}
+	t := web.NewTransport(c.dialer, func(nc net.Conn) net.Conn { return &countingConn{nc, written, read} })
+	t.ForceAttemptHTTP2 = c.http2
 	if !c.http2 {
 		t.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
 	}
@@ -134,13 +120,12 @@ func (l *httpLane) ID() int { return l.id }
 
 // Room implements load.Lane.
 func (l *httpLane) Room(stream int32, first uint64) int {
-	_, left, _ := l.cycles[stream].at(first)
-	return left
+	return l.sources[stream].Room(first)
 }
 
 // Fire implements load.Lane.
 func (l *httpLane) Fire(batches []load.Batch) (taken int) {
-	now := l.s.sink.Now()
+	now := l.s.Sink.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range batches {
@@ -149,20 +134,20 @@ func (l *httpLane) Fire(batches []load.Batch) (taken int) {
 			break
 		}
 		s := &batches[i]
-		r, err := l.cycles[s.Stream].prepare(s.First, int(s.Events), l.s.wall.Add(now).UnixMicro())
+		r, err := l.sources[s.Stream].Prepare(s.First, int(s.Events), l.s.Wall.Add(now))
 		taken++
-		if s.Withheld = l.s.withholds(s, err); s.Withheld {
+		if s.Withheld = l.s.Withholds(s, err); s.Withheld {
 			continue
 		}
 		if err != nil {
-			l.s.sink.Complete([]load.Outcome{{
-				Batch: *s, Lane: int32(l.id), Sent: -1, Done: now, Failed: s.Events, Class: load.Rejected, Text: l.s.cfg.redactor.line(err.Error()), Place: -1,
+			l.s.Sink.Complete([]load.Outcome{{
+				Batch: *s, Lane: int32(l.id), Sent: -1, Done: now, Failed: s.Events, Class: load.Rejected, Text: l.s.cfg.redactor.Line(err.Error()), Place: -1,
 			}})
 			continue
 		}
-		s.Bytes = int64(r.body.Plain)
+		s.Bytes = r.Plain()
 		l.inFlight++
-		l.unflushed = append(l.unflushed, job{*s, r})
+		l.unflushed = append(l.unflushed, job{*s, r.(*encodedRequest)})
 	}
 	return taken
 }
@@ -178,31 +163,31 @@ func (l *httpLane) Flush() {
 	l.unflushed = l.unflushed[:0]
 }
 
-// start implements runner.
-func (l *httpLane) start(ctx context.Context) {
+// Run implements web.Runner.
+func (l *httpLane) Run(ctx context.Context) {
 	l.ctx, l.cancel = context.WithCancel(ctx)
 	for range l.depth {
 		l.done.Go(l.run)
 	}
 }
 
-// count implements runner.
-func (l *httpLane) count() (string, metrics) {
+// Count implements web.Runner.
+func (l *httpLane) Count() (string, web.Metrics) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.base, l.metrics
 }
 
 func (l *httpLane) run() {
-	buf := make([]byte, wire.KeptBody)
+	buf := make([]byte, web.KeptBody)
 	for {
 		select {
 		case <-l.ctx.Done():
 			for { // requests that were flushed and not begun
 				select {
 				case e := <-l.work:
-					now := l.s.sink.Now()
-					l.finish(e, unseen, now, verdict{failed: e.batch.Events, class: load.Canceled, text: load.TextUnwritten}, 0)
+					now := l.s.Sink.Now()
+					l.finish(e, unseen, now, web.Verdict{Failed: e.batch.Events, Class: load.Canceled, Text: load.TextUnwritten}, 0)
 				default:
 					return
 				}
@@ -234,7 +219,7 @@ var unseen = seen{asked: -1, sent: -1}
 func (l *httpLane) trace(t *requestTrace) *httptrace.ClientTrace {
 	begin := func() {
 		if t.sent < 0 {
-			t.sent = l.s.sink.Now()
+			t.sent = l.s.Sink.Now()
 		}
 	}
 	return &httptrace.ClientTrace{
@@ -242,7 +227,7 @@ func (l *httpLane) trace(t *requestTrace) *httptrace.ClientTrace {
 			t.mu.Lock()
 			defer t.mu.Unlock()
 			if t.asked < 0 {
-				t.asked = l.s.sink.Now()
+				t.asked = l.s.Sink.Now()
 			}
 		},
 		ConnectStart: func(string, string) {
@@ -267,12 +252,12 @@ func (l *httpLane) trace(t *requestTrace) *httptrace.ClientTrace {
 
 // send sends one request and completes it.
 func (l *httpLane) send(e job, buf []byte) {
-	ctx, cancel := context.WithTimeout(l.ctx, l.s.cfg.requestTimeout)
+	ctx, cancel := context.WithTimeout(l.ctx, l.s.Timeout)
 	defer cancel()
 	t := &requestTrace{seen: unseen}
 	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, l.trace(t)), http.MethodPost, l.url, http.NoBody)
 	if err != nil {
-		l.finish(e, unseen, l.s.sink.Now(), verdict{failed: e.batch.Events, class: load.Rejected, text: l.s.cfg.redactor.line(err.Error())}, 0)
+		l.finish(e, unseen, l.s.Sink.Now(), web.Verdict{Failed: e.batch.Events, Class: load.Rejected, Text: l.s.cfg.redactor.Line(err.Error())}, 0)
 		return
 	}
 	req.Header = l.header
@@ -284,7 +269,7 @@ func (l *httpLane) send(e job, buf []byte) {
 	if err == nil {
 		kept, err = read(res, buf)
 	}
-	now := l.s.sink.Now()
+	now := l.s.Sink.Now()
 	cancel()        // the answer is read
 	<-body.released // net/http uses its bytes until it closes it
 	t.mu.Lock()
@@ -294,8 +279,8 @@ func (l *httpLane) send(e job, buf []byte) {
 		l.finish(e, saw, now, l.errorVerdict(e, saw, err), 0)
 		return
 	}
-	v := l.s.evaluate(res.StatusCode, kept, len(kept) < wire.KeptBody, e.batch.Events)
-	if v.class == load.Throttled && l.s.cfg.retryAfter {
+	v := l.s.Evaluate(res.StatusCode, kept, len(kept) < web.KeptBody, e.batch.Events)
+	if v.Class == load.Throttled && l.s.RetryAfter {
 		if n, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && n > 0 {
 			l.pause(now, time.Duration(n)*time.Second)
 		}
@@ -336,31 +321,31 @@ func read(res *http.Response, buf []byte) ([]byte, error) {
 	return buf[:n], nil
 }
 
-// errorVerdict is the verdict on a request without an answer.
-func (l *httpLane) errorVerdict(e job, saw seen, err error) verdict {
-	v := verdict{unknown: e.batch.Events, class: load.Refused, text: "connection lost: " + l.s.cfg.redactor.line(err.Error())}
+// errorVerdict is the web.Verdict on a request without an answer.
+func (l *httpLane) errorVerdict(e job, saw seen, err error) web.Verdict {
+	v := web.Verdict{Unknown: e.batch.Events, Class: load.Refused, Text: "connection lost: " + l.s.cfg.redactor.Line(err.Error())}
 	switch {
 	case l.ctx.Err() != nil:
-		v.class, v.text = load.Canceled, load.TextUnanswered
+		v.Class, v.Text = load.Canceled, load.TextUnanswered
 	case conn.IsTimeout(err):
-		v.class, v.text = load.Timeout, conn.ErrTimeout.Error()
+		v.Class, v.Text = load.Timeout, conn.ErrTimeout.Error()
 	case conn.IsConnectionClosed(err):
-		v.text = "connection lost: " + errServerClosed.Error()
+		v.Text = "connection lost: " + web.ErrServerClosed.Error()
 	case saw.got && !errors.As(err, new(*net.OpError)):
-		v.class, v.text = load.Protocol, l.s.cfg.redactor.line(err.Error())
+		v.Class, v.Text = load.Protocol, l.s.cfg.redactor.Line(err.Error())
 	}
 	if !saw.got || !saw.wrote {
-		v.unknown, v.failed = 0, e.batch.Events
-		if v.class == load.Refused || v.class == load.Protocol {
-			v.class, v.text = load.Refused, l.s.cfg.redactor.line(err.Error())
+		v.Unknown, v.Failed = 0, e.batch.Events
+		if v.Class == load.Refused || v.Class == load.Protocol {
+			v.Class, v.Text = load.Refused, l.s.cfg.redactor.Line(err.Error())
 		}
-		v.text = "never written: " + v.text
+		v.Text = "never written: " + v.Text
 	}
 	return v
 }
 
 // finish completes a batch.
-func (l *httpLane) finish(e job, saw seen, now time.Duration, v verdict, status int) {
+func (l *httpLane) finish(e job, saw seen, now time.Duration, v web.Verdict, status int) {
 	wire := int64(0)
 	if saw.wrote {
 		wire = int64(len(e.encodedRequest.body.Bytes))
@@ -373,19 +358,19 @@ func (l *httpLane) finish(e job, saw seen, now time.Duration, v verdict, status 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if wire > 0 {
-		l.metrics.requests++
-		l.metrics.events += uint64(e.batch.Events)
-		l.metrics.bytes += uint64(e.batch.Bytes)
-		l.metrics.wire += uint64(wire)
+		l.metrics.Requests++
+		l.metrics.Events += uint64(e.batch.Events)
+		l.metrics.Bytes += uint64(e.batch.Bytes)
+		l.metrics.Wire += uint64(wire)
 	}
 	if saw.dialed {
-		l.metrics.reconnects++
+		l.metrics.Reconnects++
 	}
-	e.encodedRequest.release()
+	e.encodedRequest.Release()
 	l.inFlight--
-	l.s.sink.Complete([]load.Outcome{{
-		Batch: e.batch, Lane: int32(l.id), Sent: saw.sent, Done: now, Acked: v.acked, Failed: v.failed, Unknown: v.unknown,
-		Class: v.class, Status: int16(status), Text: v.text, Wire: wire, Place: -1,
+	l.s.Sink.Complete([]load.Outcome{{
+		Batch: e.batch, Lane: int32(l.id), Sent: saw.sent, Done: now, Acked: v.Acked, Failed: v.Failed, Unknown: v.Unknown,
+		Class: v.Class, Status: int16(status), Text: v.Text, Wire: wire, Place: -1,
 	}})
 	l.ready(now)
 }
@@ -393,7 +378,7 @@ func (l *httpLane) finish(e job, saw seen, now time.Duration, v verdict, status 
 func (l *httpLane) ready(now time.Duration) {
 	if l.readyDue && !l.closed && l.inFlight < l.depth && now >= l.pausedUntil {
 		l.readyDue = false
-		l.s.sink.Ready(l.id, now)
+		l.s.Sink.Ready(l.id, now)
 	}
 }
 
@@ -401,13 +386,13 @@ func (l *httpLane) ready(now time.Duration) {
 func (l *httpLane) pause(now, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.metrics.throttled++
-	l.metrics.paused += max(0, now+wait-max(l.pausedUntil, now))
+	l.metrics.Throttled++
+	l.metrics.Paused += max(0, now+wait-max(l.pausedUntil, now))
 	l.pausedUntil = max(l.pausedUntil, now+wait)
 	time.AfterFunc(wait, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.ready(l.s.sink.Now())
+		l.ready(l.s.Sink.Now())
 	})
 }
 

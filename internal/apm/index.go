@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"carronade/internal/conn"
+	"carronade/internal/conn/web"
 	"carronade/measure"
 	"carronade/protocol"
 )
@@ -33,7 +34,7 @@ type indexConfig struct {
 	password string
 	apiKey   string
 	tls      *tls.Config
-	redactor *redactor
+	redactor *web.Redactor
 	wait     time.Duration
 	still    time.Duration
 	poll     time.Duration
@@ -88,7 +89,7 @@ func parseIndex(v protocol.Values) (*indexConfig, error) {
 		option string
 	}{{&c.password, "index-password"}, {&c.apiKey, "index-api-key"}} {
 		if v.Has(r.option) {
-			if *r.to, err = resolve(r.option, v.String(r.option)); err != nil {
+			if *r.to, err = web.ReadSecret(r.option, v.String(r.option)); err != nil {
 				return nil, err
 			}
 		}
@@ -162,7 +163,7 @@ func (x *index) identify(ctx context.Context) error {
 		if info.Version.Distribution == "opensearch" {
 			x.store = "OpenSearch"
 		}
-		x.version, x.cluster = x.cfg.redactor.line(info.Version.Number), x.cfg.redactor.line(info.Cluster)
+		x.version, x.cluster = x.cfg.redactor.Line(info.Version.Number), x.cfg.redactor.Line(info.Cluster)
 		x.store = strings.TrimSpace(x.store + " " + x.version)
 		err = nil
 	}
@@ -239,16 +240,16 @@ func (x *index) ask(ctx context.Context, method, path string, to any) error {
 		return fmt.Errorf("read the answer: %w", err)
 	}
 	if res.StatusCode/100 != 2 {
-		return &statusError{res.StatusCode, method + " " + path + ": " + x.cfg.redactor.reason(res.StatusCode, body)}
+		return &statusError{res.StatusCode, method + " " + path + ": " + reason(x.cfg.redactor, res.StatusCode, body)}
 	}
 	if err := json.Unmarshal(body, to); err != nil {
-		return &statusError{res.StatusCode, fmt.Sprintf("%s %s: the answer is not JSON (%.40q)", method, path, x.cfg.redactor.line(string(body[:min(len(body), 4<<10)])))}
+		return &statusError{res.StatusCode, fmt.Sprintf("%s %s: the answer is not JSON (%.40q)", method, path, x.cfg.redactor.Line(string(body[:min(len(body), 4<<10)])))}
 	}
 	return nil
 }
 
 // reason reads the reason from an error answer of Elasticsearch.
-func (v *redactor) reason(status int, body []byte) string {
+func reason(v *web.Redactor, status int, body []byte) string {
 	var e struct {
 		Error any `json:"error"`
 	}
@@ -261,7 +262,7 @@ func (v *redactor) reason(status int, body []byte) string {
 			text, _ = err["reason"].(string)
 		}
 	}
-	return v.statusText(status, nil, text)
+	return v.StatusText(status, nil, text)
 }
 
 // allowMissing makes patterns that match nothing, and closed indices, count 0.
@@ -305,7 +306,7 @@ func (x *index) clusterHealth(ctx context.Context) (health string, nodes int) {
 	if x.ask(ctx, http.MethodGet, "/_cluster/health", &a) != nil {
 		return "", 0
 	}
-	return x.cfg.redactor.line(a.Status), max(a.Nodes, 0)
+	return x.cfg.redactor.Line(a.Status), max(a.Nodes, 0)
 }
 
 // facts describe the store, which is a part of what is tested. What it did not say is
@@ -380,8 +381,8 @@ func (s *session) Confirm(ctx context.Context, acked uint64) (*measure.Indexed, 
 		}
 	}
 	r.Waited = time.Since(began)
-	if !s.wall.IsZero() {
-		r.Span = changed.Sub(s.wall)
+	if !s.Wall.IsZero() {
+		r.Span = changed.Sub(s.Wall)
 	}
 	asking, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer stop()

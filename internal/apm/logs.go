@@ -29,7 +29,7 @@ func (s *session) logWarnings() (w []string) {
 	if len(w) > 0 {
 		return w
 	}
-	for text := range s.errors.all() {
+	for text := range s.errors.All() {
 		if rest, ok := strings.CutPrefix(text, unknownObject); ok && strings.Contains(rest, `"log"`) {
 			return []string{"the server says " + text + ": " + dropLogs}
 		}

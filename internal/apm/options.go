@@ -5,6 +5,7 @@ import (
 
 	"carronade/internal/apm/wire"
 	"carronade/internal/conn"
+	"carronade/internal/conn/web"
 	"carronade/protocol"
 )
 
@@ -104,7 +105,7 @@ func options() []protocol.Option {
 			Help: "false: a connection for each request, which counts into its service time",
 		},
 		{
-			Name: "header", Word: "K: V", Type: protocol.List, Group: groupHTTP, Show: showHeader,
+			Name: "header", Word: "K: V", Type: protocol.List, Group: groupHTTP, Show: web.ShowField,
 			Help: "additional header; a secret one as 'K: env:NAME' or 'K: file:PATH'; repeatable",
 		},
 		{

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"carronade/internal/apm/wire"
+	"carronade/internal/conn/web"
 	"carronade/load"
 )
 
@@ -86,13 +87,13 @@ func (c *config) probeOne(ctx context.Context, client *http.Client, base string)
 		return v, err
 	}
 	v1 := c.bodyPool.source.ContentType() == "application/json"
-	switch class := classOf(status); {
+	switch class := web.ClassOf(status); {
 	case status/100 == 2, class == load.Throttled:
 		return v, nil
 	case v1 && status == http.StatusBadRequest: // the server complains that it has no events
 		return v, nil
 	default:
-		return v, &refusal{status: status, path: path, words: c.redactor.statusText(status, body, readReply(body, func(string) {}).first)}
+		return v, &refusal{status: status, path: path, words: c.redactor.StatusText(status, body, readReply(body, func(string) {}).first)}
 	}
 }
 
@@ -132,7 +133,7 @@ func (v *server) read(body []byte) error {
 	if info.OK != nil && v.Version == "" {
 		v.Version, v.Build, v.Built = info.OK.Version, info.OK.Build, info.OK.Built
 	}
-	v.Version, v.Build, v.Built = line(v.Version), line(v.Build), line(v.Built)
+	v.Version, v.Build, v.Built = web.Line(v.Version), web.Line(v.Build), web.Line(v.Built)
 	return nil
 }
 

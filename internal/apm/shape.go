@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"carronade/internal/apm/wire"
@@ -40,10 +39,10 @@ func parseMakeup(v protocol.Values) (m wire.Makeup, err error) {
 	for k := range wire.Kinds {
 		kinds = append(kinds, wire.Kind(k).String())
 	}
-	if err := parseWeights(v.String("mix"), kinds, m.Mix[:]); err != nil {
+	if err := units.ParseWeights(v.String("mix"), kinds, m.Mix[:]); err != nil {
 		return fail("mix", err)
 	}
-	if err := parseWeights(v.String("outcomes"), []string{"success", "failure", "unknown"}, m.Outcomes[:]); err != nil {
+	if err := units.ParseWeights(v.String("outcomes"), []string{"success", "failure", "unknown"}, m.Outcomes[:]); err != nil {
 		return fail("outcomes", err)
 	}
 	if m.Durations, err = parseDurations(v.String("durations")); err != nil {
@@ -89,29 +88,6 @@ func parseRange(s string) (r wire.Range, err error) {
 		return r, fmt.Errorf("%q: the smaller number comes first", s)
 	}
 	return r, nil
-}
-
-// parseWeights reads "word=N,word=N"; a word without =N has the weight 1.
-func parseWeights(s string, words []string, to []int) error {
-	if s == "" {
-		return nil
-	}
-	for part := range strings.SplitSeq(s, ",") {
-		word, weight, weighed := strings.Cut(strings.TrimSpace(part), "=")
-		i := slices.Index(words, word)
-		if i < 0 {
-			return fmt.Errorf("%q: want one of %s", word, strings.Join(words, ", "))
-		}
-		n := 1
-		if weighed {
-			var err error
-			if n, err = strconv.Atoi(weight); err != nil || n < 0 {
-				return fmt.Errorf("%q: a weight is a whole number, 0 or more", part)
-			}
-		}
-		to[i] = n
-	}
-	return nil
 }
 
 // parseDurations reads one of durationForms.

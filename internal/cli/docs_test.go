@@ -53,6 +53,7 @@ var exampleServers = []struct {
 	{"127.0.0.1:9092", []string{"kafka", "--in-memory"}, false},
 	{"127.0.0.1:5555", []string{"riemann", "--interval", "100ms"}, true},
 	{"127.0.0.1:8200", []string{"apm"}, false},
+	{"127.0.0.1:4318", []string{"otlp"}, false},
 }
 
 // addresses starts the servers that a document's examples need, and returns
@@ -90,6 +91,9 @@ func addresses(t *testing.T, text string) []string {
 		c := assert.Value(standin.Spawn(t.Context(), carronade(t), args...))(t)
 		t.Cleanup(func() { _ = c.Stop() })
 		pairs = append(pairs, s.addr, c.Addr())
+		if grpc := c.AddrOf("grpc"); grpc != "" {
+			pairs = append(pairs, "127.0.0.1:4317", grpc)
+		}
 	}
 	return pairs
 }

@@ -84,6 +84,7 @@ func TestDoctor(t *testing.T) {
 		{"a broker", []string{"kafka://" + broker + "/t"}, true, "brokers", protocol.LevelOK, "stand-in"},
 		{"a missing topic", []string{"kafka://" + broker + "/t"}, true, "topic", protocol.LevelWarning, "does not exist"},
 		{"Riemann", []string{"riemann://" + index}, true, "index", protocol.LevelOK, "answers queries"},
+		{"OTLP", []string{"otlp+http://" + spawn(t, "otlp")}, true, "receiver", protocol.LevelOK, "stand-in"},
 		{"APM", []string{"apm+http://" + server}, true, "version of the server", protocol.LevelOK, "stand-in"},
 		{"a file", []string{"-f", file}, true, "version of the server", protocol.LevelOK, "stand-in"},
 		{"a file with several targets", []string{"-f", mix}, true, "index", protocol.LevelOK, "answers queries"},
@@ -107,7 +108,7 @@ func TestDoctor(t *testing.T) {
 func TestDoctorSilence(t *testing.T) {
 	t.Parallel()
 	addr := testkit.Listen(t, func(c *net.TCPConn) { io.Copy(io.Discard, c) })
-	for _, scheme := range []string{"kafka", "riemann", "apm+http"} {
+	for _, scheme := range []string{"kafka", "riemann", "apm+http", "otlp+http", "otlp+grpc"} {
 		began := time.Now()
 		r, code := examine(t, scheme+"://"+addr, "--timeout", "300ms")
 		took := time.Since(began)

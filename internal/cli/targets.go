@@ -17,6 +17,8 @@ import (
 	"carronade/internal/kafka"
 	standinkafka "carronade/internal/kafka/standin"
 	"carronade/internal/null"
+	"carronade/internal/otlp"
+	standinotlp "carronade/internal/otlp/standin"
 	"carronade/internal/riemann"
 	standinriemann "carronade/internal/riemann/standin"
 	"carronade/internal/standin"
@@ -32,7 +34,7 @@ import (
 // Kinds returns the kinds of target of the carronade program, the most used first. The command
 // line has those of its Program instead: a program with another protocol adds its own.
 func Kinds() []protocol.Kind {
-	return []protocol.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, null.Kind{}}
+	return []protocol.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, otlp.Kind{}, null.Kind{}}
 }
 
 // entries is the list, in the order of help; the first demo is the default.
@@ -145,12 +147,39 @@ and the memory and processor time of the server's process.`,
 			},
 			sink: &server{[]string{"apm", "--discard", "--listen", "127.0.0.1:0"}, "apm+http://ADDR"},
 		},
+		{
+			kind: "otlp", form: "otlp+http://HOST:PORT,HOST:PORT",
+			about: "OpenTelemetry's protocol, to a Collector or any other receiver: over HTTP (default port 4318) or gRPC (otlp+grpc://, 4317); otlp+https:// and otlp+grpcs:// use TLS. Connections are spread over several hosts in turn.",
+			event: "a span, a data point or a log record", batch: "an export request",
+			expressions: "in the values of --header, for the requests of the pool; ${...} must not depend on the time",
+			demo: &demo{
+				server: server{[]string{"otlp", "--listen", "127.0.0.1:0"}, "otlp+http://ADDR"},
+				name:   "OTLP receiver", watched: true,
+				about: `The receiver decodes requests of a hundred spans, data points or log records.
+The report has the time of a request, the answers, the number of accepted
+events, and the memory and processor time of the receiver's process.`,
+				workload: [][2]string{
+					{"signal", "traces=1,metrics=1,logs=2"},
+					{"rate", "20k/s"},
+					{"for", "9s"},
+					{"warmup", "1s"},
+				},
+				next: `  carronade run otlp+grpc://HOST:4317 --signal logs --rate 20k/s --for 30s
+                                   log records over gRPC to your own Collector
+  carronade run otlp+http://HOST:4318 --signal metrics --series 100k \
+    --rate 20k/s --for 30s --system-metrics http://HOST:8888/metrics \
+    --system-names 'otelcol_*'
+                                   data points of many series, and what the
+                                   Collector itself counts`,
+			},
+			sink: &server{[]string{"otlp", "--discard", "--listen", "127.0.0.1:0"}, "otlp+http://ADDR"},
+		},
 	}
 }
 
 // standins are the stand-ins, in the order of help.
 func standins() []standin.Kind {
-	return []standin.Kind{standinkafka.Kind, standinriemann.Kind, standinapm.Kind}
+	return []standin.Kind{standinkafka.Kind, standinriemann.Kind, standinapm.Kind, standinotlp.Kind}
 }
 
 // oldTools are the drop-ins, in the order of `carronade as`.

@@ -26,6 +26,14 @@ type namedSource struct {
 	figures protocol.Figures
 }
 
+// can is what the session can do; nothing, where there is none: an operator only coordinates.
+func (e *execution) can() protocol.SessionCapabilities {
+	if e.session == nil {
+		return protocol.SessionCapabilities{}
+	}
+	return e.session.Capabilities()
+}
+
 // sources are the sources of this run.
 func (e *execution) sources() []namedSource {
 	var all []namedSource

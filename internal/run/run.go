@@ -519,14 +519,6 @@ func partOf(w *workload.Workload, i int) report.PartInput {
 	return in
 }
 
-// can is what the session can do: nothing without one, as of a run that a fleet does.
-func (e *execution) can() protocol.SessionCapabilities {
-	if e.session == nil {
-		return protocol.SessionCapabilities{}
-	}
-	return e.session.Capabilities()
-}
-
 // encoding asks the target when the bytes of events are made.
 func (e *execution) encoding() *measure.Encoding {
 	if encoding := e.can().Encoding; encoding != nil {

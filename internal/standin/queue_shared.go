@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"net/http"
 	"sync"
 	"time"
 )
@@ -30,4 +31,22 @@ func (s *SharedQueue) Arrive(events int) (done time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.server.Arrive(time.Now(), events)
+}
+
+// Hold holds back the answer to a request until its events are served. An answer
+// after which the connection ends waits here, because the end would overtake it, as
+// does one of HTTP/2, whose requests share a connection.
+func (s *SharedQueue) Hold(r *http.Request, served time.Time, ends bool) {
+	if s == nil {
+		return
+	}
+	if r.ProtoMajor >= 2 {
+		SleepUntil(r.Context().Done(), served)
+		return
+	}
+	departures := DeparturesOf(ConnOf(r))
+	departures.NotBefore(served)
+	if ends || r.Close {
+		departures.Wait(r.Context())
+	}
 }

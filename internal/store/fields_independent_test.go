@@ -7,6 +7,7 @@ import (
 	"carronade/internal/apm"
 	"carronade/internal/kafka"
 	"carronade/internal/null"
+	"carronade/internal/otlp"
 	"carronade/internal/riemann"
 	"carronade/internal/workload"
 	"carronade/protocol"
@@ -15,7 +16,7 @@ import (
 
 // programKinds are the kinds of target that the program has. Tests of this package do not link the
 // command line, which has the list; its own tests find a kind that is missing here.
-var programKinds = []protocol.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, null.Kind{}}
+var programKinds = []protocol.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, otlp.Kind{}, null.Kind{}}
 
 // storedSettings is how stored reports are grouped and found again: the independent settings of each kind
 // with their defaults, since a default is as much a part of the key as a given value.
@@ -148,6 +149,34 @@ var storedSettings = map[string][]string{
 		"sticky=",
 		"trace-hops=1",
 		"verbose=false",
+	},
+	"otlp": {
+		"attribute-size=16",
+		"attributes=5",
+		"body-size=200",
+		"clients=",
+		"compression=none",
+		"connect-timeout=10s",
+		"corpus=",
+		"events=100",
+		"metric=gauge",
+		"pool=2MiB",
+		"recv-buffer=",
+		"request-timeout=30s",
+		"resource-attributes=4",
+		"retry-after=false",
+		"scope-attributes=0",
+		"send-buffer=",
+		"series-per-second=0",
+		"series=1k",
+		"services=4",
+		"severities=info=90,warn=7,error=3",
+		"signal=traces",
+		"span-events=0",
+		"span-links=0",
+		"statuses=unset=97,error=3",
+		"sticky=",
+		"trace-spans=10",
 	},
 	"null": {
 		"batch-size=256KiB",

@@ -32,7 +32,7 @@ var protocol = []string{"load", "measure", "payload", "protocol", "units"}
 var open = []string{"examples/...", "internal/*", "internal/*/wire", "internal/*/standin"}
 
 // testPackages may be imported by the tests of any package.
-var testPackages = []string{"internal/advice", "test/testkit/assert", "test/testkit/browser", "test/testkit/kafkatest", "test/testkit", "internal/standin", "internal/standin/standintest", "internal/apm/standin", "internal/kafka/standin", "internal/riemann/standin", "internal/*/wire", "protocol/protocoltest", "internal/null", "protocol", "load", "measure", "payload", "units", "internal/workload"}
+var testPackages = []string{"internal/advice", "test/testkit/assert", "test/testkit/browser", "test/testkit/kafkatest", "test/testkit", "internal/standin", "internal/standin/standintest", "internal/*/standin", "internal/*/wire", "protocol/protocoltest", "internal/null", "protocol", "load", "measure", "payload", "units", "internal/workload"}
 
 // Packages is the table of who may import whom. Imports go only downwards, and only app
 // imports internal/cli.
@@ -51,10 +51,10 @@ var Packages = []Package{
 	{Name: "internal/kafka", May: []string{"internal/conn", "internal/impair", "internal/place", "internal/conn/socket", "internal/kafka/wire", "load", "measure", "payload", "protocol", "internal/kafka/cluster", "internal/kafka/franz", "units"}, Tests: []string{"internal/run/ledger"}},
 	{Name: "internal/kafka/cluster", May: []string{"internal/advice", "internal/conn", "internal/place", "internal/kafka/wire", "load", "measure", "payload", "protocol", "units"}},
 	{Name: "internal/kafka/franz", May: []string{"internal/conn", "internal/impair", "internal/conn/socket", "internal/kafka/wire", "load", "measure", "payload", "internal/kafka/cluster"}},
-	{Name: "internal/apm", May: []string{"internal/conn", "internal/place", "internal/secret", "internal/conn/socket", "internal/apm/wire", "load", "measure", "payload", "protocol", "units"}},
+	{Name: "internal/apm", May: []string{"internal/conn", "internal/conn/web", "internal/place", "internal/apm/wire", "load", "measure", "payload", "protocol", "units"}, Tests: []string{"internal/conn/socket"}},
 	{Name: "internal/riemann", May: []string{"internal/conn", "internal/conn/socket", "internal/riemann/wire", "load", "measure", "payload", "protocol", "units"}, Tests: []string{"internal/run/ledger"}},
 	{Name: "internal/null", May: []string{"internal/kafka/wire", "load", "measure", "payload", "protocol"}},
-	{Name: "internal/*", May: slices.Concat(protocol, []string{"internal/conn", "internal/conn/socket", "internal/*/wire"})},
+	{Name: "internal/*", May: slices.Concat(protocol, []string{"internal/conn", "internal/conn/socket", "internal/conn/web", "internal/place", "internal/*/wire"})},
 
 	{Name: "internal/*/wire", May: []string{"internal/place", "internal/crc"}},
 	{Name: "internal/*/standin", May: []string{"internal/standin", "internal/*/wire"}},
@@ -63,8 +63,9 @@ var Packages = []Package{
 	{Name: "internal/conn/socket", May: []string{"internal/impair"}},
 	{Name: "internal/conn", May: []string{"internal/advice", "internal/place", "internal/conn/socket", "load", "protocol", "units"}},
 	{Name: "internal/standin/standintest", May: []string{"internal/standin", "test/testkit/assert"}},
+	{Name: "internal/conn/web", May: []string{"internal/advice", "internal/conn", "internal/conn/socket", "internal/secret", "load", "measure", "protocol"}},
 	{Name: "internal/standin", May: []string{"internal/conn/socket", "internal/host", "units"}},
-	{Name: "internal/apm/standin", May: []string{"internal/secret", "internal/standin", "internal/apm/wire", "units"}},
+	{Name: "internal/apm/standin", May: []string{"internal/conn/web", "internal/secret", "internal/standin", "internal/apm/wire", "units"}},
 	{Name: "internal/kafka/standin", May: []string{"internal/secret", "internal/standin", "internal/host", "units"}},
 	{Name: "internal/riemann/standin", May: []string{"internal/standin", "internal/riemann/wire", "units"}},
 	{Name: "internal/run/ledger", May: []string{"load", "measure"}},
@@ -85,7 +86,7 @@ var Packages = []Package{
 	{Name: "internal/verdict/find", May: []string{"internal/layout", "internal/verdict/stats", "internal/host", "measure", "units"}, Tests: []string{"internal/judge"}},
 	{Name: "internal/fleet", May: []string{"internal/report", "internal/run", "internal/host", "internal/workload", "load", "measure", "protocol"}},
 	{Name: "internal/report", May: []string{"internal/advice", "internal/verdict/fault", "internal/verdict/find", "internal/layout", "internal/place", "internal/host", "internal/verdict/trust", "internal/workload", "load", "measure", "units"}},
-	{Name: "internal/store", May: []string{"internal/advice", "internal/report", "internal/secret", "internal/host", "internal/workload", "load", "measure", "protocol", "units"}, Tests: []string{"internal/verdict/fault", "internal/verdict/find", "internal/store/sqlite", "test/testkit/reporttest", "internal/apm", "internal/kafka", "internal/riemann"}},
+	{Name: "internal/store", May: []string{"internal/advice", "internal/report", "internal/secret", "internal/host", "internal/workload", "load", "measure", "protocol", "units"}, Tests: []string{"internal/verdict/fault", "internal/verdict/find", "internal/store/sqlite", "test/testkit/reporttest", "internal/apm", "internal/kafka", "internal/otlp", "internal/riemann"}},
 	{Name: "test/testkit/reporttest", May: []string{"internal/report", "internal/store", "test/testkit/assert", "load", "measure"}},
 	{Name: "internal/store/sqlitefile", May: []string{"internal/host"}},
 	{Name: "internal/serve/jobs", May: []string{"internal/store/sqlitefile", "internal/host", "protocol", "units"}},
@@ -135,7 +136,7 @@ var Packages = []Package{
 		"stores.go":      {"internal/store/elastic"},
 		"help_pages*.go": {"payload"},
 		"system*.go":     {"internal/system"},
-		"targets.go":     {"internal/dropin/...", "internal/apm/standin", "internal/kafka/standin", "internal/riemann/standin", "internal/apm", "internal/kafka", "internal/null", "internal/riemann"},
+		"targets.go":     {"internal/dropin/...", "internal/apm/standin", "internal/otlp", "internal/otlp/standin", "internal/kafka/standin", "internal/riemann/standin", "internal/apm", "internal/kafka", "internal/null", "internal/riemann"},
 		"vary*.go":       {"internal/verdict/stats"},
 	}},
 

@@ -16,7 +16,6 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"carronade/internal/apm/wire"
-	"carronade/internal/standin"
 )
 
 // maxErrors is the largest number of errors in an answer, as in the real
@@ -356,24 +355,6 @@ func (s *Server) accept(counts wire.Counts, meta *metadata, kind string, p []byt
 	return served, nil
 }
 
-// hold holds back the answer to a request until its events are served. An answer
-// after which the connection ends waits here, because the end would overtake it, as
-// does one of HTTP/2, whose requests share a connection.
-func (s *Server) hold(r *http.Request, served time.Time, ends bool) {
-	if s.capacity == nil {
-		return
-	}
-	if r.ProtoMajor >= 2 {
-		standin.SleepUntil(r.Context().Done(), served)
-		return
-	}
-	departures := standin.DeparturesOf(standin.ConnOf(r))
-	departures.NotBefore(served)
-	if ends || r.Close {
-		departures.Wait(r.Context())
-	}
-}
-
 // document answers requests of v1: all of a document is accepted, or none of it.
 func (s *Server) document(w http.ResponseWriter, r *http.Request, n *node) {
 	if r.Method != http.MethodPost {
@@ -422,14 +403,14 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, n *node) {
 		return
 	}
 	recordRequest(r, j.counts.Events())
-	s.hold(r, served, false)
+	s.capacity.Hold(r, served, false)
 	w.WriteHeader(http.StatusAccepted)
 }
 
 // answer writes an answer. Without errors it is only the status 202, unless the
 // client asks for more.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, a *answer) {
-	s.hold(r, a.served, a.status >= http.StatusBadRequest)
+	s.capacity.Hold(r, a.served, a.status >= http.StatusBadRequest)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	switch {
 	case a.status >= http.StatusBadRequest:

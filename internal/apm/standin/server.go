@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	stdlog "log" //nolint:depguard // http.Server logs only to this type
 	"net"
 	"net/http"
@@ -50,7 +49,7 @@ func Start(o Options) (*Server, error) {
 		return nil, err
 	}
 	if o.Log != nil {
-		o.Log = &lockedWriter{w: o.Log}
+		o.Log = standin.LockedWriter(o.Log)
 	}
 	config, err := o.TLS.Config()
 	if err != nil {
@@ -92,7 +91,7 @@ func Start(o Options) (*Server, error) {
 	s.http = &http.Server{
 		Handler:           s.handler(),
 		ReadHeaderTimeout: 30*time.Second + o.Stall.Length,
-		ErrorLog:          stdlog.New(httpLog{o.Log}, "", 0),
+		ErrorLog:          stdlog.New(standin.HTTPLog(o.Log), "", 0),
 		Protocols:         new(http.Protocols),
 		ConnContext:       standin.WithConn,
 		ConnState: func(nc net.Conn, st http.ConnState) {
@@ -125,26 +124,6 @@ func Start(o Options) (*Server, error) {
 // recordRequest records a request with this number of events, after it was read.
 func recordRequest(r *http.Request, events int) {
 	standin.RecordedConnOf(standin.ConnOf(r)).Received(standin.RecordedRequest{Kind: "request", Partition: standin.NoRecord, Offset: standin.NoRecord, Events: int64(events)})
-}
-
-// A lockedWriter makes a log safe for concurrent use.
-type lockedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (o *lockedWriter) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.w.Write(p)
-}
-
-// httpLog writes net/http's messages to the log of the options.
-type httpLog struct{ w io.Writer }
-
-func (l httpLog) Write(p []byte) (int, error) {
-	standin.Logf(l.w, "%s", strings.TrimSpace(string(p)))
-	return len(p), nil
 }
 
 // Addr is the address that the stand-in listens on, host:port.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"carronade/internal/apm/wire"
+	"carronade/internal/conn/web"
 	"carronade/internal/standin"
 )
 
@@ -165,7 +165,7 @@ func (k *skimmer) line(p []byte) (rest []byte, err error) {
 		}
 		return rest, nil
 	}
-	n, err := wire.ChunkSize(line)
+	n, err := web.ChunkSize(line)
 	switch {
 	case err != nil:
 		return nil, err

@@ -386,6 +386,32 @@ declare module "carronade" {
     "index-wait"?: string;
     /** apm: how long the count must not change to be stable [5s] */
     "index-still"?: string;
+    /** otlp: traces, metrics or logs; several by weights: traces=1,logs=3 [traces] */
+    signal?: string | number;
+    /** otlp: attributes of a request's resource, service.name included [4] */
+    "resource-attributes"?: string | number;
+    /** otlp: attributes of a request's scope [0] */
+    "scope-attributes"?: string | number;
+    /** otlp: attributes of each event [5] */
+    attributes?: string | number;
+    /** otlp: size of an attribute's value [16] */
+    "attribute-size"?: string | number;
+    /** otlp: spans of a trace, a tree in one request [10] */
+    "trace-spans"?: string | number;
+    /** otlp: events within each span [0] */
+    "span-events"?: string | number;
+    /** otlp: links of each span [0] */
+    "span-links"?: string | number;
+    /** otlp: weights of the spans' statuses: unset, ok, error [unset=97,error=3] */
+    statuses?: string | number;
+    /** otlp: different series at a time, by the attribute series [1k] */
+    series?: string | number;
+    /** otlp: series that end and are replaced by new ones each second [0] */
+    "series-per-second"?: string | number;
+    /** otlp: size of a log record's body [200] */
+    "body-size"?: string | number;
+    /** otlp: weights of the log records' severities: trace, debug, info, warn, error, fatal [info=90,warn=7,error=3] */
+    severities?: string | number;
   }
 
   /** A part of weighted: the options of one load. What applies to all is in the options of the whole. */

@@ -1,4 +1,4 @@
-package apm
+package web
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"carronade/protocol"
 )
 
-// resolve is protocol.ReadSecret for secrets in headers.
-func resolve(option, ref string) (string, error) {
+// ReadSecret is protocol.ReadSecret for secrets in headers.
+func ReadSecret(option, ref string) (string, error) {
 	text, err := protocol.ReadSecret(option, ref)
 	if err != nil {
 		return "", err
@@ -44,18 +44,18 @@ func notToken(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r)
 }
 
-// A field is a header.
-type field struct{ name, value string }
+// A Field is a header.
+type Field struct{ Name, Value string }
 
 // reservedHeaders are the headers that carronade sets itself.
 var reservedHeaders = []string{"Host", "Content-Length", "Content-Type", "Content-Encoding", "Transfer-Encoding", "Connection", "Expect"}
 
-// parseHeader reads "K: V", where V may refer to a secret.
-func parseHeader(text string) (field, error) {
+// ParseField reads "K: V", where V may refer to a secret.
+func ParseField(text string) (Field, error) {
 	name, value, ok := strings.Cut(text, ":")
 	name, value = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)), strings.TrimSpace(value)
-	fail := func(err, hint string) (field, error) {
-		return field{}, &protocol.Error{Doing: "read --header", Err: errors.New(err), Hint: hint}
+	fail := func(err, hint string) (Field, error) {
+		return Field{}, &protocol.Error{Doing: "read --header", Err: errors.New(err), Hint: hint}
 	}
 	switch {
 	case !ok || name == "" || strings.ContainsFunc(name, notToken):
@@ -67,40 +67,40 @@ func parseHeader(text string) (field, error) {
 		return fail(name+" is set by carronade", "leave it out")
 	}
 	if secret.IsReference(value) {
-		v, err := resolve("header "+name, value)
-		return field{name, v}, err
+		v, err := ReadSecret("header "+name, value)
+		return Field{name, v}, err
 	}
-	if isSecret(name) {
+	if IsSecret(name) {
 		return fail("the value of "+name+" is a secret, which others can see on a command line", "give it as '"+name+": env:NAME' or '"+name+": file:PATH'")
 	}
-	return field{name, value}, nil
+	return Field{name, value}, nil
 }
 
-// A redactor hides the secrets of a run in texts from servers: a server may
+// A Redactor hides the secrets of a run in texts from servers: a server may
 // repeat what it was sent. Nil hides nothing.
-type redactor struct{ known secret.Mask }
+type Redactor struct{ known secret.Mask }
 
-func newRedactor(secrets []string) *redactor {
-	v := new(redactor)
+func NewRedactor(secrets []string) *Redactor {
+	v := new(Redactor)
 	v.known.Add(secrets...)
 	return v
 }
 
-// line makes a text from a server one short printable line. It hides secrets
+// Line makes a text from a server one short printable line. It hides secrets
 // before it truncates the text, so that no part of one is left at its end.
-func (v *redactor) line(text string) string {
+func (v *Redactor) Line(text string) string {
 	if v != nil {
 		text = v.known.Known(text)
 	}
-	return line(text)
+	return Line(text)
 }
 
-func isSecret(name string) bool { return secret.IsName(name) || strings.EqualFold(name, "Cookie") }
+func IsSecret(name string) bool { return secret.IsName(name) || strings.EqualFold(name, "Cookie") }
 
-// showHeader returns a header without its secret.
-func showHeader(text string) string {
+// ShowField returns a header without its secret.
+func ShowField(text string) string {
 	name, value, ok := strings.Cut(text, ":")
-	if !ok || secret.IsReference(strings.TrimSpace(value)) || !isSecret(strings.TrimSpace(name)) {
+	if !ok || secret.IsReference(strings.TrimSpace(value)) || !IsSecret(strings.TrimSpace(name)) {
 		return text
 	}
 	return name + ": " + secret.Hidden

@@ -1,11 +1,9 @@
-package wire
+package web
 
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
-	"hash/crc32"
 	"io"
 	"net/http"
 	"reflect"
@@ -188,103 +186,4 @@ func BenchmarkAnswer(b *testing.B) {
 		_, done, err := a.Feed(ok)
 		assert.Must(b, done && err == nil, "%v", err)
 	}
-}
-
-// The raw sums of two parts combine to the raw sum of both.
-func TestSumsAreJoined(t *testing.T) {
-	all := make([]byte, 1000)
-	for i := range all {
-		all[i] = byte(i * i)
-	}
-	for _, n := range []int{0, 1, 7, 500, 999, 1000} {
-		got := field.Multiply(field.Shift(len(all)-n), rawSum(all[:n])) ^ rawSum(all[n:])
-		assert.Equal(t, got, rawSum(all), "%d bytes and the rest", n)
-	}
-	assert.True(t, rawSum(all) != crc32.ChecksumIEEE(all), "the raw sum has the inversions")
-}
-
-var benches = []struct {
-	name string
-	m    Makeup
-}{
-	{"10x0x0", Makeup{Events: Range{10, 10}, Mix: [Kinds]int{Transaction: 1}}},
-	{"10x10x10", Makeup{Events: Range{10, 10}, Spans: Range{10, 10}, Frames: Range{10, 10}}},
-}
-
-// Stamping an uncompressed body.
-func BenchmarkStamp(b *testing.B) {
-	for _, bb := range benches {
-		b.Run(bb.name, func(b *testing.B) {
-			body := maker(b, bb.m).Make(0)
-			b.SetBytes(int64(body.Plain))
-			b.ReportAllocs()
-			for i := range b.N {
-				body.Stamp(1, uint64(i), timeMin+int64(i))
-			}
-		})
-	}
-}
-
-// walk reads all tokens and returns them as text.
-func walk(p []byte) (string, error) {
-	var t Tokens
-	t.Reset(p)
-	var out strings.Builder
-	for {
-		tok, err := t.Next()
-		if err != nil || tok == EndOfText {
-			return out.String(), err
-		}
-		switch tok {
-		case Key, String:
-			out.WriteString("'" + Unquote(t.Raw()) + "'")
-		default:
-			out.Write(t.Raw())
-		}
-		out.WriteByte(' ')
-	}
-}
-
-func TestTokens(t *testing.T) {
-	tests := []struct{ name, in, want string }{
-		{"object", ` {"a" : [1, -2.5e+3,true ,null,"x\u0041\n"], "b":{}} `, "{ 'a' [ 1 -2.5e+3 true null 'xA\n' ] 'b' { } } "},
-		{"array", `[]`, "[ ] "},
-		{"word", `false`, "false "},
-		{"number", `0`, "0 "},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := walk([]byte(tt.in))
-			assert.True(t, err == nil && got == tt.want, "got %q, %v, want %q", got, err, tt.want)
-		})
-	}
-	for _, in := range []string{"", "{", `{"a"}`, `{"a":}`, `{"a":1,}`, `[1,]`, `[1 2]`, `{]`, `[}`, "01", "-", "1.", "1e", `"`, `"\x"`, "\"\n\"", "nul", "{} x", `{1:2}`, strings.Repeat("[", 200)} {
-		_, err := walk([]byte(in))
-		assert.True(t, errors.Is(err, ErrJSON), "%.20q: got %v, want an error", in, err)
-	}
-}
-
-func TestTokensSkip(t *testing.T) {
-	var s Tokens
-	s.Reset([]byte(`[{"a":[1,{"b":2}]},7]`))
-	_, _ = s.Next()
-	tok, _ := s.Next()
-	assert.OK(t, s.Skip(tok))
-	if tok, err := s.Next(); tok != Number || string(s.Raw()) != "7" || err != nil {
-		t.Errorf("after skipping: %v %q %v", tok, s.Raw(), err)
-	}
-}
-
-// Tokens accepts the same texts as the standard library, except for its limit of depth.
-func FuzzTokens(f *testing.F) {
-	f.Add([]byte(`{"a":[1,-2.5e3,true,null,"x\u0041"],"b":{}}`))
-	f.Add([]byte(`[[[{"":""}]],"\\\""]`))
-	f.Fuzz(func(t *testing.T, in []byte) {
-		_, err := walk(in)
-		if err != nil && strings.Contains(err.Error(), "levels") {
-			return
-		}
-		got, want := err == nil, json.Valid(in)
-		assert.True(t, got == want, "%q: got %v (%v), want %v", in, got, err, want)
-	})
 }

@@ -1,0 +1,413 @@
+package otlp
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+
+	"golang.org/x/net/http2/hpack"
+
+	"carronade/internal/conn"
+	"carronade/internal/conn/socket"
+	"carronade/internal/conn/web"
+	"carronade/internal/otlp/wire"
+	"carronade/load"
+)
+
+// A grpcLink is one connection of HTTP/2. The lane's lock guards all of it.
+type grpcLink struct {
+	conn.Link
+	l    *grpcLane
+	segs [2][]byte
+
+	reading   web.Reading
+	answered  uint64 // calls
+	startedAt time.Duration
+}
+
+var (
+	errGoAway  = errors.New("the server ended the connection (GOAWAY)")
+	errNoHTTP2 = errors.New("the server does not speak HTTP/2 over TLS, which gRPC needs")
+)
+
+// checkHTTP2 closes a connection with TLS whose server has not agreed to HTTP/2.
+func checkHTTP2(nc net.Conn) error {
+	if c, ok := nc.(*tls.Conn); ok && c.ConnectionState().NegotiatedProtocol != "h2" {
+		return errors.Join(errNoHTTP2, nc.Close())
+	}
+	return nil
+}
+
+// use starts to use a new connection.
+func (l *grpcLane) use(nc net.Conn) *grpcLink {
+	k := &grpcLink{l: l}
+	k.Init(nc, k, &l.Mu, l.S.Sink.Now)
+	k.reading.Start(&l.State, &k.Link, k.receive, k.ended)
+	l.up(k)
+	return k
+}
+
+// up starts to use a connection, unless the lane was closed.
+func (l *grpcLane) up(k *grpcLink) {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if l.Closed {
+		k.Kill(conn.ErrClosed)
+		return
+	}
+	now := l.S.Sink.Now()
+	l.link, l.FailuresLeft = k, 0
+	l.Outage.Over(now, l.S.Happened)
+	l.S.Note(1)
+	k.startedAt = now
+	l.window, l.initial, l.mostFrame, l.mostOpen = wire.DefaultWindow, wire.DefaultWindow, wire.LeastFrame, 100
+	l.draining, l.nextStream, l.received, l.block, l.ofBlock = false, 1, 0, nil, nil
+	l.decoder = hpack.NewDecoder(4096, l.header)
+	l.decoder.SetMaxStringLength(64 << 10)
+	l.control(wire.AppendPreface(nil))
+	for _, c := range l.toStart { // they waited for the connection, which is the system's delay
+		c.batch.Free = max(c.batch.Free, now)
+	}
+	l.start()
+	k.Watch(l.S.Timeout)
+	k.Pump()
+	l.Ready(now)
+}
+
+// Reading implements web.Connection.
+func (k *grpcLink) Reading() *web.Reading { return &k.reading }
+
+// Lost implements web.Connection.
+func (k *grpcLink) Lost() (served bool) {
+	l := k.l
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	k.Bury(web.ErrServerClosed)
+	if l.link != k {
+		return false
+	}
+	now := l.S.Sink.Now()
+	class, text := l.Loss(k.Cause())
+	l.giveUp(now, class, text, l.Closed, false)
+	l.link = nil
+	l.State.Lost(now, k.Cause())
+	return k.answered > 0 || now-k.startedAt > conn.ReconnectMost
+}
+
+// Pending implements conn.Queue.
+func (k *grpcLink) Pending() bool { return k.l.Next < k.l.Tail }
+
+// Flushed implements conn.Queue.
+func (k *grpcLink) Flushed() {
+	k.l.Deliver()
+	k.l.Ready(k.l.S.Sink.Now())
+}
+
+// Load implements conn.Queue.
+func (k *grpcLink) Load(w *socket.Writer) int {
+	return k.l.Load(w, func(f *frame) ([][]byte, int) {
+		if !f.headed {
+			k.segs[0] = f.payload
+			return k.segs[:1], len(f.payload)
+		}
+		k.segs[0], k.segs[1] = f.head[:], f.payload
+		return k.segs[:], wire.FrameHead + len(f.payload)
+	})
+}
+
+// Written implements conn.Queue.
+func (k *grpcLink) Written(n int, err error) {
+	l := k.l
+	at, waited := k.Out.Began(), k.Waited()
+	l.S.Written.Add(uint64(n))
+	l.Window.Written(n, func(f *frame) {
+		if !f.begins || f.of.sent >= 0 {
+			return
+		}
+		f.of.sent = at
+		if waited { // the delay is the system's, not the generator's
+			f.of.batch.Free = max(f.of.batch.Free, at)
+		}
+	})
+	for l.Head < l.Next {
+		if c := l.Pop().of; c != nil {
+			c.queued--
+			l.recycle(c)
+		}
+	}
+	if err != nil {
+		k.Kill(err)
+	}
+}
+
+// Oldest implements conn.Queue. A call that was not answered in time ends alone: the others on the connection
+// are not affected.
+func (k *grpcLink) Oldest() (sent time.Duration, ok bool) {
+	l := k.l
+	now := l.S.Sink.Now()
+	for c := l.oldest; c != nil; c = l.oldest {
+		if c.sent < 0 || now-c.sent < l.S.Timeout {
+			break
+		}
+		rest := len(c.rest)
+		l.end(c, now, web.Verdict{Unknown: c.batch.Events, Class: load.Timeout, Text: load.TextNoAnswer})
+		if rest == 0 {
+			l.control(wire.AppendNumber(nil, wire.FrameReset, c.id, wire.CodeCancel))
+		}
+	}
+	k.PumpLater()
+	l.Deliver()
+	l.Ready(now)
+	if l.oldest == nil {
+		return 0, false
+	}
+	return l.oldest.sent, l.oldest.sent >= 0
+}
+
+// receive processes what was just read.
+func (k *grpcLink) receive(b []byte, came socket.Arrival) (used int, err error) {
+	l := k.l
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	now, completed := came.Last, len(l.Out)
+	for !k.Dead() {
+		f, n, err := wire.ReadFrame(b[used:])
+		if n == 0 && err == nil {
+			break
+		}
+		used += n
+		if err == nil {
+			err = k.take(&f, now)
+		}
+		if err != nil {
+			k.Kill(&web.ProtocolError{Err: err})
+		}
+	}
+	if out := l.Out[completed:]; len(out) > 0 {
+		l.Earliest = came.First(len(out), used < len(b))
+		for i := range out {
+			out[i].Earliest = l.Earliest
+		}
+	}
+	l.start()
+	k.Pump()
+	l.Deliver()
+	l.Ready(now)
+	l.Earliest = 0
+	if l.draining && len(l.open) == 0 {
+		k.Kill(errGoAway)
+	}
+	if k.Dead() {
+		err = k.Cause()
+	}
+	return used, err
+}
+
+// ended notes why reading ended.
+func (k *grpcLink) ended(err error) {
+	k.l.Mu.Lock()
+	defer k.l.Mu.Unlock()
+	if errors.Is(err, io.EOF) {
+		err = web.ErrServerClosed
+	}
+	k.Kill(err)
+}
+
+// take processes a frame.
+func (k *grpcLink) take(f *wire.Frame, now time.Duration) error {
+	l := k.l
+	if l.block != nil && f.Type != wire.FrameContinuation {
+		return errors.New("headers without an end")
+	}
+	c := l.open[f.Stream]
+	switch f.Type {
+	case wire.FrameHeaders:
+		l.ofBlock, l.ends = c, f.Flags&wire.FlagEndStream != 0
+		return k.headers(f, now)
+	case wire.FrameContinuation:
+		if l.block == nil {
+			return errors.New("a continuation of nothing")
+		}
+		return k.headers(f, now)
+	case wire.FrameData:
+		l.data(c, f)
+		if c != nil && f.Flags&wire.FlagEndStream != 0 {
+			k.finish(c, now)
+		}
+	case wire.FrameReset:
+		if c != nil {
+			k.reset(c, f.Number(), now)
+		}
+	case wire.FrameSettings:
+		if f.Flags&wire.FlagAck == 0 {
+			return l.settings(f)
+		}
+	case wire.FramePing:
+		if f.Flags&wire.FlagAck == 0 {
+			l.control(wire.AppendFrame(nil, wire.FramePing, wire.FlagAck, 0, f.Payload...))
+		}
+	case wire.FrameGoAway:
+		k.goAway(f, now)
+	case wire.FrameWindow:
+		return l.grow(f, c)
+	}
+	return nil
+}
+
+// headers reads a block of headers, or a part of one.
+func (k *grpcLink) headers(f *wire.Frame, now time.Duration) error {
+	l := k.l
+	block := f.Payload
+	if l.block != nil || f.Flags&wire.FlagEndHeaders == 0 {
+		if len(l.block)+len(block) > 256<<10 {
+			return errors.New("too many headers")
+		}
+		l.block = append(l.block, block...)
+		if f.Flags&wire.FlagEndHeaders == 0 {
+			if l.block == nil {
+				l.block = []byte{}
+			}
+			return nil
+		}
+		block, l.block = l.block, nil
+	}
+	if _, err := l.decoder.Write(block); err != nil {
+		return fmt.Errorf("the headers cannot be decoded: %w", err)
+	}
+	if err := l.decoder.Close(); err != nil {
+		return fmt.Errorf("the headers cannot be decoded: %w", err)
+	}
+	if c := l.ofBlock; c != nil && l.ends {
+		k.finish(c, now)
+	}
+	return nil
+}
+
+// header notes a header of an answer.
+func (l *grpcLane) header(h hpack.HeaderField) {
+	c := l.ofBlock
+	if c == nil {
+		return
+	}
+	switch h.Name {
+	case ":status":
+		c.status, _ = strconv.Atoi(h.Value)
+	case "grpc-status":
+		if code, err := strconv.ParseUint(h.Value, 10, 16); err == nil {
+			c.code = int(code)
+		}
+	case "grpc-encoding":
+		c.encoding = h.Value
+	case "grpc-message":
+		c.message = h.Value
+	case "grpc-status-details-bin":
+		c.details = h.Value
+	}
+}
+
+// data keeps the beginning of an answer, and gives its bytes back to the connection's window.
+func (l *grpcLane) data(c *call, f *wire.Frame) {
+	if l.received += f.Flow; l.received > wire.ConnectionWindow/2 {
+		l.control(wire.AppendNumber(nil, wire.FrameWindow, 0, uint32(l.received)))
+		l.received = 0
+	}
+	if c != nil {
+		c.received += len(f.Payload)
+		c.body = append(c.body, f.Payload[:min(len(f.Payload), mostAnswer-len(c.body))]...)
+	}
+}
+
+// finish completes a call with the complete answer.
+func (k *grpcLink) finish(c *call, now time.Duration) {
+	l := k.l
+	if c.sent < 0 {
+		c.sent = k.Out.Began()
+	}
+	k.answered++
+	s := l.S
+	v, wait := evaluateGRPC(s.Redactor, &c.answer, c.batch.Events)
+	l.end(c, now, v)
+	if wait > 0 && s.RetryAfter {
+		l.Pause(now, wait)
+	}
+}
+
+// reset completes a call whose stream the server has ended without an answer.
+func (k *grpcLink) reset(c *call, code uint32, now time.Duration) {
+	c.rest = nil // a reset needs no answer
+	v := web.Verdict{Unknown: c.batch.Events, Class: load.Refused, Text: "the server reset the stream: " + wire.CodeName(code)}
+	if code == wire.CodeRefused { // it says that it did nothing
+		v = web.Verdict{Failed: c.batch.Events, Class: load.Refused, Text: "the server refused the stream"}
+	}
+	if c.sent < 0 {
+		c.sent = k.Out.Began()
+	}
+	k.l.end(c, now, v)
+}
+
+// goAway ends the calls that the server will not answer, and lets the others end.
+func (k *grpcLink) goAway(f *wire.Frame, now time.Duration) {
+	l := k.l
+	l.draining = true
+	last := f.Number()
+	for c := l.oldest; c != nil; {
+		next := c.next
+		if c.id > last {
+			c.rest = nil
+			if c.sent < 0 {
+				c.sent = k.Out.Began()
+			}
+			l.end(c, now, web.Verdict{Failed: c.batch.Events, Class: load.Refused, Text: errGoAway.Error() + " before it took the request"})
+		}
+		c = next
+	}
+}
+
+// settings notes what the server asks for.
+func (l *grpcLane) settings(f *wire.Frame) (err error) {
+	f.EachSetting(func(id uint16, value uint32) {
+		switch id {
+		case wire.SettingStreams:
+			l.mostOpen = int(min(value, wire.MostWindow))
+		case wire.SettingFrameSize:
+			if value < wire.LeastFrame {
+				err = errors.New("a frame size that is too small")
+			}
+			l.mostFrame = int(min(value, 1<<20))
+		case wire.SettingWindow:
+			if value > wire.MostWindow {
+				err = errors.New("a window that is too large")
+				return
+			}
+			for _, c := range l.open {
+				c.window += int64(value) - l.initial
+			}
+			l.initial = int64(value)
+		}
+	})
+	l.control(wire.AppendFrame(nil, wire.FrameSettings, wire.FlagAck, 0))
+	l.unblock()
+	return err
+}
+
+// grow makes a window larger.
+func (l *grpcLane) grow(f *wire.Frame, c *call) error {
+	n := int64(f.Number() & wire.MostWindow)
+	switch {
+	case n == 0:
+		return errors.New("a window that grows by nothing")
+	case f.Stream == 0:
+		l.window += n
+	case c != nil:
+		c.window += n
+	}
+	if l.window > wire.MostWindow || c != nil && c.window > wire.MostWindow {
+		return errors.New("a window that is too large")
+	}
+	l.unblock()
+	return nil
+}

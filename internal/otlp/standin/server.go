@@ -1,0 +1,115 @@
+package standin
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	stdlog "log" //nolint:depguard // http.Server logs only to this type
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"carronade/internal/standin"
+)
+
+// A Server is a running stand-in.
+type Server struct {
+	opts     Options
+	lns      [2]net.Listener // for HTTP and gRPC
+	http     *http.Server
+	capacity *standin.SharedQueue // nil: answers wait for nothing
+	tally    tally
+	requests *standin.Dice // side i is opts.Errors[i]
+	serving  sync.WaitGroup
+	close    func() error
+	record   *standin.Recorder // nil: none
+}
+
+// Start starts a stand-in. It runs until Close.
+func Start(o Options) (*Server, error) {
+	o = o.withDefaults()
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	if o.Log != nil {
+		o.Log = standin.LockedWriter(o.Log)
+	}
+	config, err := o.TLS.Config()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{opts: o, capacity: standin.NewSharedQueue(o.Capacity), requests: standin.NewRuleDice(o.Seed, o.Errors)}
+	if s.record, err = standin.OpenRecord(o.Record); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	for i, addr := range []string{o.Listen, o.GRPCListen} {
+		var lc net.ListenConfig
+		ln, err := lc.Listen(context.Background(), "tcp", addr)
+		if err != nil {
+			if i > 0 {
+				_ = s.lns[0].Close()
+			}
+			_ = s.record.Close()
+			return nil, fmt.Errorf("listening on %s: %w", addr, err)
+		}
+		s.lns[i] = s.record.WrapOuter(standin.WithFaults(s.record.WrapInner(ln), o.Delay, o.Stall, o.Capacity.On(), began))
+		if config != nil {
+			config.NextProtos = []string{"h2", "http/1.1"}
+			s.lns[i] = tls.NewListener(s.lns[i], config)
+		}
+	}
+	s.close = sync.OnceValue(s.end)
+	s.http = &http.Server{
+		Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: 30*time.Second + o.Stall.Length,
+		ErrorLog: stdlog.New(standin.HTTPLog(o.Log), "", 0), Protocols: new(http.Protocols), ConnContext: standin.WithConn,
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 1 << 16, MaxReceiveBufferPerConnection: 16 << 20, MaxReceiveBufferPerStream: 4 << 20},
+		ConnState: func(nc net.Conn, st http.ConnState) {
+			switch st {
+			case http.StateNew:
+				s.tally.connections.Add(1)
+			case http.StateIdle: // the answer is written
+				standin.RecordedConnOf(nc).Answered()
+			}
+		},
+	}
+	s.http.Protocols.SetHTTP1(true)
+	if s.record == nil { // a record can follow only one answer at a time
+		s.http.Protocols.SetHTTP2(true)
+		s.http.Protocols.SetUnencryptedHTTP2(true)
+	}
+	for _, ln := range s.lns {
+		s.serving.Go(func() {
+			if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+				standin.Logf(o.Log, "serving: %v", err)
+			}
+		})
+	}
+	return s, nil
+}
+
+// Addr is the address for HTTP, host:port.
+func (s *Server) Addr() string { return s.lns[0].Addr().String() }
+
+// GRPCAddr is the address for gRPC, host:port.
+func (s *Server) GRPCAddr() string { return s.lns[1].Addr().String() }
+
+// Listening are the addresses, as the command prints them.
+func (s *Server) Listening() string { return s.Addr() + ", grpc " + s.GRPCAddr() }
+
+// Counts returns the counts so far. It is safe to call at any time, also after Close.
+func (s *Server) Counts() Counts { return s.tally.counts() }
+
+// Close ends the connections and the stand-in. Its counts are final then.
+func (s *Server) Close() error { return s.close() }
+
+func (s *Server) end() error {
+	err := s.http.Close()
+	s.serving.Wait()
+	return errors.Join(err, s.record.Close())
+}
+
+// ServeHTTP implements http.Handler: it answers a request that another server took.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serve(w, r) }

@@ -1,0 +1,115 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// A Form is what a place has.
+type Form uint8
+
+// The forms of places. Fresh values are written over the old ones: they have the same number of bytes.
+const (
+	FormTime    Form = iota // eight bytes: the time of the request plus Val nanoseconds
+	FormStart               // eight bytes: the time at which the run started
+	FormTraceID             // 16 bytes: the id with the number Val in its request
+	FormSpanID              // eight bytes, likewise
+	FormCount               // eight bytes: milliseconds since the run started times Val
+	FormSum                 // the same as a floating-point number
+	FormSeries              // SeriesDigits decimal digits: the series of data point Val of the request
+)
+
+// SeriesDigits are the digits of a series' number.
+const SeriesDigits = 10
+
+// A Stamp has what is fresh in a request.
+type Stamp struct {
+	Key    uint64 // of the run, see NewKey
+	Batch  uint64 // the request's number in the run
+	Time   int64  // nanoseconds since 1970
+	Start  int64  // when the run started, likewise
+	Points uint64 // data points with series before this request
+	Series uint64 // different series at a time; 0: one
+	First  uint64 // the first series that is in use
+}
+
+// idBits are the bits of the numbers of ids in one request.
+const idBits = 24
+
+// MostIDs bounds the numbers of ids in one request.
+const MostIDs = 1 << idBits
+
+const golden = 0x9e3779b97f4a7c15 // 2^64 over the golden ratio, odd
+
+// mix is splitmix64's finalizer, a bijection: different numbers have different ids.
+func mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// NewKey makes the key of a run's ids from a seed.
+func NewKey(seed uint64) uint64 { return mix(seed + golden) }
+
+// Put writes the fresh values of a request into its places.
+func (s *Stamp) Put(b []byte, places []Place) {
+	key := s.Key ^ s.Batch<<idBits
+	elapsed := uint64(max(0, s.Time-s.Start)) / 1e6
+	for i := range places {
+		p := &places[i]
+		to := b[p.At:]
+		switch p.Form {
+		case FormTime:
+			binary.LittleEndian.PutUint64(to, uint64(s.Time)+p.Val)
+		case FormStart:
+			binary.LittleEndian.PutUint64(to, uint64(s.Start))
+		case FormTraceID:
+			hi := mix(key ^ p.Val)
+			binary.LittleEndian.PutUint64(to, hi)
+			binary.LittleEndian.PutUint64(to[8:], mix(hi+golden))
+		case FormSpanID:
+			binary.LittleEndian.PutUint64(to, mix(key^p.Val))
+		case FormCount:
+			binary.LittleEndian.PutUint64(to, p.count(elapsed))
+		case FormSum:
+			binary.LittleEndian.PutUint64(to, math.Float64bits(float64(p.count(elapsed))))
+		case FormSeries:
+			n := s.First + (s.Points+p.Val)%max(1, s.Series)
+			for k := SeriesDigits - 1; k >= 0; k-- {
+				to[k] = byte('0' + n%10)
+				n /= 10
+			}
+		}
+	}
+}
+
+func (p *Place) count(elapsed uint64) uint64 { return elapsed*uint64(uint32(p.Val)) + p.Val>>32 }
+
+// Places finds the times and ids in a request that was recorded, and returns them with the request's
+// latest time. Their values are those of FormTime, relative to the latest time, FormTraceID and
+// FormSpanID: equal ids have equal numbers. ids numbers them, and is shared by requests whose ids
+// refer to each other.
+func (s Signal) Places(request []byte, ids map[string]uint64) (places []Place, latest int64, err error) {
+	forms := [...]Form{isTraceID: FormTraceID, isSpanID: FormSpanID}
+	err = walk(signals[s].request, request, 0, len(request), 0, &visitor{field: func(f *field, at, end int) {
+		switch {
+		case f.time:
+			if v := binary.LittleEndian.Uint64(request[at:]); v != 0 && v <= math.MaxInt64 {
+				places = append(places, Place{At: int32(at), Form: FormTime, Val: v})
+				latest = max(latest, int64(v))
+			}
+		case (f.kind == isTraceID || f.kind == isSpanID) && end > at:
+			id := string(request[at:end])
+			if _, known := ids[id]; !known {
+				ids[id] = uint64(len(ids))
+			}
+			places = append(places, Place{At: int32(at), Form: forms[f.kind], Val: ids[id]})
+		}
+	}})
+	for i := range places {
+		if places[i].Form == FormTime {
+			places[i].Val -= uint64(latest)
+		}
+	}
+	return places, latest, err
+}
