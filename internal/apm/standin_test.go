@@ -140,18 +140,3 @@ func TestIndexedThroughStandin(t *testing.T) {
 		})
 	}
 }
-
-// Errors of documents are counted by text, in bounded memory.
-func TestTally(t *testing.T) {
-	t.Parallel()
-	var y tally
-	for i := range 3 * mostTexts {
-		y.add(strings.Repeat("x", i))
-		y.add("always")
-	}
-	all := y.all()
-	assert.Equal(t, all["always"], 3*mostTexts, "counted")
-	if got, want := all["..."], uint64(2*mostTexts+1); len(all) != mostTexts+1 || got != want {
-		t.Errorf("%d texts and %d others, want %d and %d", len(all), got, mostTexts+1, want)
-	}
-}

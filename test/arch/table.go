@@ -63,7 +63,7 @@ var Packages = []Package{
 	{Name: "internal/conn/socket", May: []string{"internal/impair"}},
 	{Name: "internal/conn", May: []string{"internal/advice", "internal/place", "internal/conn/socket", "load", "protocol", "units"}},
 	{Name: "internal/standin/standintest", May: []string{"internal/standin", "test/testkit/assert"}},
-	{Name: "internal/conn/web", May: []string{"internal/advice", "internal/conn", "internal/conn/socket", "internal/secret", "load", "measure", "protocol"}},
+	{Name: "internal/conn/web", May: []string{"internal/conn", "internal/conn/socket", "internal/secret", "load", "measure", "protocol"}},
 	{Name: "internal/standin", May: []string{"internal/conn/socket", "internal/host", "units"}},
 	{Name: "internal/apm/standin", May: []string{"internal/conn/web", "internal/secret", "internal/standin", "internal/apm/wire", "units"}},
 	{Name: "internal/kafka/standin", May: []string{"internal/secret", "internal/standin", "internal/host", "units"}},
