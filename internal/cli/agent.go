@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/conn"
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
@@ -49,8 +49,8 @@ func (s *session) agentCommand() *cobra.Command {
 		Example: `
   carronade agent --join agent.join --allow-target 'broker-*:9092'
   carronade agent --allow-target 'broker-*:9092'   after the first time`,
-		Args: command.Args(0, 0, "nothing"),
-		RunE: command.Run(func(cmd *cobra.Command, _ []string) (err error) {
+		Args: cmdutil.Args(0, 0, "nothing"),
+		RunE: cmdutil.Run(func(cmd *cobra.Command, _ []string) (err error) {
 			if s.rules != nil {
 				return &protocol.Error{Err: errors.New("a job of a server may not be an agent"), Hint: "start it yourself"}
 			}
@@ -138,7 +138,7 @@ func (s *session) openAgent(ctx context.Context, cfg bus.AgentConfig, info fleet
 	files := agentFiles(cfg.Dir)
 	if err := os.MkdirAll(files, 0o700); err != nil {
 		b.Close()
-		return fleet.AgentConfig{}, nil, &protocol.Error{Err: fmt.Errorf("cannot make %s: %s", files, command.Reason(err)), Hint: "give --data FOLDER that this user may write"}
+		return fleet.AgentConfig{}, nil, &protocol.Error{Err: fmt.Errorf("cannot make %s: %s", files, cmdutil.Reason(err)), Hint: "give --data FOLDER that this user may write"}
 	}
 	spool, err := fleet.OpenSpool(filepath.Join(cfg.Dir, "runs"))
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/advice"
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+
 	"carronade/internal/dropin"
 	"carronade/internal/host"
 	"carronade/internal/report"
@@ -40,7 +41,7 @@ func (s *session) asCommand() *cobra.Command {
 			}
 			return names, cobra.ShellCompDirectiveDefault
 		},
-		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
+		RunE: cmdutil.Run(func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
 				return s.listTools()
@@ -107,7 +108,7 @@ func (s *session) as(ctx context.Context, tool *dropin.Tool, name string, args [
 		},
 	}
 	p.Resolve = func(doc *workload.Document) error {
-		_, err := s.resolveAll(&command.Settings{Doc: *doc}, []*workload.Document{nil})
+		_, err := s.resolveAll(&cmdutil.Settings{Doc: *doc}, []*workload.Document{nil})
 		return err
 	}
 	p.Scenario = func(ctx context.Context, o scenario.Options) (scenario.Reason, *scenario.Fault, error) {
@@ -143,13 +144,13 @@ const byAs = "carronade as"
 func (s *session) prepareAs(ctx context.Context, tool *dropin.Tool, docs []*workload.Document, common dropin.Common, observer dropin.Observer) (o outputs, end func(), err error) {
 	var (
 		ws []*workload.Workload
-		t  command.Settings
+		t  cmdutil.Settings
 	)
 	step := stepOf(ctx)
 	s.preparing.Lock() // steps of a scenario may start at the same time
 	defer s.preparing.Unlock()
 	for _, doc := range docs {
-		t = command.Settings{Doc: *doc}
+		t = cmdutil.Settings{Doc: *doc}
 		t.Doc.Add("quiet", byAs, "true")
 		t.Doc.Add("label", byAs, "as="+tool.Name)
 		for _, l := range step.labels() {
@@ -161,7 +162,7 @@ func (s *session) prepareAs(ctx context.Context, tool *dropin.Tool, docs []*work
 		for _, k := range common.Keep { // after the tool's own, so these count
 			t.Doc.Add(k.Name, k.Flag, k.Text)
 		}
-		w, err := command.Await(ctx, func() ([]*workload.Workload, error) { return s.resolveAll(&t, []*workload.Document{nil}) })
+		w, err := cmdutil.Await(ctx, func() ([]*workload.Workload, error) { return s.resolveAll(&t, []*workload.Document{nil}) })
 		if err != nil {
 			return o, nil, err
 		}
@@ -254,7 +255,7 @@ func newWarnings(w *workload.Workload, d *report.Document) []string {
 // writeAs writes the file of --report-json. A write error is printed at once, and decides the
 // exit code when the tool is done.
 func (s *session) writeAs(path string, write func(io.Writer) error) {
-	if err := command.WriteFile(path, write); err != nil {
+	if err := cmdutil.WriteFile(path, write); err != nil {
 		s.unwritten.Store(true)
 		s.printError(cannotWrite("--report-json", path, err, "the tool's own output is complete"))
 	}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/dropin"
 	"carronade/internal/host"
 	"carronade/internal/report"
@@ -25,7 +25,7 @@ func (s *session) asScenario(ctx context.Context, tool *dropin.Tool, common drop
 	if err := tryFile("--report-json", common.ReportJSON); err != nil {
 		return "", nil, err
 	}
-	var t command.Settings
+	var t cmdutil.Settings
 	t.Doc.Add("label", byAs, "as="+tool.Name)
 	for _, k := range common.Keep {
 		t.Doc.Add(k.Name, k.Flag, k.Text)

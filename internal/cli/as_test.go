@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"carronade/internal/advice"
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+
 	"carronade/internal/dropin"
 	"carronade/internal/fleet"
 	"carronade/internal/report"
@@ -81,7 +82,7 @@ func TestTopicsJob(t *testing.T) {
 // A report without the names of its topics, such as an old tool's, cannot be replayed; the error has a hint.
 func TestReplayOfTopics(t *testing.T) {
 	s := &session{Program: &Program{}}
-	err := s.replayTopics(t.Context(), &command.Settings{}, &report.Document{Op: "topics create", Target: "kafka://b"})
+	err := s.replayTopics(t.Context(), &cmdutil.Settings{}, &report.Document{Op: "topics create", Target: "kafka://b"})
 	if said := (*protocol.Error)(nil); !errors.As(err, &said) || said.Hint != "repeat the original command, or use carronade topics create kafka://b/TOPIC" {
 		t.Errorf("got %v", err)
 	}

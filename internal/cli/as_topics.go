@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/dropin"
 	"carronade/internal/run"
 	"carronade/internal/workload"
@@ -14,7 +14,7 @@ import (
 
 // topicsAs runs a load on topics for a tool and stores its report.
 func (s *session) topicsAs(ctx context.Context, tool *dropin.Tool, makes topicLoad, k protocol.Kind, doc *workload.Document, common dropin.Common, l dropin.TopicLoad) (r *dropin.TopicResult, err error) {
-	t := &command.Settings{Doc: *doc}
+	t := &cmdutil.Settings{Doc: *doc}
 	for _, k := range common.Keep {
 		t.Doc.Add(k.Name, k.Flag, k.Text)
 	}

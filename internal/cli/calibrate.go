@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/report"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -76,8 +76,8 @@ func (s *session) calibrateCommand() *cobra.Command {
 	with := calibrating{span: 3 * time.Second}
 	cmd := &cobra.Command{
 		Use: "calibrate", Short: "what this machine can generate, kept and cited in reports",
-		Long: calibrateLong, Example: calibrateExample, Args: command.Args(0, 0, "nothing"),
-		RunE: command.Run(func(cmd *cobra.Command, _ []string) error {
+		Long: calibrateLong, Example: calibrateExample, Args: cmdutil.Args(0, 0, "nothing"),
+		RunE: cmdutil.Run(func(cmd *cobra.Command, _ []string) error {
 			c, err := s.calibrate(cmd.Context(), &with)
 			if err != nil {
 				return err
@@ -88,7 +88,7 @@ func (s *session) calibrateCommand() *cobra.Command {
 				s.warn(fmt.Sprintf("the calibration could not be saved, so reports will not cite it: %v", err))
 			}
 			if asJSON {
-				return command.WriteJSON(s.out, c)
+				return cmdutil.WriteJSON(s.out, c)
 			}
 			c.text(s.out, path)
 			return nil

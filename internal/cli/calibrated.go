@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/host"
 	"carronade/internal/report"
 	"carronade/internal/workload"
@@ -80,7 +80,7 @@ func keepJSON(path string, v any) error {
 		return err
 	}
 	var b bytes.Buffer
-	if err := command.WriteJSON(&b, v); err != nil {
+	if err := cmdutil.WriteJSON(&b, v); err != nil {
 		return err
 	}
 	return host.ReplaceFile(path, b.Bytes())

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 )
 
 // completes reports whether a command line is a request of a shell's completion.
@@ -18,7 +18,7 @@ func completes(args []string) bool {
 // with them, until the process ends. So only a process that completes one command line registers them.
 func register(cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if words, ok := command.ChoicesOf(f); ok {
+		if words, ok := cmdutil.ChoicesOf(f); ok {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 		}
 	})

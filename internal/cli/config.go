@@ -13,7 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/advice"
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+
 	"carronade/internal/store/sqlite"
 	"carronade/internal/workload"
 	"carronade/protocol"
@@ -51,7 +52,7 @@ func readConfig(kinds []protocol.Kind) (*workload.Document, error) {
 	case errors.Is(err, fs.ErrNotExist) && !asked:
 		return new(workload.Document), nil
 	case err != nil:
-		return nil, &protocol.Error{Err: fmt.Errorf("cannot read the configuration %s: %s", path, command.Reason(err)), Hint: "make it readable, or point " + configVariable + " to another file"}
+		return nil, &protocol.Error{Err: fmt.Errorf("cannot read the configuration %s: %s", path, cmdutil.Reason(err)), Hint: "make it readable, or point " + configVariable + " to another file"}
 	case len(strings.TrimSpace(string(data))) == 0:
 		return new(workload.Document), nil
 	}
@@ -59,7 +60,7 @@ func readConfig(kinds []protocol.Kind) (*workload.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := command.AllSettings(kinds)
+	known := cmdutil.AllSettings(kinds)
 	var faults []error
 	for _, e := range doc.Entries {
 		i := slices.IndexFunc(known, func(s workload.Setting) bool { return s.Name == e.Name })
@@ -94,7 +95,7 @@ func unknownSetting(e workload.Entry, kinds []protocol.Kind) error {
 // withConfiguration adds the configuration below flags and the workload file, which both override it.
 // Settings that do not apply to this target and operation are left out, since one file serves
 // all of them.
-func (s *session) withConfiguration(t *command.Settings, file *workload.Document) (*workload.Document, error) {
+func (s *session) withConfiguration(t *cmdutil.Settings, file *workload.Document) (*workload.Document, error) {
 	conf, err := s.configuration()
 	if err != nil {
 		return file, err
@@ -110,7 +111,7 @@ func (s *session) withConfiguration(t *command.Settings, file *workload.Document
 		if v := t.Last(name); v != "" {
 			return v
 		}
-		return (&command.Settings{Doc: *below}).Last(name)
+		return (&cmdutil.Settings{Doc: *below}).Last(name)
 	}
 	kind, _, err := workload.ParseTarget(s.Kinds, last("target"))
 	if err != nil {
@@ -146,7 +147,7 @@ func (s *session) defaultStore() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if place := (&command.Settings{Doc: *conf}).Last("store"); place != "" {
+	if place := (&cmdutil.Settings{Doc: *conf}).Last("store"); place != "" {
 		return place, nil
 	}
 	return sqlite.Default()
@@ -169,8 +170,8 @@ func (s *session) configCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "config", Short: "defaults for flags, and where reports are kept",
-		Long: configLong, Args: command.Args(0, 0, "nothing"),
-		RunE: command.Run(func(*cobra.Command, []string) error {
+		Long: configLong, Args: cmdutil.Args(0, 0, "nothing"),
+		RunE: cmdutil.Run(func(*cobra.Command, []string) error {
 			doc, err := s.configuration()
 			if err != nil {
 				return err
@@ -189,7 +190,7 @@ func (s *session) configCommand() *cobra.Command {
 				}
 			}
 			if asJSON {
-				return command.WriteJSON(s.out, c)
+				return cmdutil.WriteJSON(s.out, c)
 			}
 			return c.text(s.out, doc)
 		}),

@@ -13,7 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"carronade/internal/advice"
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+
 	"carronade/internal/conn"
 	"carronade/internal/dropin"
 	"carronade/internal/host"
@@ -54,7 +55,7 @@ func (s *session) demos() []kindEntry {
 
 // demoCommand returns the command of the demos that the program's kinds have.
 func (s *session) demoCommand() *cobra.Command {
-	var t command.Settings
+	var t cmdutil.Settings
 	demos := s.demos()
 	var names []string
 	long := demoLong
@@ -70,8 +71,8 @@ func (s *session) demoCommand() *cobra.Command {
 		Use: "demo [" + strings.Join(names, "|") + "]", Short: "an embedded server, ten seconds of load, a report",
 		Long:      long + "\n\n" + demoTrust,
 		ValidArgs: names,
-		Args:      command.Args(0, 1, "at most the name of a protocol"),
-		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
+		Args:      cmdutil.Args(0, 1, "at most the name of a protocol"),
+		RunE: cmdutil.Run(func(cmd *cobra.Command, args []string) error {
 			chosen := 0
 			if len(args) == 1 {
 				chosen = slices.Index(names, args[0])
@@ -99,7 +100,7 @@ func (s *session) noDemo(args, names []string) error {
 	}
 }
 
-func (s *session) demo(ctx context.Context, demo *demo, t *command.Settings) error {
+func (s *session) demo(ctx context.Context, demo *demo, t *cmdutil.Settings) error {
 	starting, done := context.WithTimeout(ctx, 20*time.Second)
 	defer done()
 	child, err := s.spawn(starting, ctx, demo.args...)

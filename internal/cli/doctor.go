@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/advice"
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+
 	"carronade/internal/host"
 	"carronade/internal/verdict/trust"
 	"carronade/internal/workload"
@@ -37,7 +38,7 @@ const doctorTimeout = "1.5s"
 
 // examining holds the flags of the command doctor.
 type examining struct {
-	command.Settings
+	cmdutil.Settings
 	file    string
 	timeout string
 	json    bool
@@ -51,9 +52,9 @@ func (s *session) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor [TARGET] [-f FILE]", Short: "what would disturb a measurement, on this machine and at a target",
 		Long: doctorLong, Example: doctorExample,
-		Args:              command.Args(0, 1, "at most one target"),
-		ValidArgsFunction: command.CompleteTarget(s.Kinds),
-		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
+		Args:              cmdutil.Args(0, 1, "at most one target"),
+		ValidArgsFunction: cmdutil.CompleteTarget(s.Kinds),
+		RunE: cmdutil.Run(func(cmd *cobra.Command, args []string) error {
 			return s.doctor(cmd.Context(), &x, args)
 		}),
 	}
@@ -88,7 +89,7 @@ func (s *session) doctor(ctx context.Context, x *examining, args []string) error
 	if err != nil || timeout < 10*time.Millisecond || timeout > time.Minute {
 		return &protocol.Error{Err: fmt.Errorf("--timeout: %q is not a duration between 10ms and 1m", x.timeout), Hint: "write it as 5s"}
 	}
-	w, err := command.Await(ctx, func() (*workload.Workload, error) { return s.examined(x, args) })
+	w, err := cmdutil.Await(ctx, func() (*workload.Workload, error) { return s.examined(x, args) })
 	if err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func (s *session) doctor(ctx context.Context, x *examining, args []string) error
 	r.Answered = w != nil && !found.failed
 	r.Seconds = time.Since(began).Seconds()
 	if x.json {
-		err = command.WriteJSON(s.out, r)
+		err = cmdutil.WriteJSON(s.out, r)
 	} else {
 		err = r.Text(s.out, s.style(), s.console().Columns, x.full)
 	}

@@ -22,7 +22,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/cli"
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+
 	"carronade/internal/sandbox"
 	"carronade/internal/serve"
 	"carronade/test/testkit"
@@ -106,7 +107,7 @@ func attempts(root *cobra.Command, every int, place func(string) string) (all []
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			word, _ := pflag.UnquoteUsage(f)
-			s, isSetting := command.SettingOf(f)
+			s, isSetting := cmdutil.SettingOf(f)
 			if isSetting {
 				word = s.Placeholder()
 			}

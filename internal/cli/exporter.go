@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/dropin"
 	"carronade/internal/live"
 	"carronade/internal/report"
@@ -17,7 +17,7 @@ import (
 
 // openExporter prepares the export of metrics, if requested; otherwise nil. The observer belongs
 // to a drop-in with its own output and series.
-func (s *session) openExporter(t *command.Settings, observer dropin.Observer) (*live.Exporter, error) {
+func (s *session) openExporter(t *cmdutil.Settings, observer dropin.Observer) (*live.Exporter, error) {
 	o := live.ExporterOptions{
 		MetricsAddr: t.Last("metrics-addr"), Graphite: t.Last("graphite"), Prefix: t.Last("graphite-prefix"), OTLP: t.Last("otlp"),
 		Version: version(), Published: observer.Published, ZeroP99: observer.ZeroP99,
@@ -42,7 +42,7 @@ func (s *session) openExporter(t *command.Settings, observer dropin.Observer) (*
 }
 
 // checkLinger refuses a time for what is not served. add is the flag that serves it.
-func checkLinger(t *command.Settings, linger, of, add string) error {
+func checkLinger(t *cmdutil.Settings, linger, of, add string) error {
 	if t.Last(linger) == "" || t.Last(of) != "" {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (s *session) flushExporter(exporter *live.Exporter) {
 }
 
 // metricsLinger is the page for Prometheus after the end.
-func metricsLinger(t *command.Settings, exporter *live.Exporter) (l lingering) {
+func metricsLinger(t *cmdutil.Settings, exporter *live.Exporter) (l lingering) {
 	if exporter.Shown() {
 		l = lingering{what: fmt.Sprintf("the last metrics stay at http://%s/metrics", exporter.Addr()), text: t.Last("metrics-linger")}
 	}

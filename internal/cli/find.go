@@ -11,7 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+	"carronade/internal/cli/reports"
 	"carronade/internal/dropin"
 	"carronade/internal/host"
 	"carronade/internal/layout"
@@ -52,7 +53,7 @@ const findLimit = "p99<1s"
 // searching is the state of a search.
 type searching struct {
 	find.Options
-	settings command.Settings
+	settings cmdutil.Settings
 	more     findMore
 	atLeast  string
 	least    float64 // the rate that must hold, or 0
@@ -84,10 +85,10 @@ func (s *session) findCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "find [TARGET] [-f FILE]", Short: "the highest rate at which limits hold, confirmed",
 		Long: findLong, Example: findExample,
-		Args:              command.Args(0, 1, "at most one target"),
+		Args:              cmdutil.Args(0, 1, "at most one target"),
 		Annotations:       map[string]string{settingsPage: "all"},
-		ValidArgsFunction: command.CompleteTarget(s.Kinds),
-		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
+		ValidArgsFunction: cmdutil.CompleteTarget(s.Kinds),
+		RunE: cmdutil.Run(func(cmd *cobra.Command, args []string) error {
 			if f.again != "" {
 				if err := againExcludes(cmd.Flags()); err != nil {
 					return err
@@ -143,7 +144,7 @@ func (s *session) findCommand() *cobra.Command {
 	f.more.bind(fs)
 	fs.StringVar(&f.atLeast, "at-least", "", "exit with 1 if this `RATE` does not hold")
 	f.vary.bind(fs)
-	for _, setting := range command.AllSettings(s.Kinds) {
+	for _, setting := range cmdutil.AllSettings(s.Kinds) {
 		if fs.Lookup(setting.Name) == nil { // from is where consuming begins
 			f.settings.BindSetting(fs, &setting)
 		}
@@ -162,7 +163,7 @@ func (s *session) prepareFind(ctx context.Context, f *searching, args []string) 
 	if len(args) > 0 {
 		t.Doc.Add("target", "target", args[0])
 	}
-	w, err := command.Await(ctx, func() (*workload.Workload, error) {
+	w, err := cmdutil.Await(ctx, func() (*workload.Workload, error) {
 		file, err := s.readOneWorkload(f.file, "a search is of one")
 		if err != nil {
 			return nil, err
@@ -199,7 +200,7 @@ func (s *session) resumeFind(ctx context.Context, f *searching, o *outputs) erro
 	if o.keep.store == nil {
 		return &protocol.Error{Err: errors.New("--resume needs a store"), Hint: "name the store of the search with --store"}
 	}
-	rows, err := command.RowsWithLabel(ctx, o.keep.store, report.SearchLabel, f.resume, "label."+report.SearchLabel)
+	rows, err := reports.RowsWithLabel(ctx, o.keep.store, report.SearchLabel, f.resume, "label."+report.SearchLabel)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/reports"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/store"
@@ -47,7 +47,7 @@ func (s *session) againFind(ctx context.Context, f *searching, args []string) er
 			return err
 		}
 	}
-	from := command.Opening(func(ctx context.Context) (store.Store, error) { return s.existing(ctx, t.Last("store")) })
+	from := reports.Opening(func(ctx context.Context) (store.Store, error) { return s.existing(ctx, t.Last("store")) })
 	return from.Do(ctx, func(kept store.Store) error {
 		f.place = cmp.Or(t.Last("store"), kept.Place())
 		d, err := f.judgeAgain(ctx, kept)
@@ -158,7 +158,7 @@ func searchOf(ctx context.Context, kept store.Store, ref string) (id string, d *
 
 // trialRows are the rows of the reports of a search's trials, the oldest first.
 func trialRows(ctx context.Context, kept store.Store, id string) ([]store.Row, error) {
-	rows, err := command.RowsWithLabel(ctx, kept, report.SearchLabel, id, "mode")
+	rows, err := reports.RowsWithLabel(ctx, kept, report.SearchLabel, id, "mode")
 	rows = slices.DeleteFunc(rows, func(r store.Row) bool { return r.Running || r.Text("mode") == string(report.Searching) })
 	slices.SortStableFunc(rows, func(a, b store.Row) int { return a.At.Compare(b.At) })
 	return rows, err

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/host"
 	"carronade/internal/layout"
 	"carronade/internal/report"
@@ -84,7 +84,7 @@ func (s *session) foundSeveral(f *searching, o *outputs, all *find.Repeated) err
 	doc := repeatedDocument{Schema: report.SearchSchema, ID: f.id, Target: f.target, Limits: f.limitTexts(), Repeated: all}
 	var problems []error
 	if path := f.settings.Last("json-file"); path != "" {
-		if err := command.WriteFile(path, func(w io.Writer) error { return command.WriteJSON(w, doc) }); err != nil {
+		if err := cmdutil.WriteFile(path, func(w io.Writer) error { return cmdutil.WriteJSON(w, doc) }); err != nil {
 			problems = append(problems, cannotWrite("--json-file", path, err, "give a file in a writable folder; carronade report list label.find="+f.id+" lists the reports in the store"))
 		}
 	}
@@ -97,7 +97,7 @@ func (s *session) foundSeveral(f *searching, o *outputs, all *find.Repeated) err
 // printSeveral prints the answers of several searches.
 func (s *session) printSeveral(f *searching, o *outputs, doc *repeatedDocument) error {
 	if o.json {
-		return command.WriteJSON(s.out, doc)
+		return cmdutil.WriteJSON(s.out, doc)
 	}
 	c := s.console()
 	p := &layout.Page{Style: c.Style, MaxColumns: c.Columns}
@@ -156,7 +156,7 @@ func (s *session) deliverAnswer(f *searching, o *outputs, d *report.Document, ke
 		if path == "" {
 			return
 		}
-		if err := command.WriteFile(path, func(w io.Writer) error { return export.Write(w, as, export.Of(d), export.Options{}) }); err != nil {
+		if err := cmdutil.WriteFile(path, func(w io.Writer) error { return export.Write(w, as, export.Of(d), export.Options{}) }); err != nil {
 			problems = append(problems, cannotWrite(flag, path, err, "give a file in a writable folder; carronade report export writes the report of a search from the store"))
 		}
 	}

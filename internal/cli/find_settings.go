@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/report"
 	"carronade/internal/verdict/find"
 	"carronade/internal/workload"
@@ -78,7 +78,7 @@ func (f *searching) limitTexts() []string {
 // resolveSearch makes a search of the settings t and a workload file, which may be nil. It returns
 // a workload that stands for the trials: their times are known only when the capacity is, but it
 // finds faults in everything else.
-func (s *session) resolveSearch(f *searching, t *command.Settings, file *workload.Document) (w *workload.Workload, err error) {
+func (s *session) resolveSearch(f *searching, t *cmdutil.Settings, file *workload.Document) (w *workload.Workload, err error) {
 	if err := f.refused(t.Doc.Entries); err != nil {
 		return nil, err
 	}

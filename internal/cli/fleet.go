@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/dropin"
 	"carronade/internal/fleet"
 	"carronade/internal/fleet/bus"
@@ -40,7 +40,7 @@ const fleetExample = `
 
 // fleetCommand returns the command fleet.
 func (s *session) fleetCommand() *cobra.Command {
-	g := command.Group("fleet", "several machines that generate load as one", fleetLong,
+	g := cmdutil.Group("fleet", "several machines that generate load as one", fleetLong,
 		s.fleetStart(), s.fleetToken(), s.fleetStatus(), s.fleetStop(), s.fleetRemove(), s.fleetRecover(), s.fleetManifest(),
 		s.onFleet("run", "run a workload on all machines: carronade run --fleet"),
 		s.onFleet("find", "search for a ceiling with all machines: carronade find --fleet"),
@@ -89,7 +89,7 @@ func operator(ctx context.Context, file, data string) (*bus.Operator, error) {
 
 // withOperator makes the function of a command that talks to the server.
 func (s *session) withOperator(data *string, f func(ctx context.Context, o *bus.Operator, args []string) error) func(*cobra.Command, []string) error {
-	return command.Run(func(cmd *cobra.Command, args []string) error {
+	return cmdutil.Run(func(cmd *cobra.Command, args []string) error {
 		if s.rules != nil {
 			return &protocol.Error{Err: errors.New("a job of a server may not manage a fleet"), Hint: "do it on the machine itself"}
 		}
@@ -110,7 +110,7 @@ func (s *session) fleetToken() *cobra.Command {
 		Long: `The file has the server's address, the hash of its certificate, and a token
 that is good for one machine and a short time. Copy it to that machine, for
 carronade agent --join. A user who has it may join in the machine's place.`,
-		Args: command.Args(0, 0, "nothing"),
+		Args: cmdutil.Args(0, 0, "nothing"),
 		RunE: s.withOperator(&data, func(ctx context.Context, o *bus.Operator, _ []string) error {
 			if _, err := os.Lstat(out); err == nil && out != "-" { // before a token is made in vain
 				return &protocol.Error{Err: fmt.Errorf("--output: %s exists", out), Hint: "give another file, or remove this one"}
@@ -146,7 +146,7 @@ func (s *session) fleetStatus() *cobra.Command {
 	var data string
 	cmd := &cobra.Command{
 		Use: "status", Short: "the machines, and what they do",
-		Args: command.Args(0, 0, "nothing"),
+		Args: cmdutil.Args(0, 0, "nothing"),
 		RunE: s.withOperator(&data, func(ctx context.Context, o *bus.Operator, _ []string) error {
 			known, err := o.Agents(ctx)
 			if err != nil {
@@ -195,7 +195,7 @@ func (s *session) fleetStop() *cobra.Command {
 		Use: "stop", Short: "end the run that the machines take part in",
 		Long: `The machines send nothing more, wait for answers, and deliver what they
 measured. The program that commands the run reports it as interrupted.`,
-		Args: command.Args(0, 0, "nothing"),
+		Args: cmdutil.Args(0, 0, "nothing"),
 		RunE: s.withOperator(&data, func(ctx context.Context, o *bus.Operator, _ []string) error {
 			names, err := connected(ctx, o)
 			if err != nil {
@@ -251,7 +251,7 @@ func (s *session) fleetRemove() *cobra.Command {
 	var data string
 	cmd := &cobra.Command{
 		Use: "remove NAME", Short: "remove a machine: it needs a new file to join again",
-		Args: command.Args(1, 1, "the name of the agent"),
+		Args: cmdutil.Args(1, 1, "the name of the agent"),
 		RunE: s.withOperator(&data, func(ctx context.Context, o *bus.Operator, args []string) error { return o.Revoke(ctx, args[0]) }),
 	}
 	cmd.Long = sentence(cmd.Short)
@@ -266,8 +266,8 @@ func (s *session) fleetManifest() *cobra.Command {
 		Use: "manifest", Short: "print the objects of a fleet in Kubernetes",
 		Long: `Prints a coordinator, agents that spread over the nodes, and what they need, for
 kubectl apply -f -. docs/kubernetes.md says how the agents get their join files.`,
-		Args: command.Args(0, 0, "nothing"),
-		RunE: command.Run(func(*cobra.Command, []string) error {
+		Args: cmdutil.Args(0, 0, "nothing"),
+		RunE: cmdutil.Run(func(*cobra.Command, []string) error {
 			if err := checkPatterns(o.AllowTargets); err != nil {
 				return err
 			}
@@ -312,12 +312,12 @@ agent keeps what it measured until it was delivered.`
 
 // fleetRecover returns the command that makes the report of a run whose program ended.
 func (s *session) fleetRecover() *cobra.Command {
-	var t command.Settings
+	var t cmdutil.Settings
 	cmd := &cobra.Command{
 		Use: "recover REPORT", Short: "make the report of a run whose program ended",
-		Long: recoverLong, Args: command.Args(1, 1, "the report of the run"),
+		Long: recoverLong, Args: cmdutil.Args(1, 1, "the report of the run"),
 		Annotations: map[string]string{settingsPage: "all"},
-		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
+		RunE: cmdutil.Run(func(cmd *cobra.Command, args []string) error {
 			d, err := s.stored(cmd.Context(), &t, args[0])
 			if err != nil {
 				return err
@@ -350,7 +350,7 @@ func (s *session) fleetRecover() *cobra.Command {
 }
 
 // openFleet connects to the agents that --fleet names; nil without the flag.
-func (s *session) openFleet(ctx context.Context, t *command.Settings) (*fleetRuns, error) {
+func (s *session) openFleet(ctx context.Context, t *cmdutil.Settings) (*fleetRuns, error) {
 	file := t.Last("fleet")
 	if file == "" {
 		for _, name := range []string{"fleet-agents", "fleet-reader", "keep-going", "min-agents", "max-clock-error"} {

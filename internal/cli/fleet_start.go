@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/fleet/bus"
 	"carronade/protocol"
 )
@@ -27,8 +27,8 @@ TERM ends it; a run in progress then ends too.
 With --nats the machines meet at a NATS server that is there already. The
 command then starts nothing: it tries the server, and writes the operator file
 for it. docs/fleet.md has the permissions that each machine needs there.`,
-		Args: command.Args(0, 0, "nothing"),
-		RunE: command.Run(func(cmd *cobra.Command, _ []string) (err error) {
+		Args: cmdutil.Args(0, 0, "nothing"),
+		RunE: cmdutil.Run(func(cmd *cobra.Command, _ []string) (err error) {
 			if s.rules != nil {
 				return &protocol.Error{Err: errors.New("a job of a server may not be a server"), Hint: "start it yourself"}
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/layout"
 	"carronade/internal/workload"
 	"carronade/protocol"
@@ -50,7 +50,7 @@ func (s *session) help(cmd *cobra.Command, args []string) {
 	switch rest := cmd.Flags().Args(); {
 	case len(rest) == 0:
 	case cmd.HasAvailableSubCommands():
-		s.helpError = command.Unknown(cmd, rest[0])
+		s.helpError = cmdutil.Unknown(cmd, rest[0])
 		return
 	case cmd.ValidateArgs(nil) == nil: // too few arguments are fine: the user asks what they are
 		if s.helpError = cmd.ValidateArgs(rest); s.helpError != nil {
@@ -167,7 +167,7 @@ func loadTable(kinds []protocol.Kind) []workload.Setting {
 func ownFlags(cmd *cobra.Command, except ...string) section {
 	out := section{title: "others", column: textColumn}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if _, ok := command.SettingOf(f); !ok && shown(f) && !slices.Contains(except, f.Name) {
+		if _, ok := cmdutil.SettingOf(f); !ok && shown(f) && !slices.Contains(except, f.Name) {
 			out.rows = append(out.rows, flagRow(f))
 		}
 	})
@@ -180,7 +180,7 @@ func flagSections(fs *pflag.FlagSet) []section {
 	own := section{title: "flags", column: textColumn}
 	var bound []workload.Setting
 	fs.VisitAll(func(f *pflag.Flag) {
-		s, ok := command.SettingOf(f)
+		s, ok := cmdutil.SettingOf(f)
 		switch {
 		case !shown(f):
 		case ok && s.Kind != "":

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/workload"
 	"carronade/protocol"
 )
@@ -45,7 +45,7 @@ func usualSections(cmd *cobra.Command, kinds []protocol.Kind) []section {
 		sec := section{title: group.title, column: textColumn}
 		for _, name := range group.names {
 			if f := cmd.Flags().Lookup(name); f != nil {
-				if _, ok := command.SettingOf(f); f.Hidden || !ok { // a flag of the command's own is among the others
+				if _, ok := cmdutil.SettingOf(f); f.Hidden || !ok { // a flag of the command's own is among the others
 					continue
 				}
 			}

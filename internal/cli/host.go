@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/host"
 	"carronade/internal/report"
 	"carronade/units"
@@ -21,8 +21,8 @@ func (s *session) hostCommand() *cobra.Command {
 		Use: "host", Short: "this machine, as reports describe it",
 		Long: `This machine as reports describe it: what a result depends on besides the system
 under test, and the result of the last calibration.`,
-		Args: command.Args(0, 0, "nothing"),
-		RunE: command.Run(func(*cobra.Command, []string) error {
+		Args: cmdutil.Args(0, 0, "nothing"),
+		RunE: cmdutil.Run(func(*cobra.Command, []string) error {
 			h, kept := host.Describe(), keptCalibrations()
 			if asJSON {
 				out := struct {
@@ -36,7 +36,7 @@ under test, and the result of the last calibration.`,
 				if len(kept) > 0 {
 					out.Calibration = &kept[0].Calibration
 				}
-				return command.WriteJSON(s.out, out)
+				return cmdutil.WriteJSON(s.out, out)
 			}
 			hostText(s.out, &h, kept)
 			return nil

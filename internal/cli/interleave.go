@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"carronade/internal/advice"
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+	"carronade/internal/cli/reports"
+
 	"carronade/internal/dropin"
 	"carronade/internal/host"
 	"carronade/internal/judge"
@@ -22,7 +24,7 @@ import (
 // interleave runs two workload files alternately, A B B A and so on, so that drift affects
 // both. It returns the ids of their reports, which are stored. A run that breaks a limit does
 // not stop it, since the comparison shows that; one that is not trusted is replaced.
-func (s *session) interleave(ctx context.Context, j command.Interleaving) (baseIDs, candidateIDs []string, err error) {
+func (s *session) interleave(ctx context.Context, j reports.Interleaving) (baseIDs, candidateIDs []string, err error) {
 	most := j.Sizes[len(j.Sizes)-1]
 	o, end, err := s.prepareInterleaving(ctx, j, most)
 	if err != nil {
@@ -88,7 +90,7 @@ func (s *session) turn(ctx context.Context, o *outputs, i int, follows string) (
 // interrupted is the error of an interruption in the i-th task. follows is what that means for the
 // others.
 func interrupted(what string, i int, o *outputs, follows string) error {
-	return exitCode{Code: host.ExitInterrupted, Err: command.Noticef("interrupted in %s %d of %d: %s", what, i+1, len(o.tasks), follows)}
+	return exitCode{Code: host.ExitInterrupted, Err: cmdutil.Noticef("interrupted in %s %d of %d: %s", what, i+1, len(o.tasks), follows)}
 }
 
 // A deadline says whether more runs fit into a budget.
@@ -112,19 +114,19 @@ func (d *deadline) before(pair bool) bool {
 
 // prepareInterleaving resolves both files and sets up their runs, all of one and then all of
 // the other.
-func (s *session) prepareInterleaving(ctx context.Context, j command.Interleaving, repeat int) (o outputs, end func(), err error) {
-	var given command.Settings
+func (s *session) prepareInterleaving(ctx context.Context, j reports.Interleaving, repeat int) (o outputs, end func(), err error) {
+	var given cmdutil.Settings
 	if j.Place != "" {
 		given.Doc.Add("store", "--store", j.Place)
 	}
 	given.Doc.Add("repeat", "--repeat", strconv.Itoa(repeat))
 	var (
 		ws []*workload.Workload
-		t  command.Settings
+		t  cmdutil.Settings
 	)
 	for _, path := range []string{j.Base, j.Candidate} {
-		t = command.Settings{Doc: given.Doc}
-		found, err := command.Await(ctx, func() ([]*workload.Workload, error) {
+		t = cmdutil.Settings{Doc: given.Doc}
+		found, err := cmdutil.Await(ctx, func() ([]*workload.Workload, error) {
 			file, err := s.readOneWorkload(path, "a comparison takes one from each file")
 			if err != nil {
 				return nil, err

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/reports"
 	"carronade/internal/host"
 	"carronade/internal/report"
 	"carronade/internal/store"
@@ -67,8 +67,8 @@ func untrusted(runs ...int) func(*report.Document) {
 }
 
 // interleaving runs two files this often each.
-func interleaving(path func(string) string, base, candidate string, sizes ...int) command.Interleaving {
-	return command.Interleaving{Place: path("reports.db"), Base: path(base), Candidate: path(candidate), Sizes: sizes}
+func interleaving(path func(string) string, base, candidate string, sizes ...int) reports.Interleaving {
+	return reports.Interleaving{Place: path("reports.db"), Base: path(base), Candidate: path(candidate), Sizes: sizes}
 }
 
 // Two workloads run A B B A, and their ids are returned by side; the store has
@@ -131,7 +131,7 @@ func TestInterleaveWithoutAStore(t *testing.T) {
 	s, _, path := inProcess(t, map[string]string{"a.yaml": "{target: 'null://', count: 10}"})
 	t.Setenv("CARRONADE_CONFIG", path("own.yaml"))
 	assert.OK(t, os.WriteFile(path("own.yaml"), []byte("no-store: true\n"), 0o600))
-	base, candidate, err := s.interleave(t.Context(), command.Interleaving{Base: path("a.yaml"), Candidate: path("a.yaml"), Sizes: []int{1}})
+	base, candidate, err := s.interleave(t.Context(), reports.Interleaving{Base: path("a.yaml"), Candidate: path("a.yaml"), Sizes: []int{1}})
 	assert.True(t, err != nil && strings.Contains(err.Error(), "would not be kept") && len(base)+len(candidate) <= 0,
 		"got %v, %v and %v; want an error before any run", base, candidate, err)
 	found, err := filepath.Glob(path("data/carronade/*"))

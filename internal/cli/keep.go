@@ -8,7 +8,8 @@ import (
 	"slices"
 
 	"carronade/internal/advice"
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+
 	"carronade/internal/place"
 	"carronade/internal/report"
 	"carronade/internal/secret"
@@ -31,7 +32,7 @@ type keeping struct {
 // keeping opens the store that flags and configuration name. If that fails, the run still goes
 // on: the report goes to the user's own store, and if that fails too, only to stdout. An
 // address with an unknown scheme is an error, and so is a server that cannot store reports.
-func (s *session) keeping(ctx context.Context, t *command.Settings, quiet bool) (*keeping, error) {
+func (s *session) keeping(ctx context.Context, t *cmdutil.Settings, quiet bool) (*keeping, error) {
 	k := &keeping{quiet: quiet}
 	conf, err := s.configuration()
 	if err != nil {

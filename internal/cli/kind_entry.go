@@ -7,7 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+	"carronade/internal/cli/profile"
 	"carronade/internal/dropin"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -32,7 +33,7 @@ type kindEntry struct {
 	// own returns the command that only this protocol has; nil: none.
 	own func(*session, protocol.Kind) *cobra.Command
 	// profiled says how carronade profile reads its targets; nil: it does not.
-	profiled func(*session, protocol.Kind, *command.ProfileTools)
+	profiled func(*session, protocol.Kind, *profile.Tools)
 	// topics runs loads of operations on topics for old tools; nil: not supported.
 	topics topicLoad
 }
@@ -81,7 +82,7 @@ func (s *session) ownCommands() []*cobra.Command {
 
 // A topicLoad runs a load of operations on topics for an old tool. It returns the target, without
 // secrets, and the result, also as that of a run.
-type topicLoad func(context.Context, command.Console, protocol.Kind, *workload.Document, dropin.TopicLoad) (string, *dropin.TopicResult, *load.Result, error)
+type topicLoad func(context.Context, cmdutil.Console, protocol.Kind, *workload.Document, dropin.TopicLoad) (string, *dropin.TopicResult, *load.Result, error)
 
 // topicLoads returns a kind and its function for loads of operations on topics; nil if it has
 // none.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/host"
 	"carronade/internal/live"
 	"carronade/internal/place"
@@ -215,7 +215,7 @@ func (m *machine) run(ctx context.Context, user string, args []string, stdout, s
 		return exit.ExitCode()
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "error: %s\n", command.Reason(err))
+		fmt.Fprintf(stderr, "error: %s\n", cmdutil.Reason(err))
 		return host.ExitFailed
 	}
 	return host.ExitOK

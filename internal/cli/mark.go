@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/layout"
 	"carronade/internal/live"
 	"carronade/internal/report"
@@ -45,7 +45,7 @@ func (s *session) markCommand() *cobra.Command {
 		Use: "mark RUN fault|heal|note NAME", Short: "a fault on the time axis of a run, scored",
 		Long:    markLong,
 		Example: markExample,
-		Args:    command.Args(3, 3, "a run, fault or heal or note, and a name"),
+		Args:    cmdutil.Args(3, 3, "a run, fault or heal or note, and a name"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			switch len(args) {
 			case 0:
@@ -55,7 +55,7 @@ func (s *session) markCommand() *cobra.Command {
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: command.Run(func(_ *cobra.Command, args []string) error {
+		RunE: cmdutil.Run(func(_ *cobra.Command, args []string) error {
 			kind, name := args[1], strings.TrimSpace(args[2])
 			if err := checkMark(kind, name); err != nil {
 				return err

@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/advice"
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+
 	"carronade/internal/conn"
 	"carronade/internal/serve"
 	"carronade/internal/workload"
@@ -47,7 +48,7 @@ func (s *session) permittedCommand(cmd *cobra.Command, args []string) (err error
 	}
 	var doc *workload.Document
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if d := command.DocumentOf(f); d != nil {
+		if d := cmdutil.DocumentOf(f); d != nil {
 			doc = d
 			return
 		}
@@ -119,10 +120,10 @@ func (s *session) checkValues(cmd *cobra.Command, args []string) error {
 	if path := pathOf(cmd); path != "run" && path != "find" || len(args) != 1 {
 		return nil
 	}
-	var t command.Settings
+	var t cmdutil.Settings
 	doc := &t.Doc
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if d := command.DocumentOf(f); d != nil {
+		if d := cmdutil.DocumentOf(f); d != nil {
 			doc.Entries = slices.Clone(d.Entries)
 		}
 	})

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/place"
 	"carronade/protocol"
 )
@@ -44,7 +44,7 @@ func (p *pprofFlags) start() error {
 		}
 		f.Close()
 	}
-	return &protocol.Error{Err: fmt.Errorf("--cpuprofile: cannot profile into %s: %s", p.cpu, command.Reason(err)), Hint: "give a file in a writable folder"}
+	return &protocol.Error{Err: fmt.Errorf("--cpuprofile: cannot profile into %s: %s", p.cpu, cmdutil.Reason(err)), Hint: "give a file in a writable folder"}
 }
 
 // stop ends the CPU profile and writes the memory profile. Call it when the command is done,
@@ -54,7 +54,7 @@ func (p *pprofFlags) stop() error {
 	if p.out != nil {
 		pprof.StopCPUProfile()
 		if err := p.out.Close(); err != nil {
-			problems = append(problems, fmt.Errorf("--cpuprofile: cannot write %s: %s", p.cpu, command.Reason(err)))
+			problems = append(problems, fmt.Errorf("--cpuprofile: cannot write %s: %s", p.cpu, cmdutil.Reason(err)))
 		}
 	}
 	if p.mem != "" {
@@ -64,7 +64,7 @@ func (p *pprofFlags) stop() error {
 			err = errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
 		}
 		if err != nil {
-			problems = append(problems, fmt.Errorf("--memprofile: cannot write %s: %s", p.mem, command.Reason(err)))
+			problems = append(problems, fmt.Errorf("--memprofile: cannot write %s: %s", p.mem, cmdutil.Reason(err)))
 		}
 	}
 	return errors.Join(problems...)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/profile"
 	"carronade/internal/host"
 	"carronade/internal/run"
 	"carronade/internal/workload"
@@ -14,13 +14,13 @@ import (
 
 // profileCommand returns the command that fits a workload to real traffic.
 func (s *session) profileCommand() *cobra.Command {
-	t := command.ProfileTools{Console: s.console(), Err: s.Err, Fire: s.fireQuietly}
+	t := profile.Tools{Console: s.console(), Err: s.Err, Fire: s.fireQuietly}
 	for _, p := range s.listed() {
 		if p.profiled != nil {
 			p.profiled(s, s.kindOf(p), &t)
 		}
 	}
-	return command.Profile(t)
+	return profile.Command(t)
 }
 
 // standIn starts a stand-in, and returns its address and what stops it.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/host"
 	"carronade/internal/live"
 	"carronade/internal/report"
@@ -111,7 +111,7 @@ func (p *Program) Main() int {
 		code = host.ExitFailed
 	}
 	if out.err != nil {
-		s.printError(&protocol.Error{Err: errors.New("cannot write to stdout: " + command.Reason(out.err)), Hint: s.lost()})
+		s.printError(&protocol.Error{Err: errors.New("cannot write to stdout: " + cmdutil.Reason(out.err)), Hint: s.lost()})
 		code = host.ExitFailed
 	}
 	return code
@@ -208,7 +208,7 @@ func (s *session) watchSignals() func() {
 const sameSignal = time.Second
 
 // exitCode is an error that decides the exit code.
-type exitCode = command.Exit
+type exitCode = cmdutil.Exit
 
 // stdout ignores a closed pipe, and keeps any other error for the end.
 type stdout struct {

@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+	"carronade/internal/cli/reports"
 	"carronade/internal/dropin"
 	"carronade/internal/judge"
 	"carronade/internal/report"
@@ -46,13 +47,13 @@ func ofPart(label string) bool {
 
 // replayCommand runs a report's workload again.
 func (s *session) replayCommand() *cobra.Command {
-	var t command.Settings
+	var t cmdutil.Settings
 	cmd := &cobra.Command{
 		Use: "replay [REPORT [TARGET]]", Short: "run the workload of a report again",
 		Long: replayLong, Example: replayExample,
-		Args:        command.Args(0, 2, "at most a report and another target"),
+		Args:        cmdutil.Args(0, 2, "at most a report and another target"),
 		Annotations: map[string]string{settingsPage: "all"},
-		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
+		RunE: cmdutil.Run(func(cmd *cobra.Command, args []string) error {
 			ref := "last"
 			if len(args) > 0 {
 				ref = args[0]
@@ -74,7 +75,7 @@ func (s *session) replayCommand() *cobra.Command {
 			if t.Last("note") == "" {
 				t.Doc.Add("note", "replay", "replay of "+d.ID)
 			}
-			ws, err := command.Await(cmd.Context(), func() ([]*workload.Workload, error) { return s.resolveAll(&t, []*workload.Document{doc}) })
+			ws, err := cmdutil.Await(cmd.Context(), func() ([]*workload.Workload, error) { return s.resolveAll(&t, []*workload.Document{doc}) })
 			if err != nil {
 				return err
 			}
@@ -107,8 +108,8 @@ func attached(d *report.Document) string {
 }
 
 // stored gets a report from the store that flags or configuration name.
-func (s *session) stored(ctx context.Context, t *command.Settings, ref string) (d *report.Document, err error) {
-	from := command.Opening(func(ctx context.Context) (store.Store, error) { return s.existing(ctx, t.Last("store")) })
+func (s *session) stored(ctx context.Context, t *cmdutil.Settings, ref string) (d *report.Document, err error) {
+	from := reports.Opening(func(ctx context.Context) (store.Store, error) { return s.existing(ctx, t.Last("store")) })
 	err = from.Do(ctx, func(kept store.Store) error {
 		id, err := store.Resolve(ctx, kept, ref)
 		if err == nil {

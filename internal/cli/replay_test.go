@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/reports"
 	"carronade/internal/host"
 	"carronade/internal/judge"
 	"carronade/internal/report"
@@ -117,7 +117,7 @@ func TestResume(t *testing.T) {
 	assert.True(t, err == nil && strings.Contains(said, "6 of 6 runs are there") && again == out,
 		"when all are there: %v, it said %s, and printed\n%s\nbefore\n%s", err, said, again, out)
 
-	rows, err := command.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...)
+	rows, err := reports.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...)
 	assert.Must(t, err == nil && len(rows) == 6, "%d rows, %v", len(rows), err)
 	plan := rows[0].Text("label." + judge.PlanLabel)
 	assert.True(t, regexp.MustCompile(`^p[0-9a-f]{11}$`).MatchString(plan), "the plan %q is not a letter and a hash", plan)
@@ -131,7 +131,7 @@ func TestResume(t *testing.T) {
 	assert.True(t, err == nil && strings.Contains(said, "4 of 6 runs are there") && strings.Count(said, "kept as") == 2,
 		"%v, it said %s", err, said)
 	assert.Has(t, said, missing...)
-	rows, err = command.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...)
+	rows, err = reports.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...)
 	assert.True(t, err == nil && len(rows) == 6, "%d rows, %v", len(rows), err)
 
 	slow := []string{"--slo", "throughput>1T/s"}

@@ -3,7 +3,8 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+	"carronade/internal/cli/reports"
 )
 
 const rootLong = `Carronade is a load tester for systems that take in events. It sends events and
@@ -21,7 +22,7 @@ func (s *session) root() *cobra.Command {
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return command.Unknown(cmd, args[0])
+				return cmdutil.Unknown(cmd, args[0])
 			}
 			return nil
 		},
@@ -54,7 +55,7 @@ func (s *session) root() *cobra.Command {
 	add("start", s.demoCommand(), s.runCommand(), s.findCommand(), s.scenarioCommand(), s.markCommand(), s.calibrateCommand(), s.doctorCommand())
 	add("tools", s.profileCommand())
 	add("tools", s.ownCommands()...)
-	add("reports", command.Reports(stored, s.replayCommand()), command.Explain(stored), command.Collate(stored), command.Compare(stored), command.Verify(stored))
+	add("reports", reports.Command(stored, s.replayCommand()), reports.Explain(stored), reports.Collate(stored), reports.Compare(stored), reports.Verify(stored))
 	add("tools", s.serveCommand(), s.shellCommand(), s.fleetCommand(), s.agentCommand())
 	add("tools", s.standinCommand(), s.systemCommand(), s.hostCommand(), s.configCommand(), s.asCommand())
 	add("more", s.versionCommand(), s.scenarioChildCommand())

@@ -14,7 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+	"carronade/internal/cli/reports"
 	"carronade/internal/dropin"
 	"carronade/internal/host"
 	"carronade/internal/live"
@@ -46,7 +47,7 @@ series.`
 // runCommand returns the command run.
 func (s *session) runCommand() *cobra.Command {
 	var (
-		t      command.Settings
+		t      cmdutil.Settings
 		file   string
 		schema bool
 		v      varying
@@ -54,10 +55,10 @@ func (s *session) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "run [TARGET] [-f FILE]", Short: "one workload, one report",
 		Long: runLong, Example: runExample,
-		Args:              command.Args(0, 1, "at most one target"),
+		Args:              cmdutil.Args(0, 1, "at most one target"),
 		Annotations:       map[string]string{settingsPage: "all"},
-		ValidArgsFunction: command.CompleteTarget(s.Kinds),
-		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
+		ValidArgsFunction: cmdutil.CompleteTarget(s.Kinds),
+		RunE: cmdutil.Run(func(cmd *cobra.Command, args []string) error {
 			if schema {
 				_, err := s.out.Write(workload.Schema(s.Kinds))
 				return err
@@ -69,7 +70,7 @@ func (s *session) runCommand() *cobra.Command {
 			} else if v.resume != "" {
 				return &protocol.Error{Err: errors.New("--resume belongs to --vary"), Hint: varyHint}
 			}
-			ws, err := command.Await(cmd.Context(), func() ([]*workload.Workload, error) { return s.resolve(&t, args, file) })
+			ws, err := cmdutil.Await(cmd.Context(), func() ([]*workload.Workload, error) { return s.resolve(&t, args, file) })
 			if err != nil {
 				return err
 			}
@@ -92,7 +93,7 @@ func (s *session) runCommand() *cobra.Command {
 
 // resolve makes workloads of the command line and the file: one, or those of a list. It checks
 // all of them before any runs.
-func (s *session) resolve(t *command.Settings, args []string, path string) ([]*workload.Workload, error) {
+func (s *session) resolve(t *cmdutil.Settings, args []string, path string) ([]*workload.Workload, error) {
 	if len(args) > 0 {
 		t.Doc.Add("target", "target", args[0])
 	}
@@ -108,7 +109,7 @@ func (s *session) resolve(t *command.Settings, args []string, path string) ([]*w
 
 // resolveAll makes a workload of each file, nil meaning none. The command line overrides the
 // file, and the file the configuration.
-func (s *session) resolveAll(t *command.Settings, files []*workload.Document) ([]*workload.Workload, error) {
+func (s *session) resolveAll(t *cmdutil.Settings, files []*workload.Document) ([]*workload.Workload, error) {
 	var (
 		ws     []*workload.Workload
 		faults []error
@@ -208,7 +209,7 @@ type task struct {
 
 // prepare sets up what runs need, as flags and configuration in t say: files, the store, and
 // the export of metrics. The caller closes it when all runs are done.
-func (s *session) prepare(ctx context.Context, t *command.Settings, observer dropin.Observer, ws ...*workload.Workload) (o outputs, end func(), err error) {
+func (s *session) prepare(ctx context.Context, t *cmdutil.Settings, observer dropin.Observer, ws ...*workload.Workload) (o outputs, end func(), err error) {
 	if t.Last("fleet") == "" { // else its agents have to have the room
 		if err := s.fit(ws...); err != nil {
 			return o, nil, err
@@ -273,7 +274,7 @@ func (s *session) attachmentKey(needed bool) []byte {
 
 // outputs reads the flags about output, and checks the files before the run: a disk that
 // cannot be written should be found first.
-func (s *session) outputs(ctx context.Context, t *command.Settings, ws ...*workload.Workload) (o outputs, err error) {
+func (s *session) outputs(ctx context.Context, t *cmdutil.Settings, ws ...*workload.Workload) (o outputs, err error) {
 	o = outputs{json: t.Bool("json"), full: t.Bool("full"), quiet: t.Bool("quiet"), warns: !t.Bool("quiet") || t.Where("quiet") == byAs, allowExec: t.Bool("allow-exec"), beside: !t.Bool("no-calibrate"), note: t.Last("note")}
 	key := s.attachmentKey(len(t.All("attach")) > 0)
 	for _, w := range ws {
@@ -314,7 +315,7 @@ func tryFile(flag, path string) error {
 	if path == "" {
 		return nil
 	}
-	if err := command.TryFile(path); err != nil {
+	if err := cmdutil.TryFile(path); err != nil {
 		return cannotWrite(flag, path, err, "give a file in a writable folder")
 	}
 	return nil
@@ -322,7 +323,7 @@ func tryFile(flag, path string) error {
 
 // cannotWrite is the error of a flag's file that could not be written.
 func cannotWrite(flag, path string, err error, hint string) *protocol.Error {
-	return &protocol.Error{Err: fmt.Errorf("%s: cannot write %s: %s", flag, path, command.Reason(err)), Hint: hint}
+	return &protocol.Error{Err: fmt.Errorf("%s: cannot write %s: %s", flag, path, cmdutil.Reason(err)), Hint: hint}
 }
 
 // number adds a number before the extension of a file that several tasks would write, and
@@ -353,7 +354,7 @@ func (o *outputs) number(of func(*task) *string) []string {
 func (s *session) deliver(d *report.Document, o outputs, i int) error {
 	var problems []error
 	if path := o.tasks[i].file; path != "" {
-		if err := command.WriteFile(path, d.WriteJSON); err != nil {
+		if err := cmdutil.WriteFile(path, d.WriteJSON); err != nil {
 			problems = append(problems, cannotWrite("--json-file", path, err, "carronade report export last --as json writes it from the store"))
 		}
 	}
@@ -394,7 +395,7 @@ func (s *session) print(d *report.Document, o outputs, kept error) error {
 	case o.keep.store == nil:
 		return d.Brief(s.out, s.style(), report.Condition{Name: "report", Text: "not kept; --full prints everything"})
 	}
-	return d.Brief(s.out, s.style(), command.More(d, " in "+o.keep.store.Place(), storeFlag(o.keep.at))...)
+	return d.Brief(s.out, s.style(), reports.More(d, " in "+o.keep.store.Place(), storeFlag(o.keep.at))...)
 }
 
 // writeLine writes a report as one line of JSON, for a stream of several.

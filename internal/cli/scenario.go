@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/dropin"
 	"carronade/internal/dropin/mongoose"
 	"carronade/internal/host"
@@ -44,7 +44,7 @@ const scenarioChild = "scenario-script"
 
 // A scenarioFlags are the flags of the command that are not settings of steps.
 type scenarioFlags struct {
-	settings command.Settings
+	settings cmdutil.Settings
 	check    bool
 	types    bool
 	time     string // of the whole scenario
@@ -67,7 +67,7 @@ func (s *session) scenarioCommand() *cobra.Command {
 			}
 			return nil, cobra.ShellCompDirectiveDefault
 		},
-		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
+		RunE: cmdutil.Run(func(cmd *cobra.Command, args []string) error {
 			if f.types {
 				_, err := s.out.Write(scenario.Typings(s.Kinds, s.findWords()))
 				return err
@@ -86,7 +86,7 @@ func (s *session) scenarioCommand() *cobra.Command {
 	fs.StringVar(&f.memory, "script-memory", units.FlagSize(scenario.DefaultMemory), "`SIZE` of the memory that the script may need")
 	fs.IntVar(&f.depth, "call-depth", scenario.DefaultDepth, "`NUMBER` of calls that the script may nest")
 	fs.BoolVar(&f.types, "types", false, "print TypeScript declarations for scripts, and exit")
-	for _, setting := range command.AllSettings(s.Kinds) {
+	for _, setting := range cmdutil.AllSettings(s.Kinds) {
 		if fs.Lookup(setting.Name) == nil { // for is of the scenario
 			f.settings.BindSetting(fs, &setting)
 		}
@@ -101,7 +101,7 @@ func (s *session) scenarioCommand() *cobra.Command {
 // scenarioChildCommand is the process of a script. Only the program itself starts it, by scenarioChildLine.
 func (s *session) scenarioChildCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: scenarioChild, Hidden: true, Args: command.Args(0, 0, "nothing"),
+		Use: scenarioChild, Hidden: true, Args: cmdutil.Args(0, 0, "nothing"),
 		RunE: func(*cobra.Command, []string) error {
 			if code := scenario.Main(s.In, s.Program.Out, map[string]scenario.Language{mongoose.Language: mongoose.RunScript}); code != host.ExitOK {
 				return exitCode{Code: code}
@@ -253,7 +253,7 @@ func readScript(path string) (string, error) {
 
 // configuredOutputs adds what the configuration says about output and stores. The rest of it is
 // of the workloads, and depends on the target.
-func (s *session) configuredOutputs(t *command.Settings) error {
+func (s *session) configuredOutputs(t *cmdutil.Settings) error {
 	conf, err := s.configuration()
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/host"
 	"carronade/internal/layout"
 	"carronade/internal/report"
@@ -46,7 +46,7 @@ func (r *scenarioRun) head() *report.Document {
 			Steps: []report.ScenarioStep{}, Checks: []report.ScenarioCheck{},
 		},
 	}
-	table := command.AllSettings(r.s.Kinds)
+	table := cmdutil.AllSettings(r.s.Kinds)
 	for _, e := range r.t.Doc.Entries {
 		i := slices.IndexFunc(table, func(s workload.Setting) bool { return s.Name == e.Name && !s.FlagOnly && s.Name != "label" })
 		if i < 0 {
@@ -99,7 +99,7 @@ func (r *scenarioRun) deliver(reason scenario.Reason, fault *scenario.Fault) err
 	}
 	kept := r.keep(d)
 	if path := r.t.Last("json-file"); path != "" {
-		if err := command.WriteFile(path, d.WriteJSON); err != nil {
+		if err := cmdutil.WriteFile(path, d.WriteJSON); err != nil {
 			problems = append(problems, cannotWrite("--json-file", path, err, "carronade report export "+d.ID+" --as json writes it from the store"))
 		}
 	}

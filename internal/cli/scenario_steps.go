@@ -16,7 +16,8 @@ import (
 	"time"
 
 	"carronade/internal/advice"
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+
 	"carronade/internal/host"
 	"carronade/internal/layout"
 	"carronade/internal/report"
@@ -34,7 +35,7 @@ import (
 // A scenarioRun is a scenario in progress. It is the scenario.Runner.
 type scenarioRun struct {
 	s      *session
-	t      *command.Settings // given on the command line
+	t      *cmdutil.Settings // given on the command line
 	o      *outputs          // nil: nothing is sent
 	ctx    context.Context   // ends with an interrupt
 	began  time.Time
@@ -131,7 +132,7 @@ func document(s *scenario.Step) *workload.Document {
 }
 
 // settings are the command line's, with the labels of a step.
-func (r *scenarioRun) settings(number int, file *workload.Document) *command.Settings {
+func (r *scenarioRun) settings(number int, file *workload.Document) *cmdutil.Settings {
 	t := *r.t
 	t.Doc.Entries = nil
 	for _, e := range file.Entries { // ours do not replace them

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/host"
 	"carronade/internal/serve"
 	"carronade/internal/serve/shell"
@@ -88,8 +88,8 @@ func (s *session) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve", Short: "a server for a team: one queue for each system, a shell and a page",
 		Long: serveLong, Example: serveExample,
-		Args: command.Args(0, 0, "nothing"),
-		RunE: command.Run(func(cmd *cobra.Command, _ []string) error { return s.serve(cmd.Context(), &v) }),
+		Args: cmdutil.Args(0, 0, "nothing"),
+		RunE: cmdutil.Run(func(cmd *cobra.Command, _ []string) error { return s.serve(cmd.Context(), &v) }),
 	}
 	v.bind(cmd.Flags())
 	cmd.AddCommand(s.tokenCommand())
@@ -224,7 +224,7 @@ func (s *session) serve(ctx context.Context, v *serving) error {
 	}
 	public := isPublic(text) || isPublic(web)
 	if _, err := tokens.List(); err != nil {
-		return &protocol.Error{Err: fmt.Errorf("cannot read the tokens: %s", command.Reason(err)), Hint: "if the file is damaged, rename it and add the tokens again"}
+		return &protocol.Error{Err: fmt.Errorf("cannot read the tokens: %s", cmdutil.Reason(err)), Hint: "if the file is damaged, rename it and add the tokens again"}
 	}
 	if err := v.checkPublic(public, tokens); err != nil {
 		return err
@@ -281,7 +281,7 @@ func (v *serving) tls() (*tls.Config, error) {
 	}
 	pair, err := tls.LoadX509KeyPair(v.tlsCert, v.tlsKey)
 	if err != nil {
-		return nil, &protocol.Error{Err: fmt.Errorf("--tls-cert %s: %s", v.tlsCert, command.Reason(err)), Hint: "give PEM files that belong together"}
+		return nil, &protocol.Error{Err: fmt.Errorf("--tls-cert %s: %s", v.tlsCert, cmdutil.Reason(err)), Hint: "give PEM files that belong together"}
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
@@ -347,7 +347,7 @@ func (v *serving) open() (text, web net.Listener, err error) {
 		text = given["text"][0]
 	case v.socket != "":
 		if text, err = host.ListenOwn(v.socket); err != nil {
-			return nil, nil, &protocol.Error{Err: fmt.Errorf("--socket %s: %s", v.socket, command.Reason(err)), Hint: "give a path in a folder of your own; the socket of a server that runs is not replaced"}
+			return nil, nil, &protocol.Error{Err: fmt.Errorf("--socket %s: %s", v.socket, cmdutil.Reason(err)), Hint: "give a path in a folder of your own; the socket of a server that runs is not replaced"}
 		}
 	default:
 		if text, err = listenOn("--text-port", v.listen, v.textPort); err != nil {
@@ -369,7 +369,7 @@ func listenOn(flag, host string, port uint16) (net.Listener, error) {
 	address := net.JoinHostPort(host, strconv.Itoa(int(port)))
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, &protocol.Error{Err: fmt.Errorf("cannot listen on %s: %s", address, command.Reason(err)), Hint: fmt.Sprintf("does another server use it? %s 0 picks a free port", flag)}
+		return nil, &protocol.Error{Err: fmt.Errorf("cannot listen on %s: %s", address, cmdutil.Reason(err)), Hint: fmt.Sprintf("does another server use it? %s 0 picks a free port", flag)}
 	}
 	return l, nil
 }
@@ -381,7 +381,7 @@ that use its API. The server stores only a hash of each. A token is shown once.`
 func (s *session) tokenCommand() *cobra.Command {
 	var data string
 	with := func(f func(tokens *serve.Tokens, args []string) error) func(*cobra.Command, []string) error {
-		return command.Run(func(_ *cobra.Command, args []string) error {
+		return cmdutil.Run(func(_ *cobra.Command, args []string) error {
 			folder, err := ownFolder(data, "serve")
 			if err != nil {
 				return err
@@ -394,7 +394,7 @@ func (s *session) tokenCommand() *cobra.Command {
 	}
 	add := &cobra.Command{
 		Use: "add NAME", Short: "make a token for a user, and print it",
-		Args: command.Args(1, 1, "the name of the user"),
+		Args: cmdutil.Args(1, 1, "the name of the user"),
 		RunE: with(func(tokens *serve.Tokens, args []string) error {
 			secret, err := tokens.Add(args[0])
 			if err == nil {
@@ -405,7 +405,7 @@ func (s *session) tokenCommand() *cobra.Command {
 	}
 	list := &cobra.Command{
 		Use: "list", Short: "users with a token",
-		Args: command.Args(0, 0, "nothing"),
+		Args: cmdutil.Args(0, 0, "nothing"),
 		RunE: with(func(tokens *serve.Tokens, _ []string) error {
 			all, err := tokens.List()
 			for _, k := range all {
@@ -416,12 +416,12 @@ func (s *session) tokenCommand() *cobra.Command {
 	}
 	remove := &cobra.Command{
 		Use: "remove NAME", Short: "remove all tokens of a user",
-		Args: command.Args(1, 1, "the name of the user"),
+		Args: cmdutil.Args(1, 1, "the name of the user"),
 		RunE: with(func(tokens *serve.Tokens, args []string) error { return tokens.Remove(args[0]) }),
 	}
 	for _, cmd := range []*cobra.Command{add, list, remove} {
 		bindData(cmd.Flags(), &data)
 		cmd.Long = sentence(cmd.Short)
 	}
-	return command.Group("token", "tokens of the server's users", tokenLong, add, list, remove)
+	return cmdutil.Group("token", "tokens of the server's users", tokenLong, add, list, remove)
 }

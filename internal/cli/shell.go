@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/conn"
 	"carronade/internal/host"
 	"carronade/internal/secret"
@@ -58,8 +58,8 @@ func (s *session) shellCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "shell [ADDR]", Short: "an interactive shell, here or with a server",
 		Long: shellLong, Example: shellExample,
-		Args: command.Args(0, 1, "at most the address of a server"),
-		RunE: command.Run(func(cmd *cobra.Command, args []string) error {
+		Args: cmdutil.Args(0, 1, "at most the address of a server"),
+		RunE: cmdutil.Run(func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return s.remoteShell(cmd.Context(), &c, args[0])
 			}
@@ -125,7 +125,7 @@ func (s *session) remoteShell(ctx context.Context, c *connecting, address string
 			return &protocol.Error{Err: fmt.Errorf("--token: %w", err), Hint: "give env:NAME or file:PATH"}
 		}
 		if _, err := fmt.Fprintf(nc, "auth %s\r\n", token); err != nil {
-			return fmt.Errorf("cannot send the token: %s", command.Reason(err))
+			return fmt.Errorf("cannot send the token: %s", cmdutil.Reason(err))
 		}
 	}
 	if err := shell.Connect(ctx, nc, s.In, s.Out, colors()); err != nil {
@@ -141,7 +141,7 @@ func (c *connecting) dial(ctx context.Context, address string) (net.Conn, error)
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		nc, err := d.DialContext(ctx, "unix", path)
 		if err != nil {
-			return nil, &protocol.Error{Err: fmt.Errorf("cannot connect to %s: %s", address, command.Reason(err)), Hint: hint}
+			return nil, &protocol.Error{Err: fmt.Errorf("cannot connect to %s: %s", address, cmdutil.Reason(err)), Hint: hint}
 		}
 		return nc, nil
 	}
@@ -155,7 +155,7 @@ func (c *connecting) dial(ctx context.Context, address string) (net.Conn, error)
 		if c.ca != "" {
 			pem, err := os.ReadFile(c.ca)
 			if err != nil {
-				return nil, &protocol.Error{Err: fmt.Errorf("--tls-ca: %s", command.Reason(err)), Hint: "give a PEM file"}
+				return nil, &protocol.Error{Err: fmt.Errorf("--tls-ca: %s", cmdutil.Reason(err)), Hint: "give a PEM file"}
 			}
 			config.RootCAs = x509.NewCertPool()
 			if !config.RootCAs.AppendCertsFromPEM(pem) {
@@ -173,7 +173,7 @@ func (c *connecting) dial(ctx context.Context, address string) (net.Conn, error)
 		if c.tls || c.ca != "" {
 			hint = "does the server use TLS? --tls-ca FILE names the authority of its certificate"
 		}
-		return nil, &protocol.Error{Err: fmt.Errorf("cannot connect to %s: %s", address, command.Reason(err)), Hint: hint}
+		return nil, &protocol.Error{Err: fmt.Errorf("cannot connect to %s: %s", address, cmdutil.Reason(err)), Hint: hint}
 	}
 	return nc, nil
 }

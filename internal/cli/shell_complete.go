@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 )
 
 // completions are the words that may come last in a command line, of which the last one is begun or empty:
@@ -26,7 +26,7 @@ func (s *session) completions(words []string) (out []string) {
 	all.AddFlagSet(cmd.NonInheritedFlags())
 	all.AddFlagSet(cmd.InheritedFlags())
 	if flag, begun, ok := flagOf(all, before, word); ok {
-		found, _ := command.ChoicesOf(flag)
+		found, _ := cmdutil.ChoicesOf(flag)
 		for _, text := range found {
 			out = append(out, strings.TrimSuffix(word, begun)+text)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/conn"
 	"carronade/internal/standin"
 	"carronade/protocol"
@@ -24,8 +24,8 @@ func (s *session) standinCommand() *cobra.Command {
 		server := k.New()
 		cmd := &cobra.Command{
 			Use: k.Name, Short: k.Short, Long: k.Long + standinEnds, Example: "\n" + k.Example,
-			Args: command.Args(0, 0, "nothing"),
-			RunE: command.Run(func(cmd *cobra.Command, _ []string) error {
+			Args: cmdutil.Args(0, 0, "nothing"),
+			RunE: cmdutil.Run(func(cmd *cobra.Command, _ []string) error {
 				if err := checkListening(cmd.Flags()); err != nil {
 					return err
 				}
@@ -43,7 +43,7 @@ func (s *session) standinCommand() *cobra.Command {
 		server.Bind(cmd.Flags())
 		kinds = append(kinds, cmd)
 	}
-	return command.Group("standin", "an embedded server, for any tool",
+	return cmdutil.Group("standin", "an embedded server, for any tool",
 		"An embedded server, for Carronade or another tool. It binds loopback by default,\nand removes its data when it stops, unless it was given a folder for them.", kinds...)
 }
 

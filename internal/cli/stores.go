@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/reports"
 	"carronade/internal/place"
 	"carronade/internal/store"
 	"carronade/internal/store/elastic"
@@ -60,8 +60,8 @@ func opened[P any, S store.Store](ctx context.Context, at P, existing bool, open
 }
 
 // reportTools returns the dependencies of the commands on reports.
-func (s *session) reportTools() command.ReportTools {
-	return command.ReportTools{
+func (s *session) reportTools() reports.Tools {
+	return reports.Tools{
 		Console: s.console(), Stores: s.existing, Make: s.stores, Aside: s.aside, Damaged: s.damaged,
 		Err: s.Err, Interleave: s.interleave,
 	}

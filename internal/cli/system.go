@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/system"
 	"carronade/protocol"
 	"carronade/units"
@@ -28,15 +28,15 @@ const pruneExample = `
 
 // systemCommand returns the command that lists and prunes cached builds.
 func (s *session) systemCommand() *cobra.Command {
-	return command.Group("system", "cached builds of systems under test", systemLong, s.systemBuildCommand(), s.systemListCommand(), s.systemPruneCommand())
+	return cmdutil.Group("system", "cached builds of systems under test", systemLong, s.systemBuildCommand(), s.systemListCommand(), s.systemPruneCommand())
 }
 
 func (s *session) systemListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "list the builds, most recently used first",
-		Args: command.Args(0, 0, "nothing"),
-		RunE: command.Run(func(*cobra.Command, []string) error {
+		Args: cmdutil.Args(0, 0, "nothing"),
+		RunE: cmdutil.Run(func(*cobra.Command, []string) error {
 			list, err := system.CachedBuilds("")
 			if err != nil {
 				return err
@@ -45,7 +45,7 @@ func (s *session) systemListCommand() *cobra.Command {
 				if list == nil {
 					list = []system.CachedBuild{}
 				}
-				return command.WriteJSON(s.out, list)
+				return cmdutil.WriteJSON(s.out, list)
 			}
 			if len(list) == 0 {
 				s.note("there are no builds; carronade run makes them: --system-git DIR --system-checkout REV --system-build CMD")
@@ -97,8 +97,8 @@ func (s *session) systemPruneCommand() *cobra.Command {
 first, and none that a run is using. Without flags the limit is the one that
 runs use: %d builds and %s.`, system.DefaultCacheBound.Builds, units.FlagSize(system.DefaultCacheBound.Bytes)),
 		Example: pruneExample,
-		Args:    command.Args(0, 0, "nothing"),
-		RunE: command.Run(func(*cobra.Command, []string) error {
+		Args:    cmdutil.Args(0, 0, "nothing"),
+		RunE: cmdutil.Run(func(*cobra.Command, []string) error {
 			bound, err := pruneBound(builds, bytes, all)
 			if err != nil {
 				return err

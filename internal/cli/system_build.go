@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/system"
 	"carronade/protocol"
 )
@@ -34,7 +34,7 @@ func (s *session) systemBuildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "build DIR", Short: "check out a revision and build it",
 		Long: systemBuildLong, Example: systemBuildExample,
-		Args: command.Args(1, 1, "the folder of a git repository"),
+		Args: cmdutil.Args(1, 1, "the folder of a git repository"),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Fetch, "fetch", "", "fetch this `REMOTE` of the repository first")
@@ -44,7 +44,7 @@ func (s *session) systemBuildCommand() *cobra.Command {
 	f.DurationVar(&o.Within, "within", system.DefaultBuildWithin, "how long the build may take: a `DURATION`")
 	f.BoolVarP(&verbose, "verbose", "v", false, "show what the build prints, on stderr")
 	f.BoolVar(&asJSON, "json", false, "the result as JSON")
-	cmd.RunE = command.Run(func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = cmdutil.Run(func(cmd *cobra.Command, args []string) error {
 		if strings.HasPrefix(o.Fetch, "-") {
 			return &protocol.Error{Err: fmt.Errorf("--fetch: %q is not the name of a remote", o.Fetch), Hint: "git remote lists them"}
 		}
@@ -62,7 +62,7 @@ func (s *session) systemBuildCommand() *cobra.Command {
 			m := b.Map()
 			m["tree"], m["cached"] = b.Tree, b.Cached
 			delete(m, "unstaged_changes") // of a worktree of a revision
-			return command.WriteJSON(s.out, m)
+			return cmdutil.WriteJSON(s.out, m)
 		}
 		_, err = fmt.Fprintf(s.out, "branch    %s\nrevision  %s of %s\ntree      %s\n", cmp.Or(b.Branch, "none"), b.Revision, b.Date.UTC().Format(time.DateTime+" UTC"), b.Tree)
 		if err != nil || o.Command == "" {

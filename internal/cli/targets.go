@@ -7,7 +7,10 @@ import (
 
 	"carronade/internal/apm"
 	standinapm "carronade/internal/apm/standin"
-	"carronade/internal/command"
+	"carronade/internal/cli/profile"
+	"carronade/internal/cli/query"
+	"carronade/internal/cli/topics"
+
 	"carronade/internal/dropin"
 	"carronade/internal/dropin/heyapm"
 	"carronade/internal/dropin/kafkatools"
@@ -76,10 +79,10 @@ every event arrived once, in order and unaltered.`,
 				return w.String("engine") == "wire" && !(w.Bool("fresh") && w.String("compression") != "none")
 			},
 			own: func(s *session, k protocol.Kind) *cobra.Command {
-				return command.Topics(s.console(), k, s.room, s.keepTopics)
+				return topics.Command(s.console(), k, s.room, s.keepTopics)
 			},
-			topics: command.LoadTopics,
-			profiled: func(s *session, k protocol.Kind, t *command.ProfileTools) {
+			topics: topics.LoadTopics,
+			profiled: func(s *session, k protocol.Kind, t *profile.Tools) {
 				t.Topics = k
 				t.Broker = func(ctx context.Context) (string, func() error, error) {
 					return s.standIn(ctx, entryOf(k).demo.args)
@@ -114,9 +117,9 @@ every event as it was sent.`,
 			},
 			sink: &server{[]string{"riemann", "--discard", "--listen", "127.0.0.1:0"}, "riemann://ADDR"},
 			own: func(s *session, k protocol.Kind) *cobra.Command {
-				return command.Query(s.console(), k)
+				return query.Command(s.console(), k)
 			},
-			profiled: func(_ *session, k protocol.Kind, t *command.ProfileTools) { t.Index = k },
+			profiled: func(_ *session, k protocol.Kind, t *profile.Tools) { t.Index = k },
 		},
 		{
 			kind: "apm", form: "apm+http://HOST:PORT,HOST:PORT",

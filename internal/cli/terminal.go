@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/term"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/layout"
 	"carronade/internal/live"
 )
@@ -36,8 +36,8 @@ func interactive(stream any) bool {
 }
 
 // console returns the console of the commands.
-func (s *session) console() command.Console {
-	c := command.Console{Out: s.out, Note: s.note, Warn: s.warn, Style: s.style(), Terminal: interactive(s.Program.Out), In: s.In}
+func (s *session) console() cmdutil.Console {
+	c := cmdutil.Console{Out: s.out, Note: s.note, Warn: s.warn, Style: s.style(), Terminal: interactive(s.Program.Out), In: s.In}
 	if c.Terminal {
 		c.Columns = cmp.Or(terminal(s.Program.Out).Columns(), layout.Columns)
 	}

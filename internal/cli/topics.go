@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+	"carronade/internal/cli/reports"
 	"carronade/internal/report"
 	"carronade/internal/run"
 	"carronade/internal/workload"
@@ -23,12 +24,12 @@ type keptTopics struct {
 // makeTopics runs a load of operations on topics and stores its report as flags and configuration
 // say. The labels of the flags are added to those of the job, and then more. The caller calls
 // reportStored, and closes what it gets.
-func (s *session) makeTopics(ctx context.Context, t *command.Settings, job run.TopicsJob, more map[string]string) (d *report.Document, kept *keptTopics, err error) {
+func (s *session) makeTopics(ctx context.Context, t *cmdutil.Settings, job run.TopicsJob, more map[string]string) (d *report.Document, kept *keptTopics, err error) {
 	conf, err := s.configuration()
 	if err != nil {
 		return nil, nil, err
 	}
-	given := command.Settings{Doc: workload.Document{Entries: slices.Concat(conf.Entries, t.Doc.Entries)}}
+	given := cmdutil.Settings{Doc: workload.Document{Entries: slices.Concat(conf.Entries, t.Doc.Entries)}}
 	labels, err := workload.ParseLabels(given.All("label"))
 	if err != nil {
 		return nil, nil, &protocol.Error{Err: fmt.Errorf("--label: %w", err)}
@@ -55,7 +56,7 @@ func (s *session) makeTopics(ctx context.Context, t *command.Settings, job run.T
 
 // keepTopics runs a load of operations on topics of this program's own command, and stores its
 // report.
-func (s *session) keepTopics(ctx context.Context, t *command.Settings, job run.TopicsJob, show func(d *report.Document, more []report.Condition) error) error {
+func (s *session) keepTopics(ctx context.Context, t *cmdutil.Settings, job run.TopicsJob, show func(d *report.Document, more []report.Condition) error) error {
 	d, kept, err := s.makeTopics(ctx, t, job, nil)
 	if err != nil {
 		return err
@@ -63,7 +64,7 @@ func (s *session) keepTopics(ctx context.Context, t *command.Settings, job run.T
 	defer kept.close()
 	var more []report.Condition
 	if kept.store != nil && kept.err == nil {
-		more = command.More(d, " in "+kept.store.Place(), storeFlag(kept.at))
+		more = reports.More(d, " in "+kept.store.Place(), storeFlag(kept.at))
 	}
 	err = show(d, more)
 	s.reportStored(kept.keeping, d, kept.err, false)
@@ -72,7 +73,7 @@ func (s *session) keepTopics(ctx context.Context, t *command.Settings, job run.T
 
 // replayTopics makes the operations of a report on topics again: by the command that makes them,
 // which has its own flags. Flags of the replay override those of the report.
-func (s *session) replayTopics(ctx context.Context, t *command.Settings, d *report.Document) error {
+func (s *session) replayTopics(ctx context.Context, t *cmdutil.Settings, d *report.Document) error {
 	args, err := d.TopicsArgs()
 	if err != nil {
 		return &protocol.Error{
@@ -134,7 +135,7 @@ func sameTopics(d *report.Document) error {
 	}
 	sum, err := run.TopicsFileHash(path)
 	if err != nil {
-		return &protocol.Error{Err: fmt.Errorf("cannot read %s, which has names of topics of report %s: %s", path, d.ID, command.Reason(err)), Hint: "run this where the file is"}
+		return &protocol.Error{Err: fmt.Errorf("cannot read %s, which has names of topics of report %s: %s", path, d.ID, cmdutil.Reason(err)), Hint: "run this where the file is"}
 	}
 	if sum != hash {
 		return &protocol.Error{Err: fmt.Errorf("%s has other contents than when report %s was made", path, d.ID), Hint: "carronade " + d.CommandArgs() + " uses the file as it is"}

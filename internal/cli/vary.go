@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/advice"
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+	"carronade/internal/cli/reports"
+
 	"carronade/internal/dropin"
 	"carronade/internal/host"
 	"carronade/internal/judge"
@@ -27,7 +29,7 @@ import (
 type varying struct {
 	settings []string
 	resume   string
-	result   command.Variation
+	result   reports.Variation
 }
 
 func (v *varying) bind(fs *pflag.FlagSet) {
@@ -53,7 +55,7 @@ type variedSetting struct {
 
 // parseVaried parses the values of --vary.
 func (s *session) parseVaried(texts []string) ([]variedSetting, error) {
-	known := command.AllSettings(s.Kinds)
+	known := cmdutil.AllSettings(s.Kinds)
 	var (
 		out    []variedSetting
 		faults []error
@@ -170,7 +172,7 @@ func (x *variation) ended(code int) {
 
 // vary runs the combinations of several settings and reports what each changes: on the numbers
 // of a run or, with a search, on the ceiling.
-func (s *session) vary(ctx context.Context, v *varying, t *command.Settings, f *searching, args []string, path string) error {
+func (s *session) vary(ctx context.Context, v *varying, t *cmdutil.Settings, f *searching, args []string, path string) error {
 	for _, name := range []string{"json-file", "full"} {
 		if where := t.Where(name); where != "" {
 			return &protocol.Error{Err: fmt.Errorf("%s does not go with --vary", where), Hint: "--as json prints the result as JSON, and carronade report show a single report"}
@@ -179,7 +181,7 @@ func (s *session) vary(ctx context.Context, v *varying, t *command.Settings, f *
 	if len(args) > 0 {
 		t.Doc.Add("target", "target", args[0])
 	}
-	x, err := command.Await(ctx, func() (*variation, error) { return s.planVariation(v, t, f, path) })
+	x, err := cmdutil.Await(ctx, func() (*variation, error) { return s.planVariation(v, t, f, path) })
 	if err != nil {
 		return err
 	}
@@ -238,7 +240,7 @@ func (x *variation) order(o *outputs) {
 
 // resumeVariation leaves out the tasks whose reports are stored already.
 func (s *session) resumeVariation(ctx context.Context, x *variation, o *outputs) error {
-	rows, err := command.RowsWithLabel(ctx, o.keep.store, judge.SeriesLabel, x.series, append(judge.VaryFields(), "label."+report.SearchLabel)...)
+	rows, err := reports.RowsWithLabel(ctx, o.keep.store, judge.SeriesLabel, x.series, append(judge.VaryFields(), "label."+report.SearchLabel)...)
 	if err != nil {
 		return err
 	}

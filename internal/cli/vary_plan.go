@@ -11,7 +11,8 @@ import (
 	"strings"
 
 	"carronade/internal/advice"
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+
 	"carronade/internal/judge"
 	"carronade/internal/verdict/stats"
 	"carronade/internal/workload"
@@ -20,7 +21,7 @@ import (
 
 // planVariation resolves all cells, so that every error is found before anything runs. The
 // settings in t are then those of a cell, with the configuration.
-func (s *session) planVariation(v *varying, t *command.Settings, f *searching, path string) (*variation, error) {
+func (s *session) planVariation(v *varying, t *cmdutil.Settings, f *searching, path string) (*variation, error) {
 	varied, err := s.parseVaried(v.settings)
 	if err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func (s *session) planVariation(v *varying, t *command.Settings, f *searching, p
 }
 
 // resolveCell makes the workload of a cell. That of a search stands for its trials.
-func (s *session) resolveCell(x *variation, t *command.Settings, f *searching, file *workload.Document) ([]*workload.Workload, error) {
+func (s *session) resolveCell(x *variation, t *cmdutil.Settings, f *searching, file *workload.Document) ([]*workload.Workload, error) {
 	if f == nil {
 		return s.resolveAll(t, []*workload.Document{file})
 	}

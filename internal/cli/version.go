@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 )
 
 func (s *session) versionCommand() *cobra.Command {
@@ -16,11 +16,11 @@ func (s *session) versionCommand() *cobra.Command {
 		Use: "version", Short: "which build this is",
 		Long: `Which build this is: the version, the commit, the version of Go and the
 platform; as JSON also the modules that the program contains.`,
-		Args: command.Args(0, 0, "nothing"),
+		Args: cmdutil.Args(0, 0, "nothing"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := thisBuild()
 			if asJSON {
-				return command.WriteJSON(cmd.OutOrStdout(), b)
+				return cmdutil.WriteJSON(cmd.OutOrStdout(), b)
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "carronade", b)
 			return err

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
 	"carronade/internal/host"
 	"carronade/internal/live"
 	"carronade/internal/report"
@@ -30,7 +30,7 @@ type viewers struct {
 
 // openViewers serves the page if --web is given, and writes frames to the file descriptor that
 // the environment names; nil if neither is wanted.
-func (s *session) openViewers(t *command.Settings) (*viewers, error) {
+func (s *session) openViewers(t *cmdutil.Settings) (*viewers, error) {
 	pipe, err := s.framePipe()
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func inherited(descriptor string) (*os.File, error) {
 }
 
 // lingers is the page after the end of the runs.
-func (v *viewers) lingers(t *command.Settings) (l lingering) {
+func (v *viewers) lingers(t *cmdutil.Settings) (l lingering) {
 	if v != nil && v.page != nil && v.shown.Load() {
 		l = lingering{what: "the live page stays at " + v.page.URL(), text: t.Last("web-linger")}
 	}

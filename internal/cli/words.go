@@ -15,7 +15,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"carronade/internal/advice"
-	"carronade/internal/command"
+	"carronade/internal/cli/cmdutil"
+
 	"carronade/internal/layout"
 	"carronade/internal/secret"
 	"carronade/internal/workload"
@@ -30,7 +31,7 @@ func (s *session) printError(err error) {
 	hinted := make(map[string]bool)
 	for _, e := range splitErrors(err) {
 		label := "error: "
-		if _, ok := errors.AsType[command.Notice](e); ok {
+		if _, ok := errors.AsType[cmdutil.Notice](e); ok {
 			label = ""
 		}
 		s.say(label, e.Error())
@@ -147,7 +148,7 @@ func checkOnce(root *cobra.Command, args []string) error {
 
 // many reports whether a flag may be given several times: it makes a list, or it takes no value.
 func many(f *pflag.Flag) bool {
-	if s, ok := command.SettingOf(f); ok {
+	if s, ok := cmdutil.SettingOf(f); ok {
 		return s.Type == protocol.List || s.Type == protocol.Bool
 	}
 	if _, ok := f.Value.(pflag.SliceValue); ok {

@@ -72,7 +72,7 @@ func TestFindings(t *testing.T) {
 		{Name: "cli", May: []string{"load"}, Tests: []string{"extra"}},
 		{Name: "extra"},
 		{Name: "wire/own"},
-		{Name: "internal/command"},
+		{Name: "internal/cli/reports"},
 		{Name: "run", May: []string{"units"}, Files: map[string][]string{"profile*.go": {"load"}, "*_b.go": {"extra"}}},
 	}
 	tests := []struct {
@@ -149,7 +149,7 @@ func TestFindings(t *testing.T) {
 		{"a protocol in code", "load/a.go", "package load\n\nvar to = \"apm+http\" // and riemann\n", []string{
 			"load/a.go:3: load knows no protocol, and this names riemann: internal/cli/targets.go is the list of them",
 		}},
-		{"a protocol in a file that may", "internal/command/profile_a.go", "package command\n\n// as KafkaThing does\n", nil},
+		{"a protocol in a file that may", "internal/cli/reports/table.go", "package reports\n\n// as KafkaThing does\n", nil},
 		{"letters of another word", "load/a.go", "package load\n\n// a heap map\n", nil},
 		{"a protocol in a test", "load/a_test.go", "package load\n\n// kafka\n", nil},
 		{"a protocol where it may be named", "units/a.go", "package units\n\n// kafka\n", nil},

@@ -113,16 +113,13 @@ var Packages = []Package{
 	{Name: "internal/dropin", May: []string{"internal/kafka/cluster", "internal/layout", "internal/report", "internal/scenario", "internal/host", "internal/run/trace", "internal/workload", "load", "measure"}},
 	{Name: "internal/dropin/dropintest", May: []string{"internal/dropin", "internal/report", "internal/workload", "test/testkit/assert"}},
 	{Name: "internal/dropin/...", May: []string{"internal/advice", "internal/dropin", "internal/layout", "internal/live", "internal/report/picture", "internal/place", "internal/report", "internal/scenario", "internal/secret", "internal/verdict/stats", "internal/store/elastic", "internal/host", "internal/run/trace", "internal/apm/wire", "internal/kafka/wire", "internal/workload", "load", "measure", "payload", "internal/kafka/cluster", "units"}, Tests: []string{"internal/kafka", "internal/dropin/dropintest"}},
-	{Name: "internal/command", May: []string{"internal/advice", "internal/report/export", "internal/judge", "internal/layout", "internal/place", "internal/report", "internal/store", "internal/host", "internal/workload", "load", "measure", "protocol", "units"}, Files: map[string][]string{
-		"explain.go":  {"internal/report/explain"},
-		"pictures.go": {"internal/report/picture"},
-		"profile*.go": {"internal/profile", "internal/apm/wire", "internal/kafka/wire", "internal/riemann/wire", "payload", "internal/kafka", "internal/riemann"},
-		"query*.go":   {"internal/riemann"},
-		"topics*.go":  {"internal/run", "internal/kafka", "internal/kafka/cluster"},
-		"vary.go":     {"internal/report/picture", "internal/verdict/stats"},
-	}, Tests: []string{"internal/store/sqlite", "test/testkit/reporttest", "internal/apm"}},
+	{Name: "internal/cli/cmdutil", May: []string{"internal/advice", "internal/host", "internal/layout", "internal/place", "internal/workload", "protocol"}},
+	{Name: "internal/cli/profile", May: []string{"internal/advice", "internal/cli/cmdutil", "internal/host", "internal/layout", "internal/place", "internal/profile", "internal/workload", "internal/apm/wire", "internal/kafka", "internal/kafka/wire", "internal/riemann", "internal/riemann/wire", "payload", "protocol", "units"}, Tests: []string{"internal/apm"}},
+	{Name: "internal/cli/query", May: []string{"internal/cli/cmdutil", "internal/layout", "internal/riemann", "internal/workload", "protocol", "units"}},
+	{Name: "internal/cli/reports", May: []string{"internal/advice", "internal/cli/cmdutil", "internal/report/explain", "internal/report/export", "internal/report/picture", "internal/judge", "internal/layout", "internal/place", "internal/report", "internal/store", "internal/host", "internal/verdict/stats", "load", "measure", "protocol", "units"}, Tests: []string{"internal/store/sqlite", "test/testkit/reporttest"}},
+	{Name: "internal/cli/topics", May: []string{"internal/cli/cmdutil", "internal/host", "internal/kafka", "internal/kafka/cluster", "internal/layout", "internal/place", "internal/report", "internal/run", "internal/workload", "load", "measure", "protocol", "units"}},
 	{Name: "internal/cli", May: []string{"internal/advice",
-		"internal/command", "internal/dropin", "internal/conn", "internal/verdict/fault", "internal/verdict/find", "internal/fleet",
+		"internal/cli/...", "internal/dropin", "internal/conn", "internal/verdict/fault", "internal/verdict/find", "internal/fleet",
 		"internal/fleet/bus", "internal/judge", "internal/layout", "internal/live", "internal/place",
 		"internal/report", "internal/run", "internal/sandbox", "internal/scenario", "internal/secret",
 		"internal/serve", "internal/standin", "internal/store", "internal/store/sqlite", "internal/host",
@@ -155,12 +152,12 @@ var Packages = []Package{
 // neither in code nor in comments, except in some files.
 var (
 	protocolNames    = []string{"kafka", "riemann", "apm"}
-	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/command", "internal/run", "internal/live", "internal/run/ledger", "internal/verdict/trust", "internal/workload", "internal/report/export", "internal/report/picture", "internal/run/trace", "internal/verdict/stats", "internal/system", "internal/fleet", "internal/fleet/bus"}
+	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/cli/cmdutil", "internal/cli/reports", "internal/run", "internal/live", "internal/run/ledger", "internal/verdict/trust", "internal/workload", "internal/report/export", "internal/report/picture", "internal/run/trace", "internal/verdict/stats", "internal/system", "internal/fleet", "internal/fleet/bus"}
 	protocolLister   = "internal/cli/targets.go"
 
 	// protocolFiles are the files of those packages that may name protocols: the list, the
 	// commands that know kinds of target, and examples.
-	protocolFiles = []string{protocolLister, "internal/command/collate.go", "internal/command/doc.go", "internal/command/profile*.go", "internal/command/query*.go", "internal/command/table.go", "internal/command/topics*.go", "internal/fleet/manifest*.go"}
+	protocolFiles = []string{protocolLister, "internal/cli/reports/collate.go", "internal/cli/reports/table.go", "internal/fleet/manifest*.go"}
 )
 
 // The bounds of a file, in lines: a larger file should be split.
