@@ -31,6 +31,7 @@ func (*tickSource) Wire() (written, read uint64) { return 0, 0 }
 func (*tickSource) Capabilities() SourceCapabilities {
 	return SourceCapabilities{}
 }
+
 func (s *tickSource) Receive(ctx context.Context, now func() time.Duration, sink func(int, []Arrival)) error {
 	if s.closed != nil {
 		defer close(s.closed)

@@ -129,8 +129,13 @@ func TestParseWeights(t *testing.T) {
 		want  [3]int
 		error string
 	}{
-		{"", [3]int{}, ""}, {"b", [3]int{0, 1, 0}, ""}, {"a=3, c=0,b", [3]int{3, 1, 0}, ""},
-		{"d=1", [3]int{}, `"d": want one of a, b, c`}, {"a=x", [3]int{}, "whole number"}, {"a=-1", [3]int{}, "whole number"}, {"a=1000001", [3]int{}, "1,000,000"},
+		{"", [3]int{}, ""},
+		{"b", [3]int{0, 1, 0}, ""},
+		{"a=3, c=0,b", [3]int{3, 1, 0}, ""},
+		{"d=1", [3]int{}, `"d": want one of a, b, c`},
+		{"a=x", [3]int{}, "whole number"},
+		{"a=-1", [3]int{}, "whole number"},
+		{"a=1000001", [3]int{}, "1,000,000"},
 	} {
 		var got [3]int
 		err := ParseWeights(tt.text, words, got[:])

@@ -62,6 +62,7 @@ func (*fakeKind) Options() []protocol.Option { return nil }
 func (*fakeKind) Capabilities() protocol.KindCapabilities {
 	return protocol.KindCapabilities{}
 }
+
 func (m *fakeKind) Open(_ context.Context, spec protocol.Spec) (protocol.Session, error) {
 	time.Sleep(m.openDelay)
 	m.session = &fakeSession{m: m, run: uint32(spec.RunID), read: make(chan load.Arrival, 1<<16), began: time.Now(), ended: make(chan struct{})}

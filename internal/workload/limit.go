@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"carronade/measure"
 	"carronade/internal/advice"
+	"carronade/measure"
 	"carronade/protocol"
 	"carronade/units"
 )

@@ -60,6 +60,7 @@ func (gun) Ops() []string     { return []string{Produce} }
 func (gun) Options() []protocol.Option {
 	return []protocol.Option{{Name: "calibre"}, {Name: "size", Default: "100"}}
 }
+
 func (g gun) Capabilities() protocol.KindCapabilities {
 	return protocol.KindCapabilities{Presets: g.presets, DefaultPort: func(string) string { return "1415" }}
 }

@@ -118,7 +118,8 @@ var Packages = []Package{
 	{Name: "internal/cli/query", May: []string{"internal/cli/cmdutil", "internal/layout", "internal/riemann", "internal/workload", "protocol", "units"}},
 	{Name: "internal/cli/reports", May: []string{"internal/advice", "internal/cli/cmdutil", "internal/report/explain", "internal/report/export", "internal/report/picture", "internal/judge", "internal/layout", "internal/place", "internal/report", "internal/store", "internal/host", "internal/verdict/stats", "load", "measure", "protocol", "units"}, Tests: []string{"internal/store/sqlite", "test/testkit/reporttest"}},
 	{Name: "internal/cli/topics", May: []string{"internal/cli/cmdutil", "internal/host", "internal/kafka", "internal/kafka/cluster", "internal/layout", "internal/place", "internal/report", "internal/run", "internal/workload", "load", "measure", "protocol", "units"}},
-	{Name: "internal/cli", May: []string{"internal/advice",
+	{Name: "internal/cli", May: []string{
+		"internal/advice",
 		"internal/cli/...", "internal/dropin", "internal/conn", "internal/verdict/fault", "internal/verdict/find", "internal/fleet",
 		"internal/fleet/bus", "internal/judge", "internal/layout", "internal/live", "internal/place",
 		"internal/report", "internal/run", "internal/sandbox", "internal/scenario", "internal/secret",

@@ -114,6 +114,7 @@ func spanID(num int, name string) field { return field{num: num, name: name, kin
 func one(num int, n string, m *message) field {
 	return field{num: num, name: n, kind: isMessage, of: m}
 }
+
 func many(num int, n string, m *message) field {
 	return field{num: num, name: n, kind: isMessage, of: m, list: true}
 }
@@ -127,7 +128,8 @@ var (
 		many(1, "attributes", &keyValue), number(2, "droppedAttributesCount"),
 		many(3, "entityRefs", &message{fields: []field{
 			text(1, "schemaUrl"), text(2, "type"),
-			{num: 3, name: "idKeys", kind: isString, list: true}, {num: 4, name: "descriptionKeys", kind: isString, list: true},
+			{num: 3, name: "idKeys", kind: isString, list: true},
+			{num: 4, name: "descriptionKeys", kind: isString, list: true},
 		}}),
 	}}
 	scope = message{fields: []field{text(1, "name"), text(2, "version"), many(3, "attributes", &keyValue), number(4, "droppedAttributesCount")}}
@@ -149,17 +151,20 @@ var (
 		many(7, "filteredAttributes", &keyValue), timeAt(2, "timeUnixNano"), double(3, "asDouble"), {num: 6, name: "asInt", kind: isSfixed64}, spanID(4, "spanId"), traceID(5),
 	}}
 	numberPoint = message{event: true, fields: []field{
-		many(7, "attributes", &keyValue), timeAt(2, "startTimeUnixNano"), timeAt(3, "timeUnixNano"), double(4, "asDouble"), {num: 6, name: "asInt", kind: isSfixed64},
+		many(7, "attributes", &keyValue), timeAt(2, "startTimeUnixNano"), timeAt(3, "timeUnixNano"), double(4, "asDouble"),
+		{num: 6, name: "asInt", kind: isSfixed64},
 		many(5, "exemplars", &exemplar), number(8, "flags"),
 	}}
 	histogramPoint = message{event: true, fields: []field{
 		many(9, "attributes", &keyValue), timeAt(2, "startTimeUnixNano"), timeAt(3, "timeUnixNano"), fixed64(4, "count"), double(5, "sum"),
-		{num: 6, name: "bucketCounts", kind: isFixed64, list: true, packed: true}, {num: 7, name: "explicitBounds", kind: isDouble, list: true, packed: true},
+		{num: 6, name: "bucketCounts", kind: isFixed64, list: true, packed: true},
+		{num: 7, name: "explicitBounds", kind: isDouble, list: true, packed: true},
 		many(8, "exemplars", &exemplar), number(10, "flags"), double(11, "min"), double(12, "max"),
 	}}
 	buckets          = message{fields: []field{{num: 1, name: "offset", kind: isSint}, {num: 2, name: "bucketCounts", kind: isUint, list: true, packed: true}}}
 	exponentialPoint = message{event: true, fields: []field{
-		many(1, "attributes", &keyValue), timeAt(2, "startTimeUnixNano"), timeAt(3, "timeUnixNano"), fixed64(4, "count"), double(5, "sum"), {num: 6, name: "scale", kind: isSint},
+		many(1, "attributes", &keyValue), timeAt(2, "startTimeUnixNano"), timeAt(3, "timeUnixNano"), fixed64(4, "count"), double(5, "sum"),
+		{num: 6, name: "scale", kind: isSint},
 		fixed64(7, "zeroCount"), one(8, "positive", &buckets), one(9, "negative", &buckets), number(10, "flags"), many(11, "exemplars", &exemplar),
 		double(12, "min"), double(13, "max"), double(14, "zeroThreshold"),
 	}}
@@ -191,8 +196,13 @@ func requestOf(resources, scopes, items string, item *message) message {
 
 func init() {
 	anyValue.fields = []field{
-		text(1, "stringValue"), {num: 2, name: "boolValue", kind: isBool}, {num: 3, name: "intValue", kind: isInt}, double(4, "doubleValue"),
+		text(1, "stringValue"),
+		{num: 2, name: "boolValue", kind: isBool},
+		{num: 3, name: "intValue", kind: isInt},
+		double(4, "doubleValue"),
 		one(5, "arrayValue", &message{nesting: true, fields: []field{many(1, "values", &anyValue)}}),
-		one(6, "kvlistValue", &message{nesting: true, fields: []field{many(1, "values", &keyValue)}}), {num: 7, name: "bytesValue", kind: isBytes}, number(8, ""),
+		one(6, "kvlistValue", &message{nesting: true, fields: []field{many(1, "values", &keyValue)}}),
+		{num: 7, name: "bytesValue", kind: isBytes},
+		number(8, ""),
 	}
 }
