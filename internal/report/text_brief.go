@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"carronade/internal/layout"
+	"carronade/measure"
 	"carronade/units"
 )
 
@@ -46,7 +47,7 @@ func (d *Document) Brief(w io.Writer, style layout.Style, more ...Condition) err
 	}
 	unusual := d.unusual(style)
 	most := mostLines
-	if a := d.Answer(); a.Mark == Good && unusual == "" && d.Faults == nil {
+	if a := d.Answer(); a.Mark == Good && unusual == "" && d.Faults == nil && d.TrustLevel() == measure.Trusted {
 		most = wellLines
 	}
 	for level := wholeBrief; ; level++ {

@@ -636,7 +636,7 @@ declare module "carronade" {
     events_per_s: number;
     bytes_per_s: number;
     answers_per_s?: number;
-    sent_per_s?: number;
+    sent_per_s?: number | null;
     sent_bytes_per_s?: number;
     wire_bytes_per_s?: number;
     rate_of: string;
