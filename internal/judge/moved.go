@@ -2,6 +2,7 @@ package judge
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,13 +86,30 @@ func anyMoved(field string, lists ...[]store.Row) bool {
 	return false
 }
 
-// boundedBy are the percentiles that show whether others were lengthened: rows have the lower values of few.
-var boundedBy = strings.NewReplacer("_p9999", "_p999", "_p999", "_p999", "_p90", "_p99", "_p95", "_p99")
+// boundedBy is the field that shows whether a percentile was lengthened: rows have the lower values of those that are
+// compared. It is the next compared one above, else the highest.
+func boundedBy(field string) string {
+	compared := measure.PercentilesOf(measure.Compared)
+	for _, t := range times {
+		for _, p := range measure.StandardPercentiles() {
+			if field == percentileField(t, p) {
+				i, _ := slices.BinarySearch(compared, p)
+				return percentileField(t, compared[min(i, len(compared)-1)])
+			}
+		}
+	}
+	return field
+}
+
+// percentileField is the field of a percentile of a time.
+func percentileField(time string, p float64) string {
+	return time + "_" + strings.TrimSuffix(measure.PercentileKey(p), "_us")
+}
 
 // upperBounds is whether the generators of at least half of the rows may have lengthened a time, so that its median is
 // only an upper bound.
 func upperBounds(field string, lists ...[]store.Row) bool {
-	field = boundedBy.Replace(field)
+	field = boundedBy(field)
 	if lowerField(field) == "" {
 		return false
 	}

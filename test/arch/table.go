@@ -86,7 +86,7 @@ var Packages = []Package{
 	{Name: "internal/verdict/find", May: []string{"internal/layout", "internal/verdict/stats", "internal/host", "measure", "units"}, Tests: []string{"internal/judge"}},
 	{Name: "internal/fleet", May: []string{"internal/report", "internal/run", "internal/host", "internal/workload", "load", "measure", "protocol"}},
 	{Name: "internal/report", May: []string{"internal/advice", "internal/verdict/fault", "internal/verdict/find", "internal/layout", "internal/place", "internal/host", "internal/verdict/trust", "internal/workload", "load", "measure", "units"}},
-	{Name: "internal/store", May: []string{"internal/advice", "internal/report", "internal/secret", "internal/host", "internal/workload", "load", "measure", "protocol", "units"}, Tests: []string{"internal/verdict/fault", "internal/verdict/find", "internal/store/sqlite", "test/testkit/reporttest", "internal/apm", "internal/kafka", "internal/otlp", "internal/riemann"}},
+	{Name: "internal/store", May: []string{"internal/advice", "internal/report", "internal/secret", "internal/host", "internal/workload", "load", "measure", "protocol", "units"}, Tests: []string{"internal/verdict/fault", "internal/verdict/find", "internal/store/sqlite", "test/testkit/reporttest", "internal/*"}},
 	{Name: "test/testkit/reporttest", May: []string{"internal/report", "internal/store", "test/testkit/assert", "load", "measure"}},
 	{Name: "internal/store/sqlitefile", May: []string{"internal/host"}},
 	{Name: "internal/serve/jobs", May: []string{"internal/store/sqlitefile", "internal/host", "protocol", "units"}},
@@ -134,7 +134,7 @@ var Packages = []Package{
 		"stores.go":      {"internal/store/elastic"},
 		"help_pages*.go": {"payload"},
 		"system*.go":     {"internal/system"},
-		"targets.go":     {"internal/dropin/...", "internal/apm/standin", "internal/otlp", "internal/otlp/standin", "internal/kafka/standin", "internal/riemann/standin", "internal/apm", "internal/kafka", "internal/null", "internal/riemann"},
+		"targets.go":     {"internal/dropin/...", "internal/*", "internal/*/standin"},
 		"vary*.go":       {"internal/verdict/stats"},
 	}},
 
@@ -152,7 +152,7 @@ var Packages = []Package{
 // The names of protocols must not be used in the packages that serve all protocols,
 // neither in code nor in comments, except in some files.
 var (
-	protocolNames    = []string{"kafka", "riemann", "apm"}
+	protocolNames    = []string{"kafka", "riemann", "apm"} // not otlp, in which a run also publishes its own metrics
 	protocolPackages = []string{"load", "measure", "internal/report", "internal/cli", "internal/cli/cmdutil", "internal/cli/reports", "internal/run", "internal/live", "internal/run/ledger", "internal/verdict/trust", "internal/workload", "internal/report/export", "internal/report/picture", "internal/run/trace", "internal/verdict/stats", "internal/system", "internal/fleet", "internal/fleet/bus"}
 	protocolLister   = "internal/cli/targets.go"
 
