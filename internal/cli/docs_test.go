@@ -429,7 +429,7 @@ func notRun(text string) []string {
 	for i, line := range strings.Split(text, "\n") {
 		switch {
 		case strings.HasPrefix(line, "```") && fence != "":
-			fence, inFile, goesOn = "", false, false
+			fence, inFile = "", false
 		case strings.HasPrefix(line, "```"):
 			if fence = line; fence != "```" {
 				out = append(out, fmt.Sprintf("%d: %s", i+1, line))
@@ -572,9 +572,9 @@ func settingsTable(table []workload.Setting, kind string, shared map[string]bool
 			if s.FlagOnly {
 				about += "; a flag only"
 			}
-			switch ops := operations(s); {
-			case ops == most:
-			case ops == "":
+			switch ops := operations(s); ops {
+			case most:
+			case "":
 				about += " (every operation)"
 			default:
 				about += " " + ops

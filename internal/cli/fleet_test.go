@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"carronade/internal/sandbox"
@@ -240,11 +239,6 @@ func TestFleetStop(t *testing.T) {
 	r := reportOf(t, p)
 	assert.True(t, r.Totals.Acked >= 1000 && r.Totals.Acked == r.Totals.Sent &&
 		r.doubts("not every agent fired all of its share"), "%+v %+v", r.Totals, r.Trust)
-}
-
-func signal(t *testing.T, p *process, s syscall.Signal) {
-	t.Helper()
-	assert.OK(t, p.Process.Signal(s))
 }
 
 // TestFleetRecover: when the program that commands a run is killed, its agents stop by

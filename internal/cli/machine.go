@@ -198,7 +198,7 @@ func (m *machine) home(user string) string { return filepath.Join(m.data, "users
 func (m *machine) run(ctx context.Context, user string, args []string, stdout, stderr io.Writer) int {
 	cmd := exec.CommandContext(ctx, m.program, args...)
 	cmd.Dir, cmd.Env = m.files, m.environ(user, args, !m.rules.Everything)
-	crash := jobs.NewCrash(func(p []byte) { stderr.Write(p) }) //nolint:errcheck // the client is gone
+	crash := jobs.NewCrash(func(p []byte) { _, _ = stderr.Write(p) }) // an error: the client is gone
 	cmd.Stdout, cmd.Stderr = stdout, crash
 	if stdout == stderr { // one goroutine writes both then
 		cmd.Stdout = crash

@@ -59,7 +59,7 @@ func (s *serving) ask(method, path, body string) string {
 	r := assert.Value(http.NewRequestWithContext(s.t.Context(), method, s.site+"/api/v1/"+path, strings.NewReader(body)))(s.t)
 	r.Header.Set("Authorization", "Bearer "+s.token)
 	r.Header.Set("Content-Type", "application/json")
-	a := assert.Value(http.DefaultClient.Do(r))(s.t)
+	a := assert.Value(http.DefaultClient.Do(r))(s.t) //nolint:bodyclose // it is closed below
 	defer a.Body.Close()
 	return string(assert.Value(io.ReadAll(a.Body))(s.t))
 }

@@ -273,7 +273,7 @@ func TestLivePage(t *testing.T) {
 		t.Helper()
 		q := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, m[1]+"api"+path, nil))(t)
 		q.Header.Set("Authorization", "Bearer "+m[2])
-		a := assert.Value(http.DefaultClient.Do(q))(t)
+		a := assert.Value(http.DefaultClient.Do(q))(t) //nolint:bodyclose // it is closed below
 		t.Cleanup(func() { a.Body.Close() })
 		return a.Body
 	}
@@ -319,7 +319,7 @@ func TestWebLinger(t *testing.T) {
 		t.Helper()
 		q := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, m[1]+"api"+path, http.NoBody))(t)
 		q.Header.Set("Authorization", "Bearer "+m[2])
-		a := assert.Value(http.DefaultClient.Do(q))(t)
+		a := assert.Value(http.DefaultClient.Do(q))(t) //nolint:bodyclose // it is closed below
 		defer a.Body.Close()
 		text, _ := io.ReadAll(a.Body)
 		return string(text)

@@ -328,7 +328,7 @@ func TestPressure(t *testing.T) {
 }
 
 func TestVitalsHere(t *testing.T) {
-	v := NewHostMetrics()
+	v := NewMetrics()
 	at := v.at
 	v.now = func() time.Time { // at least a second later
 		if at = at.Add(time.Second); at.Before(time.Now()) {
@@ -351,7 +351,7 @@ func TestVitalsHere(t *testing.T) {
 }
 
 func BenchmarkVitals(b *testing.B) {
-	v := NewHostMetrics()
+	v := NewMetrics()
 	defer v.Close()
 	b.ReportAllocs()
 	for b.Loop() {

@@ -10,14 +10,14 @@ import (
 	"carronade/measure"
 )
 
-// HostMetrics watches this machine during a measurement: processors, steal,
+// Metrics watches this machine during a measurement: processors, steal,
 // pressure, memory, disks and network. It belongs to one goroutine. On Linux a
 // reading costs about ten system calls and only the memory of the figures; on
 // other systems it returns nothing.
 //
 // It is the machine on which Carronade runs; the system under test may be on
 // another.
-type HostMetrics struct {
+type Metrics struct {
 	sources hostSources
 	before  hostCounters
 	at      time.Time
@@ -39,17 +39,17 @@ type hostCounters struct {
 	received, sent, looping uint64 // bytes
 }
 
-// NewHostMetrics begins to watch.
-func NewHostMetrics() *HostMetrics {
-	v := &HostMetrics{now: time.Now}
+// NewMetrics begins to watch.
+func NewMetrics() *Metrics {
+	v := &Metrics{now: time.Now}
 	v.sources.open()
 	v.before, v.at = v.sources.read(), v.now()
 	return v
 }
 
 // Figures returns the machine's activity since the last call, or since
-// NewHostMetrics. It is a protocol.Figures.
-func (v *HostMetrics) Figures(context.Context) ([]measure.Figure, error) {
+// NewMetrics. It is a protocol.Figures.
+func (v *Metrics) Figures(context.Context) ([]measure.Figure, error) {
 	now, at := v.sources.read(), v.now()
 	out := now.figures(&v.before, at.Sub(v.at))
 	v.before, v.at = now, at
@@ -57,7 +57,7 @@ func (v *HostMetrics) Figures(context.Context) ([]measure.Figure, error) {
 }
 
 // Close closes the files that are kept open.
-func (v *HostMetrics) Close() { v.sources.close() }
+func (v *Metrics) Close() { v.sources.close() }
 
 func (v *hostCounters) figures(before *hostCounters, span time.Duration) []measure.Figure {
 	s := span.Seconds()

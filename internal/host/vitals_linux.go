@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostSources are the files that a HostMetrics keeps open; -1 if it does
+// hostSources are the files that a Metrics keeps open; -1 if it does
 // not exist.
 type hostSources struct {
 	stat, memory, disks, net int

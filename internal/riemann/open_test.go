@@ -181,13 +181,13 @@ func TestSurveyAsksForTheName(t *testing.T) {
 func TestParseTarget(t *testing.T) {
 	t.Parallel()
 	for _, tt := range testkit.Table[struct {
-		Url   string
+		URL   string `yaml:"url"`
 		Hosts string
 		Wrong string
 	}](t, "testdata/targets.yaml") {
-		t.Run(tt.Url, func(t *testing.T) {
+		t.Run(tt.URL, func(t *testing.T) {
 			u := &url.URL{}
-			u.Scheme, u.Host, _ = strings.Cut(tt.Url, "://")
+			u.Scheme, u.Host, _ = strings.Cut(tt.URL, "://")
 			if i := strings.IndexByte(u.Host, '/'); i >= 0 {
 				u.Host, u.Path = u.Host[:i], u.Host[i:]
 			}

@@ -248,7 +248,7 @@ func (e *execution) open(ctx context.Context) error {
 	if err := e.found(); err != nil {
 		return joinClose(err, s.Close())
 	}
-	e.vitals = host.NewHostMetrics()
+	e.vitals = host.NewMetrics()
 	e.atOpen, e.opened = host.ReadState(), time.Now()
 	if !e.Portable { // virtual time has no freezes
 		e.causes = host.NewCauses()
@@ -335,7 +335,7 @@ type execution struct {
 	system  *underTest   // nil if there is none
 	broken  faultWindows // what its faults did to the system
 	hosts   []any        // other machines, described
-	vitals  *host.HostMetrics
+	vitals  *host.Metrics
 	look    *trust.MachineLook // at what else uses this machine; nil: it is over
 	atOpen  host.State         // of this machine, before anything was sent
 	opened  time.Time

@@ -177,12 +177,12 @@ func (l *line) bounds() string {
 		parts = append(parts, "aim "+l.bound(l.Aim))
 	}
 	text := strings.Join(parts, ", ")
-	switch v := l.verdict(); {
-	case v == "not measured":
+	switch v := l.verdict(); v {
+	case "not measured":
 		return v
-	case v == "**no**":
+	case "**no**":
 		return text + ": **no**"
-	case v == "aim missed":
+	case "aim missed":
 		return text + ": missed"
 	}
 	return text

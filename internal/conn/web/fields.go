@@ -80,6 +80,7 @@ func ParseField(text string) (Field, error) {
 // repeat what it was sent. Nil hides nothing.
 type Redactor struct{ known secret.Mask }
 
+// NewRedactor returns a redactor that hides some secrets.
 func NewRedactor(secrets []string) *Redactor {
 	v := new(Redactor)
 	v.known.Add(secrets...)
@@ -95,6 +96,7 @@ func (v *Redactor) Line(text string) string {
 	return Line(text)
 }
 
+// IsSecret reports whether a header of this name has a secret.
 func IsSecret(name string) bool { return secret.IsName(name) || strings.EqualFold(name, "Cookie") }
 
 // ShowField returns a header without its secret.

@@ -25,8 +25,10 @@ type link struct {
 	startedAt   time.Duration // when the link came up
 }
 
+// ErrServerClosed: the server closed a connection without saying why.
+var ErrServerClosed = errors.New(load.TextConnectionClosed)
+
 var (
-	ErrServerClosed     = errors.New(load.TextConnectionClosed)
 	errAnnouncedClose   = errors.New("the server closed the connection, as its last answer announced")
 	errEarlyAnswer      = errors.New("an answer to a partly written request")
 	errUnexpectedAnswer = errors.New("an answer without a request")

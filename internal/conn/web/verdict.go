@@ -80,6 +80,7 @@ type Tally struct {
 // mostTexts is how many distinct texts are kept.
 const mostTexts = 32
 
+// Add counts a text; beyond mostTexts different ones, as one of the rest.
 func (t *Tally) Add(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

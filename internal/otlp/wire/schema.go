@@ -90,16 +90,6 @@ func (m *message) field(num int) *field {
 	return nil
 }
 
-// named returns the field with a name in JSON; nil if the message has none.
-func (m *message) named(name string) *field {
-	for i := range m.fields {
-		if m.fields[i].name == name {
-			return &m.fields[i]
-		}
-	}
-	return nil
-}
-
 func text(num int, name string) field    { return field{num: num, name: name, kind: isString} }
 func number(num int, name string) field  { return field{num: num, name: name, kind: isUint} }
 func double(num int, name string) field  { return field{num: num, name: name, kind: isDouble} }

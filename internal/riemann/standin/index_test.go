@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -188,14 +187,6 @@ func TestIndexIsBounded(t *testing.T) {
 	put(t, x, e)
 	assert.Equal(t, x.size(), before, "events")
 }
-
-// services are the services of a million events, in the form that verified runs use.
-var services = sync.OnceValue(func() (names []string) {
-	for i := range 1_000_000 {
-		names = append(names, fmt.Sprintf("carronade 12ab34cd %d %010d", 0, i))
-	}
-	return names
-})
 
 // everyField is an event with every field.
 var everyField = wire.Event{

@@ -12,7 +12,7 @@ import (
 
 // A MachineLook measures this machine from Look on. It belongs to one goroutine, and is used once.
 type MachineLook struct {
-	metrics *host.HostMetrics
+	metrics *host.Metrics
 	watch   *host.Watch
 	start   time.Time
 	own     time.Duration
@@ -20,7 +20,7 @@ type MachineLook struct {
 
 // Look begins to measure what else uses this machine.
 func Look() *MachineLook {
-	return &MachineLook{metrics: host.NewHostMetrics(), watch: host.NewWatch(), own: host.CPU(), start: time.Now()}
+	return &MachineLook{metrics: host.NewMetrics(), watch: host.NewWatch(), own: host.CPU(), start: time.Now()}
 }
 
 // window is what was measured since Look.
