@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/net/http2"
@@ -212,6 +213,32 @@ func TestPeers(t *testing.T) {
 			}
 			return true
 		}, events: 20, acked: 10, unknown: 10, class: load.Timeout, text: load.TextNoAnswer},
+		{name: "headers that end after the call", options: map[string]string{"request-timeout": "1s"}, call: func(p *peer, s uint32, n int, _ []byte) bool {
+			if n > 1 {
+				p.answer(s, "0", "", nil)
+				return true
+			}
+			p.block.Reset()
+			_ = p.enc.WriteField(hpack.HeaderField{Name: ":status", Value: "200"})
+			_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: s, BlockFragment: p.block.Bytes(), EndStream: true})
+			for reset := false; ; { // until the client has given up the call, and begun another one
+				f, err := p.ReadFrame()
+				if err != nil {
+					return false
+				}
+				switch f.(type) {
+				case *http2.RSTStreamFrame:
+					reset = true
+				case *http2.HeadersFrame:
+					if reset {
+						p.block.Reset()
+						_ = p.enc.WriteField(hpack.HeaderField{Name: "grpc-status", Value: "3"})
+						_ = p.WriteContinuation(s, true, p.block.Bytes())
+						return true
+					}
+				}
+			}
+		}, events: 20, acked: 10, unknown: 10, class: load.Timeout, text: load.TextNoAnswer},
 		{name: "not HTTP/2", call: func(p *peer, _ uint32, n int, _ []byte) bool {
 			_, _ = p.nc.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
 			return n > 1
@@ -232,6 +259,23 @@ func TestPeers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDeadConnection: a connection on which nothing comes, not even the answer to a ping, is replaced.
+func TestDeadConnection(t *testing.T) {
+	t.Parallel()
+	var dead atomic.Bool
+	addr := servePeers(t, nil, func(p *peer, s uint32, _ int, _ []byte) bool {
+		if dead.CompareAndSwap(false, true) {
+			<-p.t.Context().Done()
+			return false
+		}
+		p.answer(s, "0", "", nil)
+		return true
+	})
+	r := send(t, "otlp+grpc://"+addr, 100, map[string]string{"events": "10", "clients": "1", "request-timeout": "1s"})
+	m := &r.Measurement
+	assert.True(t, m.Acked >= 60 && m.Acked+m.Unknown == 100, "%d acked, %d unknown", m.Acked, m.Unknown)
 }
 
 // TestLargeRequests: messages of many frames, larger than all windows, arrive whole.
