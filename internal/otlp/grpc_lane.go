@@ -40,7 +40,7 @@ type grpcLane struct {
 
 	decoder *hpack.Decoder
 	block   []byte // of headers that came in part
-	ofBlock *call  // nil: nobody waits for them
+	ofBlock *call  // nil: they are of no open call
 	ends    bool   // the stream ends with them
 }
 
