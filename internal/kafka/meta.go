@@ -48,7 +48,7 @@ type metadataCache struct {
 	mu      sync.Mutex // orders changes of the view
 	changed func(*view)
 
-	// topics have the logs that the first view had: what is added later is not used. They do not change
+	// topics have the logs that were there at the start: what is added later is not used. They do not change
 	// once the run begins.
 	topics []cluster.TopicLogs
 
