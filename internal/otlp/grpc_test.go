@@ -10,10 +10,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"carronade/internal/conn/socket"
+	"carronade/internal/conn/web"
 	"carronade/internal/otlp/standin"
 	"carronade/internal/otlp/wire"
 	"carronade/load"
@@ -276,6 +279,42 @@ func TestDeadConnection(t *testing.T) {
 	r := send(t, "otlp+grpc://"+addr, 100, map[string]string{"events": "10", "clients": "1", "request-timeout": "1s"})
 	m := &r.Measurement
 	assert.True(t, m.Acked >= 60 && m.Acked+m.Unknown == 100, "%d acked, %d unknown", m.Acked, m.Unknown)
+}
+
+type noSink struct{}
+
+func (noSink) Now() time.Duration       { return time.Second }
+func (noSink) Complete([]load.Outcome)  {}
+func (noSink) Ready(int, time.Duration) {}
+
+// TestFramesBeforeUse: what a server says before the lane uses the connection counts, and nothing is written before the
+// preface; a server that only asks, and reads nothing, is left.
+func TestFramesBeforeUse(t *testing.T) {
+	t.Parallel()
+	s := &session{}
+	s.Init(web.Options{Bases: []string{"a:1"}, Depth: 1, Timeout: time.Minute, Happened: func(string, time.Time, time.Duration) {}})
+	s.Sink = noSink{}
+	l := newGRPCLane(s, 0, nil, nil)
+	ours, theirs := net.Pipe()
+	k := &grpcLink{l: l}
+	k.Init(ours, k, &l.Mu, s.Sink.Now)
+	l.begin()
+	k.Attach(nil)
+	_, err := k.receive(wire.AppendFrame(nil, wire.FrameSettings, 0, 0, 0, wire.SettingStreams, 0, 0, 0, 7), socket.Arrival{})
+	assert.OK(t, err)
+	l.up(k)
+	l.Mu.Lock()
+	assert.Equal(t, l.mostOpen, 7, "streams")
+	l.Mu.Unlock()
+	preface := make([]byte, len(http2.ClientPreface))
+	assert.Value(io.ReadFull(theirs, preface))(t)
+	assert.Equal(t, string(preface), http2.ClientPreface, "written first")
+	ping := wire.AppendFrame(nil, wire.FramePing, 0, 0, make([]byte, 8)...)
+	_, err = k.receive(bytes.Repeat(ping, mostControls+1), socket.Arrival{})
+	assert.ErrorHas(t, err, "asks for answers and does not read them", "pings")
+	l.Mu.Lock()
+	k.Bury(err)
+	l.Mu.Unlock()
 }
 
 // TestLargeRequests: messages of many frames, larger than all windows, arrive whole.
