@@ -321,7 +321,7 @@ func read(res *http.Response, buf []byte) ([]byte, error) {
 	return buf[:n], nil
 }
 
-// errorVerdict is the web.Verdict on a request without an answer.
+// errorVerdict is the verdict on a request without an answer.
 func (l *httpLane) errorVerdict(e job, saw seen, err error) web.Verdict {
 	v := web.Verdict{Unknown: e.batch.Events, Class: load.Refused, Text: "connection lost: " + l.s.cfg.redactor.Line(err.Error())}
 	switch {

@@ -145,7 +145,7 @@ func allAccepted(body []byte, events int32) bool {
 	return false
 }
 
-// partialVerdict is the web.Verdict if the server says how many events it accepted.
+// partialVerdict is the verdict if the server says how many events it accepted.
 func partialVerdict(r reply, events int32, class load.Class, redactor *web.Redactor, status int, body []byte) web.Verdict {
 	v := web.Verdict{Acked: int32(min(max(0, r.accepted), int(events)))}
 	if v.Failed = events - v.Acked; v.Failed > 0 {

@@ -427,6 +427,6 @@ func TestViewOfMetadata(t *testing.T) {
 	b.updateLeader(2, 99, v.epochs[2]+9) // an unknown broker
 	assert.Equal(t, b.view.Load().leaders[2], to, "leader")
 	other := configFor(t, c.ListenAddrs(), func(c *cluster.Config) { c.SetTopic("no-such-topic") })
-	_, err := newProducer(context.Background(), other)
+	_, err := newProducer(context.Background(), other, nil)
 	assert.ErrorHas(t, err, fmt.Sprint(kerr.UnknownTopicOrPartition.Message))
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"carronade/internal/kafka/cluster"
 	"carronade/internal/kafka/wire"
@@ -321,9 +322,12 @@ func (s *wireSource) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	wrong := 0
 	for i := range meta.Topics {
-		if err := kerr.ErrorForCode(meta.Topics[i].ErrorCode); err != nil && !errors.Is(err, kerr.LeaderNotAvailable) {
-			return err
+		if err := refreshError(&meta.Topics[i]); err != nil {
+			if wrong++; wrong == len(meta.Topics) {
+				return err
+			}
 		}
 	}
 	s.mu.Lock()
@@ -333,6 +337,9 @@ func (s *wireSource) refresh(ctx context.Context) error {
 	}
 	for i := range meta.Topics {
 		t := &meta.Topics[i]
+		if refreshError(t) != nil {
+			continue // such as one that was deleted: the leaders of the others may have changed
+		}
 		if s.topics[i].ID != t.TopicID {
 			s.topics[i].ID = t.TopicID
 			s.recreations++
@@ -352,6 +359,14 @@ func (s *wireSource) refresh(ctx context.Context) error {
 			}
 			p.leader, p.epoch = tp.Leader, -1
 		}
+	}
+	return nil
+}
+
+// refreshError is why an answer does not say where the partitions of a topic are.
+func refreshError(t *kmsg.MetadataResponseTopic) error {
+	if err := kerr.ErrorForCode(t.ErrorCode); !errors.Is(err, kerr.LeaderNotAvailable) {
+		return err
 	}
 	return nil
 }

@@ -337,6 +337,9 @@ func (st *fetcher) handle(frame []byte) (time.Duration, error) {
 		return 0, err
 	}
 	for _, l := range st.handBack {
+		if !slices.Contains(st.parts, l.p) {
+			continue // the answer has it twice
+		}
 		st.parts = slices.DeleteFunc(st.parts, func(p *partition) bool { return p == l.p })
 		s.mu.Lock()
 		l.p.owned = false

@@ -48,7 +48,7 @@ type metadataCache struct {
 	mu      sync.Mutex // orders changes of the view
 	changed func(*view)
 
-	// topics have the logs that the first view had: what is added later is not used. They do not change
+	// topics have the logs that were there at the start: what is added later is not used. They do not change
 	// once the run begins.
 	topics []cluster.TopicLogs
 
@@ -217,7 +217,7 @@ func (b *metadataCache) fetchOne(ctx context.Context) (*view, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask %s for metadata: %w", b.addr, err)
 	}
-	v, logs, err := readView(answer.(*kmsg.MetadataResponse), b.cfg.Names, b.topics)
+	v, logs, err := readView(answer.(*kmsg.MetadataResponse), b.cfg.Names, b.topics, b.view.Load())
 	if b.topics == nil {
 		b.topics = logs
 	}
@@ -225,8 +225,9 @@ func (b *metadataCache) fetchOne(ctx context.Context) (*view, error) {
 }
 
 // readView makes a view of the topics from an answer. known are the logs that the topics have; nil: those in the
-// answer, which it returns.
-func readView(m *kmsg.MetadataResponse, names []string, known []cluster.TopicLogs) (*view, []cluster.TopicLogs, error) {
+// answer, which it returns. A topic with an error, such as one that was deleted, keeps what old has of it: the leaders
+// of the others may have changed. It is an error if all topics have one.
+func readView(m *kmsg.MetadataResponse, names []string, known []cluster.TopicLogs, old *view) (*view, []cluster.TopicLogs, error) {
 	v := &view{brokers: make(map[int32]string, len(m.Brokers)), topics: make([]wire.Topic, len(names))}
 	for _, b := range m.Brokers {
 		v.brokers[b.NodeID] = cluster.JoinAddr(b.Host, b.Port)
@@ -243,19 +244,17 @@ func readView(m *kmsg.MetadataResponse, names []string, known []cluster.TopicLog
 			}
 		}
 	}
-	logs := known
+	logs, wrong := known, 0
 	for i, name := range names {
 		t := found[i]
-		if t == nil {
-			return nil, nil, fmt.Errorf("topic %s: %w", name, kerr.UnknownTopicOrPartition)
-		}
-		if err := kerr.ErrorForCode(t.ErrorCode); err != nil && !(errors.Is(err, kerr.LeaderNotAvailable) && len(t.Partitions) > 0) {
-			return nil, nil, fmt.Errorf("topic %s: %w", name, err)
+		if err := viewError(name, t); err != nil {
+			if wrong++; old == nil || known == nil || wrong == len(names) {
+				return nil, nil, err
+			}
+			v.keep(i, &known[i], old)
+			continue
 		}
 		n := len(t.Partitions)
-		if n == 0 {
-			return nil, nil, fmt.Errorf("topic %s has no partitions", name)
-		}
 		v.topics[i] = wire.Topic{Name: name, ID: t.TopicID}
 		if known == nil {
 			logs = append(logs, cluster.TopicLogs{Name: name, ID: t.TopicID, Base: len(v.leaders), Partitions: n})
@@ -282,6 +281,32 @@ func readView(m *kmsg.MetadataResponse, names []string, known []cluster.TopicLog
 		}
 	}
 	return v, logs, nil
+}
+
+// viewError is why a view cannot be made from the answer about a topic; nil: the answer lacks the topic.
+func viewError(name string, t *kmsg.MetadataResponseTopic) error {
+	if t == nil {
+		return fmt.Errorf("topic %s: %w", name, kerr.UnknownTopicOrPartition)
+	}
+	if err := kerr.ErrorForCode(t.ErrorCode); err != nil && !(errors.Is(err, kerr.LeaderNotAvailable) && len(t.Partitions) > 0) {
+		return fmt.Errorf("topic %s: %w", name, err)
+	}
+	if len(t.Partitions) == 0 {
+		return fmt.Errorf("topic %s has no partitions", name)
+	}
+	return nil
+}
+
+// keep takes over a topic from another view.
+func (v *view) keep(i int, logs *cluster.TopicLogs, old *view) {
+	v.topics[i] = old.topics[i]
+	for log := logs.Base; log < logs.Base+logs.Partitions; log++ {
+		leader := old.leaders[log]
+		if v.brokers[leader] == "" {
+			leader = noLeader
+		}
+		v.leaders, v.epochs = append(v.leaders, leader), append(v.epochs, old.epochs[log])
+	}
 }
 
 // versionRanges are the versions of requests that a broker supports: lowest and highest,

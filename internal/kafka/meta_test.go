@@ -50,7 +50,7 @@ func TestReadView(t *testing.T) {
 			m.Brokers = []kmsg.MetadataResponseBroker{broker(1), broker(2)}
 			other, name := "other", topic
 			m.Topics = []kmsg.MetadataResponseTopic{{Topic: &other}, {Topic: &name, ErrorCode: tt.code, Partitions: tt.parts}}
-			v, _, err := readView(m, []string{topic}, nil)
+			v, _, err := readView(m, []string{topic}, nil, nil)
 			if tt.wantErr != "" {
 				assert.ErrorHas(t, err, tt.wantErr, "error")
 				return
@@ -61,8 +61,42 @@ func TestReadView(t *testing.T) {
 			assert.Equal(t, v.brokers[2], "h:9002", "brokers %v", v.brokers)
 		})
 	}
-	_, _, err := readView(kmsg.NewPtrMetadataResponse(), []string{topic}, nil)
+	_, _, err := readView(kmsg.NewPtrMetadataResponse(), []string{topic}, nil, nil)
 	assert.True(t, err != nil, "got no error for an answer without topics")
+}
+
+// TestViewWithoutOne: a topic that was deleted keeps its leaders, and those of the others change.
+func TestViewWithoutOne(t *testing.T) {
+	names := []string{"gone", "here"}
+	answer := func(codes []int16, leader int32) *kmsg.MetadataResponse {
+		m := kmsg.NewPtrMetadataResponse()
+		m.SetVersion(12)
+		for id := range int32(3) {
+			m.Brokers = append(m.Brokers, kmsg.MetadataResponseBroker{NodeID: id, Host: "h", Port: 9000 + id})
+		}
+		for i, code := range codes {
+			top := kmsg.MetadataResponseTopic{Topic: &names[i], ErrorCode: code, TopicID: [16]byte{byte(i + 1)}}
+			if code == 0 {
+				top.Partitions = []kmsg.MetadataResponseTopicPartition{{Leader: leader, LeaderEpoch: leader}}
+			} else {
+				top.TopicID = [16]byte{}
+			}
+			m.Topics = append(m.Topics, top)
+		}
+		return m
+	}
+	unknown := kerr.UnknownTopicOrPartition.Code
+	old, known, err := readView(answer([]int16{0, 0}, 1), names, nil, nil)
+	assert.OK(t, err)
+	v, _, err := readView(answer([]int16{unknown, 0}, 2), names, known, old)
+	assert.OK(t, err)
+	assert.Same(t, v.leaders, []int32{1, 2}, "leaders")
+	assert.Same(t, v.epochs, []int32{1, 2}, "epochs")
+	assert.Same(t, v.topics, old.topics, "topics")
+	_, _, err = readView(answer([]int16{unknown, unknown}, 2), names, known, old)
+	assert.ErrorHas(t, err, "topic here: UNKNOWN_TOPIC_OR_PARTITION", "all topics")
+	_, _, err = readView(answer([]int16{unknown, 0}, 2), names, nil, nil)
+	assert.ErrorHas(t, err, "topic gone: UNKNOWN_TOPIC_OR_PARTITION", "at first")
 }
 
 // A partition without a leader has no lane. When it has a leader again, Ready is called.

@@ -69,9 +69,10 @@ func placesOf(topics []cluster.TopicLogs) (all []logPlace) {
 
 // newProducer opens the wire engine for topics that exist: it fetches the
 // leaders, encodes the batches and connects. The context bounds only the
-// opening.
-func newProducer(ctx context.Context, cfg *cluster.Config) (_ *producer, err error) {
+// opening. topics have the numbers of the logs, which a reader has too; nil: those that the first answer has.
+func newProducer(ctx context.Context, cfg *cluster.Config, topics []cluster.TopicLogs) (_ *producer, err error) {
 	p := &producer{cfg: cfg, metadata: newMetadataCache(cfg), hurry: make(chan struct{}, 1)}
+	p.metadata.topics = topics
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {

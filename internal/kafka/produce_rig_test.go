@@ -206,7 +206,7 @@ func fakeURL(addrs []string) string { return "kafka://" + strings.Join(addrs, ",
 func openProducer(t testing.TB, addrs []string, change func(*cluster.Config), given ...string) *producer {
 	t.Helper()
 	cfg := configFor(t, addrs, change, given...)
-	p := assert.Value(newProducer(context.Background(), cfg))(t)
+	p := assert.Value(newProducer(context.Background(), cfg, nil))(t)
 	t.Cleanup(func() { assert.OK(t, p.Close()) })
 	return p
 }

@@ -316,7 +316,7 @@ func TestProducerIDUnavailable(t *testing.T) {
 			if !silent { // long enough to connect to the broker on a busy machine
 				given = append(given, "request-timeout=2s")
 			}
-			p, err := newProducer(ctx, configFor(t, c.ListenAddrs(), nil, given...))
+			p, err := newProducer(ctx, configFor(t, c.ListenAddrs(), nil, given...), nil)
 			assert.True(t, errors.Is(err, kerr.CoordinatorLoadInProgress), "got %v, want the broker's error", err)
 			if err == nil {
 				p.Close()

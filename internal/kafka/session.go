@@ -136,7 +136,7 @@ func newProducerEngine(ctx context.Context, cl *cluster.Cluster) (producerEngine
 	if cl.Config.Engine == cluster.EngineClient {
 		return franz.NewProducer(ctx, cl)
 	}
-	p, err := newProducer(ctx, cl.Config)
+	p, err := newProducer(ctx, cl.Config, cl.Topics)
 	if err != nil {
 		return nil, cl.Config.Explain("open the wire engine", err)
 	}

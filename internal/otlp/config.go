@@ -164,6 +164,9 @@ func (c *config) parseHeaders(v protocol.Values, seed uint64) error {
 			if h.template, err = payload.ParseTemplate(f.Value, payload.TemplateOptions{Seed: seed + uint64(i+1)*0x9e3779b97f4a7c15, Use: payload.Ahead, Env: lookup}); err != nil {
 				return &protocol.Error{Doing: "read --header " + f.Name, Err: err, Hint: "such as 'X-Scope-OrgID: tenant-${rnd.nextInt(100)}'"}
 			}
+			if !web.IsFieldValue(h.value(0)) { // such as of an environment variable
+				return refuse("read --header "+f.Name, "the value contains a line break or another control character", "it must be one line of text")
+			}
 		}
 		if web.IsSecret(f.Name) {
 			secrets = append(secrets, f.Value)

@@ -204,6 +204,13 @@ func TestRefusedSettings(t *testing.T) {
 	}
 }
 
+// TestHeaderOfEnvironment: a variable cannot begin another header.
+func TestHeaderOfEnvironment(t *testing.T) {
+	t.Setenv("OTLP_TENANT", "a\r\nX-B: b")
+	err := Kind{}.Check(specOf(t, "otlp+http://127.0.0.1:1", map[string]string{"header": "X-A: ${env:get('OTLP_TENANT')}"}))
+	protocoltest.Explained(t, err, "contains a line break", "one line of text")
+}
+
 // TestUnreachable: what cannot take requests is found before the run, with what to check.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()

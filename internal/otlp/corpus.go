@@ -42,7 +42,12 @@ func (p *pool) openCorpus(file string, keep bool) error {
 	p.most = 0
 	ids := map[string]uint64{}
 	size := 0
-	for n := 1; size < mostCorpus; n++ {
+	for n := 1; ; n++ {
+		if size >= mostCorpus {
+			_, err := in.Peek(1)
+			p.cut = err == nil
+			break
+		}
 		s, b, err := read(in)
 		if errors.Is(err, io.EOF) {
 			break

@@ -65,14 +65,15 @@ func evaluateGRPC(redactor *web.Redactor, a *answer, events int32) (v web.Verdic
 	switch {
 	case a.code == codeOK:
 		return acknowledged(redactor, a, events), 0
-	case a.code < 0 && a.status == http.StatusOK:
+	case a.code < 0 && a.status < http.StatusMultipleChoices: // 0: an answer without headers
 		return web.Verdict{Unknown: events, Class: load.Protocol, Text: "an answer without a grpc-status"}, 0
 	case a.code < 0: // such as a proxy's
 		v = web.Verdict{Failed: events, Class: web.ClassOf(a.status), Text: redactor.StatusText(a.status, nil, "")}
-		if a.status == http.StatusBadGateway || a.status == http.StatusGatewayTimeout {
+		unknown := a.status == http.StatusBadGateway || a.status == http.StatusGatewayTimeout
+		if unknown {
 			v.Unknown, v.Failed = events, 0
 		}
-		v.Final = v.Class != load.Throttled
+		v.Final = v.Class != load.Throttled && !unknown
 		return v, 0
 	}
 	details, retries := time.Duration(0), false

@@ -36,10 +36,11 @@ type grpcLane struct {
 	draining   bool // no more streams on this connection
 	nextStream uint32
 	received   int // bytes of answers since their last window update
+	controls   int // frames in the queue that are not of calls
 
 	decoder *hpack.Decoder
 	block   []byte // of headers that came in part
-	ofBlock *call  // nil: nobody waits for them
+	ofBlock *call  // nil: they are of no open call
 	ends    bool   // the stream ends with them
 }
 
@@ -197,8 +198,14 @@ func (l *grpcLane) push(c *call, typ, flags uint8, payload []byte) {
 	l.Push(f)
 }
 
+// mostControls bounds the frames that answer a server's, such as pings, if it does not read them.
+const mostControls = 1 << 15
+
 // control queues a frame of the connection, or one that ends a stream.
-func (l *grpcLane) control(bytes []byte) { l.Push(frame{payload: bytes}) }
+func (l *grpcLane) control(bytes []byte) {
+	l.controls++
+	l.Push(frame{payload: bytes})
+}
 
 // send queues as much of a message as the server takes; all: the whole rest.
 func (l *grpcLane) send(c *call) (all bool) {
@@ -234,6 +241,9 @@ func (l *grpcLane) unblock() {
 // end completes an open call.
 func (l *grpcLane) end(c *call, now time.Duration, v web.Verdict) {
 	delete(l.open, c.id)
+	if l.ofBlock == c { // the rest of the headers belongs to no call
+		l.ofBlock = nil
+	}
 	if c.prev != nil {
 		c.prev.next = c.next
 	} else {
@@ -295,12 +305,14 @@ func (l *grpcLane) giveUp(now time.Duration, class load.Class, text string, all,
 	for l.Rewind(); l.Head < l.Tail; {
 		l.Pop()
 	}
+	l.controls = 0
 	l.Rewind()
 	for c := l.oldest; c != nil; c = l.oldest {
 		c.rest = nil
 		if c.sent < 0 && !all {
 			l.oldest = c.next
 			c.prev, c.next = nil, nil
+			c.answer = answer{code: -1, body: c.body[:0]}
 			again = append(again, c)
 			continue
 		}

@@ -27,6 +27,8 @@ type grpcLink struct {
 	reading   web.Reading
 	answered  uint64 // calls
 	startedAt time.Duration
+	heard     time.Duration // when bytes last came
+	pinged    time.Duration // when a call got no answer, and a ping was sent to see whether the server is there
 }
 
 var (
@@ -46,9 +48,22 @@ func checkHTTP2(nc net.Conn) error {
 func (l *grpcLane) use(nc net.Conn) *grpcLink {
 	k := &grpcLink{l: l}
 	k.Init(nc, k, &l.Mu, l.S.Sink.Now)
+	l.begin()
 	k.reading.Start(&l.State, &k.Link, k.receive, k.ended)
 	l.up(k)
 	return k
+}
+
+// begin sets what holds at the beginning of a connection. A poller may read the server's first frames before up is
+// called.
+func (l *grpcLane) begin() {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	l.window, l.initial, l.mostFrame, l.mostOpen = wire.DefaultWindow, wire.DefaultWindow, wire.LeastFrame, 100
+	l.draining, l.nextStream, l.received, l.block, l.ofBlock = false, 1, 0, nil, nil
+	l.decoder = hpack.NewDecoder(4096, l.header)
+	l.decoder.SetMaxStringLength(64 << 10)
+	l.control(wire.AppendPreface(nil))
 }
 
 // up starts to use a connection, unless the lane was closed.
@@ -64,11 +79,6 @@ func (l *grpcLane) up(k *grpcLink) {
 	l.Outage.Over(now, l.S.Happened)
 	l.S.Note(1)
 	k.startedAt = now
-	l.window, l.initial, l.mostFrame, l.mostOpen = wire.DefaultWindow, wire.DefaultWindow, wire.LeastFrame, 100
-	l.draining, l.nextStream, l.received, l.block, l.ofBlock = false, 1, 0, nil, nil
-	l.decoder = hpack.NewDecoder(4096, l.header)
-	l.decoder.SetMaxStringLength(64 << 10)
-	l.control(wire.AppendPreface(nil))
 	for _, c := range l.toStart { // they waited for the connection, which is the system's delay
 		c.batch.Free = max(c.batch.Free, now)
 	}
@@ -137,6 +147,8 @@ func (k *grpcLink) Written(n int, err error) {
 		if c := l.Pop().of; c != nil {
 			c.queued--
 			l.recycle(c)
+		} else {
+			l.controls--
 		}
 	}
 	if err != nil {
@@ -145,27 +157,39 @@ func (k *grpcLink) Written(n int, err error) {
 }
 
 // Oldest implements conn.Queue. A call that was not answered in time ends alone: the others on the connection
-// are not affected.
+// are not affected. If nothing came since it was sent, the connection may be dead, which an answer to a ping refutes.
 func (k *grpcLink) Oldest() (sent time.Duration, ok bool) {
 	l := k.l
-	now := l.S.Sink.Now()
+	now, silent := l.S.Sink.Now(), false
 	for c := l.oldest; c != nil; c = l.oldest {
 		if c.sent < 0 || now-c.sent < l.S.Timeout {
 			break
 		}
+		silent = silent || k.heard < c.sent
 		rest := len(c.rest)
 		l.end(c, now, web.Verdict{Unknown: c.batch.Events, Class: load.Timeout, Text: load.TextNoAnswer})
 		if rest == 0 {
 			l.control(wire.AppendNumber(nil, wire.FrameReset, c.id, wire.CodeCancel))
 		}
 	}
+	if silent && k.heard >= k.pinged {
+		k.pinged = now
+		l.control(wire.AppendFrame(nil, wire.FramePing, 0, 0, make([]byte, 8)...))
+	}
 	k.PumpLater()
 	l.Deliver()
 	l.Ready(now)
-	if l.oldest == nil {
-		return 0, false
+	if l.draining && len(l.open) == 0 {
+		k.Kill(errGoAway)
 	}
-	return l.oldest.sent, l.oldest.sent >= 0
+	switch c := l.oldest; {
+	case k.heard < k.pinged:
+		return k.pinged, true
+	case c == nil:
+		return 0, false
+	default:
+		return c.sent, c.sent >= 0
+	}
 }
 
 // receive processes what was just read.
@@ -174,6 +198,7 @@ func (k *grpcLink) receive(b []byte, came socket.Arrival) (used int, err error) 
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	now, completed := came.Last, len(l.Out)
+	k.heard = max(k.heard, now)
 	for !k.Dead() {
 		f, n, err := wire.ReadFrame(b[used:])
 		if n == 0 && err == nil {
@@ -182,6 +207,9 @@ func (k *grpcLink) receive(b []byte, came socket.Arrival) (used int, err error) 
 		used += n
 		if err == nil {
 			err = k.take(&f, now)
+		}
+		if err == nil && l.controls > mostControls {
+			err = errors.New("it asks for answers and does not read them")
 		}
 		if err != nil {
 			k.Kill(&web.ProtocolError{Err: err})
@@ -236,11 +264,11 @@ func (k *grpcLink) take(f *wire.Frame, now time.Duration) error {
 	case wire.FrameData:
 		l.data(c, f)
 		if c != nil && f.Flags&wire.FlagEndStream != 0 {
-			k.finish(c, now)
+			return k.finish(c, now)
 		}
 	case wire.FrameReset:
 		if c != nil {
-			k.reset(c, f.Number(), now)
+			return k.reset(c, f.Number(), now)
 		}
 	case wire.FrameSettings:
 		if f.Flags&wire.FlagAck == 0 {
@@ -282,7 +310,7 @@ func (k *grpcLink) headers(f *wire.Frame, now time.Duration) error {
 		return fmt.Errorf("the headers cannot be decoded: %w", err)
 	}
 	if c := l.ofBlock; c != nil && l.ends {
-		k.finish(c, now)
+		return k.finish(c, now)
 	}
 	return nil
 }
@@ -321,11 +349,25 @@ func (l *grpcLane) data(c *call, f *wire.Frame) {
 	}
 }
 
-// finish completes a call with the complete answer.
-func (k *grpcLink) finish(c *call, now time.Duration) {
+// errUnwritten is the error of an answer that no request can have.
+var errUnwritten = errors.New("an answer to a request that was not written")
+
+// began reports whether a call was written, at least in part. The write that has its first byte may not have returned.
+func (k *grpcLink) began(c *call) bool {
 	l := k.l
-	if c.sent < 0 {
-		c.sent = k.Out.Began()
+	for n := l.Next; c.sent < 0 && n < l.End; n++ {
+		if f := l.At(n); f.of == c && f.begins {
+			c.sent = k.Out.Began()
+		}
+	}
+	return c.sent >= 0
+}
+
+// finish completes a call with the complete answer.
+func (k *grpcLink) finish(c *call, now time.Duration) error {
+	l := k.l
+	if !k.began(c) {
+		return errUnwritten
 	}
 	k.answered++
 	s := l.S
@@ -334,33 +376,33 @@ func (k *grpcLink) finish(c *call, now time.Duration) {
 	if wait > 0 && s.RetryAfter {
 		l.Pause(now, wait)
 	}
+	return nil
 }
 
 // reset completes a call whose stream the server has ended without an answer.
-func (k *grpcLink) reset(c *call, code uint32, now time.Duration) {
+func (k *grpcLink) reset(c *call, code uint32, now time.Duration) error {
+	if !k.began(c) {
+		return errUnwritten
+	}
 	c.rest = nil // a reset needs no answer
 	v := web.Verdict{Unknown: c.batch.Events, Class: load.Refused, Text: "the server reset the stream: " + wire.CodeName(code)}
 	if code == wire.CodeRefused { // it says that it did nothing
 		v = web.Verdict{Failed: c.batch.Events, Class: load.Refused, Text: "the server refused the stream"}
 	}
-	if c.sent < 0 {
-		c.sent = k.Out.Began()
-	}
 	k.l.end(c, now, v)
+	return nil
 }
 
 // goAway ends the calls that the server will not answer, and lets the others end.
 func (k *grpcLink) goAway(f *wire.Frame, now time.Duration) {
 	l := k.l
 	l.draining = true
-	last := f.Number()
+	last := f.Number() & wire.MostWindow // without the reserved bit
 	for c := l.oldest; c != nil; {
 		next := c.next
 		if c.id > last {
 			c.rest = nil
-			if c.sent < 0 {
-				c.sent = k.Out.Began()
-			}
+			k.began(c)
 			l.end(c, now, web.Verdict{Failed: c.batch.Events, Class: load.Refused, Text: errGoAway.Error() + " before it took the request"})
 		}
 		c = next

@@ -8,11 +8,15 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"carronade/internal/conn/socket"
+	"carronade/internal/conn/web"
 	"carronade/internal/otlp/standin"
 	"carronade/internal/otlp/wire"
 	"carronade/load"
@@ -212,6 +216,32 @@ func TestPeers(t *testing.T) {
 			}
 			return true
 		}, events: 20, acked: 10, unknown: 10, class: load.Timeout, text: load.TextNoAnswer},
+		{name: "headers that end after the call", options: map[string]string{"request-timeout": "1s"}, call: func(p *peer, s uint32, n int, _ []byte) bool {
+			if n > 1 {
+				p.answer(s, "0", "", nil)
+				return true
+			}
+			p.block.Reset()
+			_ = p.enc.WriteField(hpack.HeaderField{Name: ":status", Value: "200"})
+			_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: s, BlockFragment: p.block.Bytes(), EndStream: true})
+			for reset := false; ; { // until the client has given up the call, and begun another one
+				f, err := p.ReadFrame()
+				if err != nil {
+					return false
+				}
+				switch f.(type) {
+				case *http2.RSTStreamFrame:
+					reset = true
+				case *http2.HeadersFrame:
+					if reset {
+						p.block.Reset()
+						_ = p.enc.WriteField(hpack.HeaderField{Name: "grpc-status", Value: "3"})
+						_ = p.WriteContinuation(s, true, p.block.Bytes())
+						return true
+					}
+				}
+			}
+		}, events: 20, acked: 10, unknown: 10, class: load.Timeout, text: load.TextNoAnswer},
 		{name: "not HTTP/2", call: func(p *peer, _ uint32, n int, _ []byte) bool {
 			_, _ = p.nc.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
 			return n > 1
@@ -232,6 +262,59 @@ func TestPeers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDeadConnection: a connection on which nothing comes, not even the answer to a ping, is replaced.
+func TestDeadConnection(t *testing.T) {
+	t.Parallel()
+	var dead atomic.Bool
+	addr := servePeers(t, nil, func(p *peer, s uint32, _ int, _ []byte) bool {
+		if dead.CompareAndSwap(false, true) {
+			<-p.t.Context().Done()
+			return false
+		}
+		p.answer(s, "0", "", nil)
+		return true
+	})
+	r := send(t, "otlp+grpc://"+addr, 100, map[string]string{"events": "10", "clients": "1", "request-timeout": "1s"})
+	m := &r.Measurement
+	assert.True(t, m.Acked >= 60 && m.Acked+m.Unknown == 100, "%d acked, %d unknown", m.Acked, m.Unknown)
+}
+
+type noSink struct{}
+
+func (noSink) Now() time.Duration       { return time.Second }
+func (noSink) Complete([]load.Outcome)  {}
+func (noSink) Ready(int, time.Duration) {}
+
+// TestFramesBeforeUse: what a server says before the lane uses the connection counts, and nothing is written before the
+// preface; a server that only asks, and reads nothing, is left.
+func TestFramesBeforeUse(t *testing.T) {
+	t.Parallel()
+	s := &session{}
+	s.Init(web.Options{Bases: []string{"a:1"}, Depth: 1, Timeout: time.Minute, Happened: func(string, time.Time, time.Duration) {}})
+	s.Sink = noSink{}
+	l := newGRPCLane(s, 0, nil, nil)
+	ours, theirs := net.Pipe()
+	k := &grpcLink{l: l}
+	k.Init(ours, k, &l.Mu, s.Sink.Now)
+	l.begin()
+	k.Attach(nil)
+	_, err := k.receive(wire.AppendFrame(nil, wire.FrameSettings, 0, 0, 0, wire.SettingStreams, 0, 0, 0, 7), socket.Arrival{})
+	assert.OK(t, err)
+	l.up(k)
+	l.Mu.Lock()
+	assert.Equal(t, l.mostOpen, 7, "streams")
+	l.Mu.Unlock()
+	preface := make([]byte, len(http2.ClientPreface))
+	assert.Value(io.ReadFull(theirs, preface))(t)
+	assert.Equal(t, string(preface), http2.ClientPreface, "written first")
+	ping := wire.AppendFrame(nil, wire.FramePing, 0, 0, make([]byte, 8)...)
+	_, err = k.receive(bytes.Repeat(ping, mostControls+1), socket.Arrival{})
+	assert.ErrorHas(t, err, "asks for answers and does not read them", "pings")
+	l.Mu.Lock()
+	k.Bury(err)
+	l.Mu.Unlock()
 }
 
 // TestLargeRequests: messages of many frames, larger than all windows, arrive whole.

@@ -79,6 +79,8 @@ func TestEvaluateGRPC(t *testing.T) {
 		{"unimplemented", answer{status: 200, code: 12}, failed(load.Protocol, "UNIMPLEMENTED", true), 0},
 		{"deadline", answer{status: 200, code: 4}, web.Verdict{Unknown: 10, Class: load.Timeout, Text: "DEADLINE_EXCEEDED"}, 0},
 		{"unknown code", answer{status: 200, code: 99}, failed(load.Rejected, "code 99", true), 0},
+		{"no headers", answer{code: -1}, web.Verdict{Unknown: 10, Class: load.Protocol, Text: "an answer without a grpc-status"}, 0},
+		{"a proxy without a server", answer{status: 502, code: -1}, web.Verdict{Unknown: 10, Class: load.Refused, Text: "502 Bad Gateway"}, 0},
 		{"a proxy that is full", answer{status: 503, code: -1}, failed(load.Throttled, "503 Service Unavailable", false), 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -43,6 +43,7 @@ type pool struct {
 	bodies    []*wire.Body
 	plain     int64 // bytes of the bodies
 	unstamped int   // requests of a corpus without a time
+	cut       bool  // the corpus has more than is kept
 	ends      []uint64
 
 	key           uint64

@@ -72,7 +72,7 @@ func counted(t testing.TB, r *load.Result, acked, failed, unknown uint64) {
 	assert.Equal(t, counts{m.Acked, m.Counts.Failed, m.Unknown}, counts{acked, failed, unknown}, "events")
 }
 
-// A front answers instead of a stand-in while it is told to.
+// A front answers instead of a stand-in while refuse is set.
 type front struct {
 	*httptest.Server
 	delay  atomic.Int64

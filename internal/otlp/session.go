@@ -182,7 +182,11 @@ func (s *session) Facts() map[string]any {
 		f["tls_verified"] = false
 	}
 	if p.corpus {
-		f["corpus"] = map[string]any{"requests": len(p.bodies), "requests_without_times": p.unstamped}
+		replay := map[string]any{"requests": len(p.bodies), "requests_without_times": p.unstamped}
+		if p.cut {
+			replay["cut_at_bytes"] = mostCorpus
+		}
+		f["corpus"] = replay
 	}
 	return f
 }

@@ -107,7 +107,7 @@ func (a *API) writeFile(w http.ResponseWriter, r *http.Request, root *os.Root, n
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(f, &arriving{http.MaxBytesReader(w, r.Body, largestFile), http.NewResponseController(w)})
+	n, err := io.Copy(f, &arriving{http.MaxBytesReader(w, r.Body, largestFile), http.NewResponseController(w), time.Now(), 0})
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = root.Rename(part, name)
 	}
@@ -121,15 +121,32 @@ func (a *API) writeFile(w http.ResponseWriter, r *http.Request, root *os.Root, n
 	return answer(w, http.StatusOK, map[string]any{"name": filepath.ToSlash(name), "bytes": n})
 }
 
-// An arriving is the body of a request whose client must send something every few seconds.
+// leastRate is the rate at which a file must arrive, in bytes a second, after the first few seconds.
+const leastRate = 64 << 10
+
+// An arriving is the body of a request whose client must send something every few seconds, and all of it at a rate: a
+// file that arrives has room that others then do not have.
 type arriving struct {
 	io.Reader
-	c *http.ResponseController
+	c     *http.ResponseController
+	began time.Time
+	bytes int64
 }
 
 func (b *arriving) Read(p []byte) (int, error) {
-	b.c.SetReadDeadline(time.Now().Add(slowest)) //nolint:errcheck // not all connections have one
-	return b.Reader.Read(p)
+	b.c.SetReadDeadline(b.deadline(time.Now())) //nolint:errcheck // not all connections have one
+	n, err := b.Reader.Read(p)
+	b.bytes += int64(n)
+	return n, err
+}
+
+// deadline is when the next bytes must have come.
+func (b *arriving) deadline(now time.Time) time.Time {
+	all := b.began.Add(slowest + time.Duration(b.bytes)*time.Second/leastRate)
+	if next := now.Add(slowest); next.Before(all) {
+		return next
+	}
+	return all
 }
 
 // errCounted ends the count of files.
@@ -142,7 +159,7 @@ func (a *API) reserve(root *os.Root, name string, bytes int64) error {
 	files, size := a.receiving, a.reserved+bytes
 	err := fs.WalkDir(root.FS(), ".", func(at string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || filepath.FromSlash(at) == name || strings.HasPrefix(d.Name(), partPrefix) { // it is replaced, or reserved
-			return nil //nolint:nilerr // it was removed meanwhile, or is not readable
+			return nil //nolint:nilerr // it was removed since, or is not readable
 		}
 		if info, err := d.Info(); err == nil {
 			files, size = files+1, size+info.Size()

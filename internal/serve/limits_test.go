@@ -171,3 +171,21 @@ func TestSlowReader(t *testing.T) {
 		t.Errorf("%d bytes, %.99q", len(text), text)
 	}
 }
+
+// TestArrivingDeadline: a client that sends a byte now and then loses its place.
+func TestArrivingDeadline(t *testing.T) {
+	began := time.Unix(1000, 0)
+	for _, tt := range []struct {
+		bytes int64
+		after time.Duration
+		want  time.Duration
+	}{
+		{0, 0, slowest},
+		{1, slowest - time.Second, slowest + time.Second/leastRate},
+		{10 * leastRate, 3 * time.Second, 3*time.Second + slowest},
+		{10 * leastRate, 15 * time.Second, slowest + 10*time.Second},
+	} {
+		b := arriving{began: began, bytes: tt.bytes}
+		assert.Equal(t, b.deadline(began.Add(tt.after)).Sub(began), tt.want, "%d bytes after %v", tt.bytes, tt.after)
+	}
+}

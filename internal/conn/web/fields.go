@@ -22,14 +22,14 @@ func ReadSecret(option, ref string) (string, error) {
 // checkSecret refuses a secret that is not valid in a header: a line break would
 // begin another header.
 func checkSecret(doing, text string) (string, error) {
-	if !fieldValue(text) {
+	if !IsFieldValue(text) {
 		return "", &protocol.Error{Doing: doing, Err: errors.New("the secret contains a line break or another control character"), Hint: "it must be one line of text"}
 	}
 	return text, nil
 }
 
-// fieldValue reports whether a text is a valid header value (RFC 9110, 5.5).
-func fieldValue(s string) bool {
+// IsFieldValue reports whether a text is a valid header value (RFC 9110, 5.5).
+func IsFieldValue(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
 			return false
@@ -60,7 +60,7 @@ func ParseField(text string) (Field, error) {
 	switch {
 	case !ok || name == "" || strings.ContainsFunc(name, notToken):
 		return fail("it has no name", "give it as 'K: V'")
-	case !fieldValue(value):
+	case !IsFieldValue(value):
 		return fail("the value of "+name+" contains a line break or another control character", "it must be one line of text")
 	}
 	if slices.Contains(reservedHeaders, name) {

@@ -198,7 +198,7 @@ func (l *lane) use(nc net.Conn) *link {
 	return k
 }
 
-// up starts to use a connection, unless the lane was closed meanwhile.
+// up starts to use a connection, unless the lane was closed.
 func (l *lane) up(k *link) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()

@@ -77,6 +77,11 @@ func (cl *Cluster) findTopic(ctx context.Context) error {
 // found warns of what is unusual in topics that exist.
 func (cl *Cluster) found(leaderless []int32) error {
 	c := cl.Config
+	for i := range cl.Topics {
+		if cl.Topics[i].Partitions == 0 {
+			return c.Explain("find the topic "+cl.Topics[i].Name, errors.New("it has no partitions"))
+		}
+	}
 	if n := len(leaderless); n == cl.Partitions() {
 		return c.Explain("find the topic "+c.TopicText(), fmt.Errorf("none of its %d partitions has a leader", n))
 	} else if n > 0 {
@@ -182,7 +187,7 @@ func (cl *Cluster) ApplyMetadata(meta *kmsg.MetadataResponse) (leaderless []int3
 		t := &meta.Topics[i]
 		base := len(cl.Leaders)
 		cl.Topics = append(cl.Topics, TopicLogs{Name: *t.Topic, ID: t.TopicID, Base: base, Partitions: len(t.Partitions)})
-		cl.Leaders = append(cl.Leaders, make([]int32, len(t.Partitions))...)
+		cl.Leaders = append(cl.Leaders, slices.Repeat([]int32{-1}, len(t.Partitions))...)
 		cl.Replicas = append(cl.Replicas, make([]int, len(t.Partitions))...)
 		for _, p := range t.Partitions {
 			// Partitions are numbered from 0 without a gap; another number makes no sense.
@@ -192,9 +197,11 @@ func (cl *Cluster) ApplyMetadata(meta *kmsg.MetadataResponse) (leaderless []int3
 			log := base + int(p.Partition)
 			cl.Leaders[log] = p.Leader
 			cl.Replicas[log] = len(p.Replicas)
-			if p.Leader < 0 {
-				leaderless = append(leaderless, int32(log)) //nolint:gosec // few logs
-			}
+		}
+	}
+	for log, leader := range cl.Leaders {
+		if leader < 0 {
+			leaderless = append(leaderless, int32(log)) //nolint:gosec // few logs
 		}
 	}
 	cl.byName = make(map[string]*TopicLogs, len(cl.Topics))
@@ -202,7 +209,6 @@ func (cl *Cluster) ApplyMetadata(meta *kmsg.MetadataResponse) (leaderless []int3
 	for i := range cl.Topics {
 		cl.byName[cl.Topics[i].Name], cl.byID[cl.Topics[i].ID] = &cl.Topics[i], &cl.Topics[i]
 	}
-	slices.Sort(leaderless)
 	return leaderless
 }
 

@@ -66,6 +66,9 @@ func TestTopicShares(t *testing.T) {
 		{"sticky", "1,4,5", topicsOf(3, 1, 2), []float64{0.1, 0.4, 0.5}},
 		{"fixed", "1,3", topicsOf(3, 2), []float64{0.25, 0.75}},
 		{"murmur2", "1,3", topicsOf(3, 2), []float64{0.25, 0.75}},
+		{"roundrobin", "1e9,1e9,1e-20", topicsOf(1, 1, 1), []float64{0.5, 0.5, 0}},
+		{"roundrobin", "1e9,1,1e-20", topicsOf(1, 1, 1), []float64{1, 0, 0}},
+		{"roundrobin", "3,1,1e-20", topicsOf(1, 1, 1), []float64{0.75, 0.25, 0}},
 		{"roundrobin", "zipf(1)", topicsOf(1, 1, 1, 1), []float64{0.48, 0.24, 0.16, 0.12}},
 	} {
 		t.Run(fmt.Sprint(tt.kind, tt.weights, len(tt.topics)), func(t *testing.T) {

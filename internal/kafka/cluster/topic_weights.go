@@ -103,19 +103,26 @@ func (t *topicChoice) random(n uint64) int {
 	return min(i, len(t.topics)-1)
 }
 
-// mostSequence bounds the events after which the order of topics repeats. A table has 20 bytes for each.
-const mostSequence = 1 << 20
+const (
+	// mostSequence bounds the events after which the order of topics repeats, unless each topic's first block takes more.
+	// A table has 20 bytes for each.
+	mostSequence = 1 << 20
+	// mostFirst bounds the events of these first blocks: of very many topics, blocks are smaller.
+	mostFirst = 1 << 24
+)
 
 // sequence returns the streams of the first events, after which they repeat: each topic gets events evenly in time,
 // and its streams take turns. Events of a block are of one stream.
 func (t *topicChoice) sequence(s *Streams, block int, fixed bool) []int32 {
+	block = min(block, max(1, mostFirst/len(t.topics)))
 	sum := t.sums[len(t.sums)-1]
 	const rounds = 64 // a stream has one block more than another: at most 1/rounds
 	want := 0.0
 	for i := range t.topics {
 		want = max(want, rounds*float64(s.Clients*t.used(i, fixed))*sum/t.weight(i))
 	}
-	blocks := max(min(int(max(want, float64(CycleEvents/block))), mostSequence/block), len(t.topics))
+	want = min(max(want, float64(CycleEvents/block)), float64(mostSequence/block)) // before it is an int: it may be too large for one
+	blocks := max(int(want), len(t.topics))
 	due := make(dueTopics, len(t.topics))
 	first := 0 // index in Used of the topic's first log
 	for i := range due {

@@ -29,7 +29,7 @@ func (s Signal) Check(request []byte) (events int, err error) {
 	return v.events, err
 }
 
-// walk checks the message in b[at:end], which is in so many messages of kinds that may contain themselves.
+// walk checks the message in b[at:end]. nested counts the messages around it whose kinds may contain themselves.
 func walk(m *message, b []byte, at, end, nested int, v *visitor) error {
 	if nested >= mostNesting {
 		return errors.New("values are nested too deep")

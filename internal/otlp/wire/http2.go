@@ -46,7 +46,7 @@ const (
 // What holds until the other side says something else.
 const (
 	DefaultWindow = 65535
-	LeastFrame    = 16384 // bytes of a payload that everybody accepts
+	LeastFrame    = 16384 // bytes of a payload that every peer accepts
 	MostWindow    = math.MaxInt32
 )
 
