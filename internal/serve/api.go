@@ -127,7 +127,7 @@ func (a *API) routes() map[string]handler {
 		"GET /api/v1/reports/{id}/page":  a.page,
 		"GET /api/v1/files/{name...}":    a.inFolder(readFile),
 		"PUT /api/v1/files/{name...}":    a.inFolder(a.writeFile),
-		"DELETE /api/v1/files/{name...}": a.inFolder(removeFile),
+		"DELETE /api/v1/files/{name...}": a.inFolder(a.removeFile),
 	}
 }
 

@@ -352,6 +352,14 @@ func TestFilesAreLimited(t *testing.T) {
 	}
 	write(".part-old", 5)
 	removeParts(s.folder)
+	for _, name := range []string{"d/e/f", "d/g"} {
+		s.want(http.StatusOK, "PUT", "/api/v1/files/"+name, "x")
+	}
+	s.want(http.StatusOK, "DELETE", "/api/v1/files/d/e/f", "")
+	_, err := os.Stat(filepath.Join(s.folder, "d", "e"))
+	assert.True(t, os.IsNotExist(err), "an empty folder stays: %v", err)
+	s.want(http.StatusOK, "GET", "/api/v1/files/d/g", "")
+	s.want(http.StatusOK, "DELETE", "/api/v1/files/d/g", "")
 	write("large", mostFileBytes-10)
 	s.want(http.StatusOK, "PUT", "/api/v1/files/a", "0123456789")
 	s.want(http.StatusInsufficientStorage, "PUT", "/api/v1/files/b", "x", "the folder of jobs is full: it may have 1000 files and 1024 MiB", "DELETE")

@@ -99,11 +99,9 @@ func (a *API) writeFile(w http.ResponseWriter, r *http.Request, root *os.Root, n
 	}
 	defer a.release(size)
 	dir := filepath.Dir(name)
-	if err := root.MkdirAll(dir, 0o700); err != nil && dir != "." {
-		return err
-	}
+	defer a.removeEmpty(root, dir)
 	part := filepath.Join(dir, partPrefix+strconv.FormatInt(time.Now().UnixNano(), 36))
-	f, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := a.createPart(root, dir, part)
 	if err != nil {
 		return err
 	}
@@ -119,6 +117,24 @@ func (a *API) writeFile(w http.ResponseWriter, r *http.Request, root *os.Root, n
 		return err
 	}
 	return answer(w, http.StatusOK, map[string]any{"name": filepath.ToSlash(name), "bytes": n})
+}
+
+// createPart creates a file with its folders.
+func (a *API) createPart(root *os.Root, dir, part string) (*os.File, error) {
+	a.files.Lock()
+	defer a.files.Unlock()
+	if err := root.MkdirAll(dir, 0o700); err != nil && dir != "." {
+		return nil, err
+	}
+	return root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// removeEmpty removes a folder and those above it, as far as they are empty: nobody counts empty ones.
+func (a *API) removeEmpty(root *os.Root, dir string) {
+	a.files.Lock()
+	defer a.files.Unlock()
+	for ; dir != "." && root.Remove(dir) == nil; dir = filepath.Dir(dir) {
+	}
 }
 
 // leastRate is the rate at which a file must arrive, in bytes a second, after the first few seconds.
@@ -192,7 +208,7 @@ func (a *API) release(bytes int64) {
 }
 
 // removeFile removes a file. All users share the folder.
-func removeFile(w http.ResponseWriter, _ *http.Request, root *os.Root, name string) error {
+func (a *API) removeFile(w http.ResponseWriter, _ *http.Request, root *os.Root, name string) error {
 	info, err := root.Lstat(name)
 	if err != nil {
 		return err
@@ -203,6 +219,7 @@ func removeFile(w http.ResponseWriter, _ *http.Request, root *os.Root, name stri
 	if err := root.Remove(name); err != nil {
 		return err
 	}
+	a.removeEmpty(root, filepath.Dir(name))
 	return answer(w, http.StatusOK, map[string]any{"name": filepath.ToSlash(name)})
 }
 
