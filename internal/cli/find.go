@@ -433,7 +433,7 @@ func (s *session) trial(ctx context.Context, f *searching, o *outputs, t *find.T
 			s.reportStored(o.keep, d, o.tasks[0].kept, false)
 		}
 		return find.Outcome{Trial: *t}, context.Canceled
-	case err != nil && f.begun() && errors.As(err, new(*protocol.Error)):
+	case err != nil && f.begun() && o.tasks[0].fits && errors.As(err, new(*protocol.Error)):
 		// It worked before: the system is gone.
 		return find.Outcome{Trial: *t, Elapsed: time.Since(began), Dead: err.Error()}, nil
 	case err != nil:

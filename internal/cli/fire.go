@@ -75,6 +75,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 	if err := o.fleet.fit(w); err != nil { // trials of a search are made one by one
 		return nil, err
 	}
+	k.fits = true
 	room := s.room()
 	free := func() {}
 	if o.fleet == nil { // else each agent has its own

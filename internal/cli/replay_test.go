@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"carronade/internal/cli/reports"
 	"carronade/internal/host"
@@ -68,6 +69,17 @@ func TestFindAgainCommand(t *testing.T) {
 			t.Errorf("holds %v, fails %v: got %+v, want a command that ends with %q", tt.holds, tt.fails, last, tt.want)
 		}
 	}
+}
+
+// A trial that does not fit the fleet says nothing about the system, also after others.
+func TestTrialBeyondAFleet(t *testing.T) {
+	s := &session{Program: &Program{Kinds: Kinds(), Err: new(bytes.Buffer)}}
+	base := &workload.Document{}
+	base.Add("target", "target", "null://")
+	f := &searching{base: base, searches: make([]*find.Answer, 1), Options: find.Options{Over: find.OverConcurrency}}
+	out, err := s.trial(t.Context(), f, &outputs{quiet: true, fleet: &fleetRuns{}}, &find.Trial{Concurrency: 1, Measure: time.Second, Slot: time.Second})
+	assert.ErrorHas(t, err, "no agent is left that sends")
+	assert.Equal(t, out.Dead, "")
 }
 
 // A step that could not run did so also while it is stopped.

@@ -204,6 +204,7 @@ type task struct {
 	// replaces is the report of the same repetition that was not trusted; "": none.
 	replaces string
 
+	fits bool  // nothing spoke against it before the run began
 	kept error // why the report could not be stored
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/internal/run"
 	"carronade/internal/workload"
 	"carronade/load"
@@ -247,8 +248,8 @@ func (a *agent) measure(ctx context.Context, j *job, planned, own []byte) (m *ru
 			a.calls <- func(now time.Duration) { a.protocol.Frame(now, data) }
 		},
 	})
-	if e, ok := errors.AsType[*protocol.Error](err); ok && e.Hint != "" {
-		err = fmt.Errorf("%w (%s)", err, e.Hint)
+	if hint := advice.Hint(err); hint != "" {
+		err = fmt.Errorf("%w (%s)", err, hint)
 	}
 	if m != nil {
 		m.Records = compress(m.Records)

@@ -35,9 +35,9 @@ type Frame struct {
 	Service   Times  `json:"service"`
 	EndToEnd  Times  `json:"end_to_end"`
 	SendDelay Micros `json:"send_delay_p99_us"`
-	// Bins count the values of the first of response, end to end and service that there is, in bins of a histogram:
+	// Bins count the values of the first of response, end to end and service that is not null, in bins of a histogram:
 	// first the number of the first bin, then the count of each until the last that has any. Bin i is from 10^(i/20) us
-	// to 10^((i+1)/20) us.
+	// to 10^((i+1)/20) us. There are none if that time has only lower bounds.
 	Bins []int64 `json:"bins,omitempty"`
 
 	// The generator's own state.

@@ -329,9 +329,11 @@ func (p *mergedSpan) frame(number, span int64) Frame {
 		GCPauses: int64(p.Generator.GCPauses), GCPauseMax: Micros(p.Generator.GCPauseMax),
 		Gauges: p.gauges, Marks: p.marks,
 	}
-	for _, h := range []*measure.Histogram{p.Response, p.EndToEnd, p.Service} {
-		if h.Count() > 0 {
-			f.Bins = binsOf(h)
+	for _, t := range []struct{ h, censored *measure.Histogram }{{p.Response, p.Censored}, {p.EndToEnd, p.UnreadAges}, {h: p.Service}} {
+		if t.h.Count() > 0 {
+			f.Bins = binsOf(t.h)
+		}
+		if t.h.Count()+t.censored.Count() > 0 {
 			break
 		}
 	}

@@ -240,6 +240,34 @@ func TestLowerBounds(t *testing.T) {
 	assert.True(t, got.AtLeast == 100 && got.Max == Micros(time.Second), "only the maximum is a bound: got %+v", got)
 }
 
+// TestBins: the bins of a frame are those of its first time, and none if that has only lower bounds.
+func TestBins(t *testing.T) {
+	t.Parallel()
+	of := func(all ...time.Duration) *measure.Histogram {
+		h := measure.NewHistogram()
+		for _, d := range all {
+			h.Record(d)
+		}
+		return h
+	}
+	const us, ms = time.Microsecond, time.Millisecond
+	some := of(100*us, 100*us, 113*us)
+	for _, tt := range []struct {
+		set  measure.Set
+		want []int64
+	}{
+		{measure.Set{Response: some, EndToEnd: of(ms), Service: of(us)}, []int64{40, 2, 1}},
+		{measure.Set{EndToEnd: of(ms), Service: some}, []int64{60, 1}},
+		{measure.Set{Service: of(0, 2*time.Hour)}, append(append([]int64{0, 1}, make([]int64, 190)...), 1)},
+		{measure.Set{Censored: of(ms), EndToEnd: some}, nil},
+		{measure.Set{UnreadAges: of(ms), Service: some}, nil},
+		{measure.Set{}, nil},
+	} {
+		p := mergedSpan{Interval: measure.Interval{Set: tt.set}, n: 1}
+		assert.Same(t, p.frame(1, 1).Bins, tt.want, "%v", tt.want)
+	}
+}
+
 // largest is a frame with everything that a recorder can put into one.
 func largest() Frame {
 	var out Frame

@@ -160,6 +160,17 @@ func TestTrialOfASearch(t *testing.T) {
 	tab.Until(`document.documentElement.dataset.frames === "21"`)
 	bands := browser.Eval[string](tab, `document.querySelector("#c-rates .plot").chart.f.marks.filter((m) => m[1] > m[0]).map((m) => m[0] + " to " + m[1]).join()`)
 	assert.Equal(t, bands, "0 to 1,1 to 2,2 to 3,3 to 4,4 to 5,20 to 21", "shades of warm-up and drain")
+	// The last minute of a stall has no times, and then others than before.
+	tab.Do(chromedp.Click(`[data-window="60"]`))
+	late := measure.Interval{Phase: measure.Drain, Start: 90 * time.Second, End: 91 * time.Second, LagEvents: -1}
+	for i := range 2 {
+		r.Show(load.Snapshot{At: late.End, Phase: late.Phase, Interval: late, Rows: []measure.Interval{late}})
+		tab.Until(fmt.Sprintf(`document.documentElement.dataset.frames === "%d"`, 22+i))
+		n := browser.Eval[int](tab, `(() => { const of = (id) => document.querySelector("#c-" + id + " .plot").chart.f; return of("map").heat.columns.length + of("distribution").series[0].y.reduce((p, n) => p + n, 0) })()`)
+		assert.Equal(t, n, 0, "values of other times, and columns of them")
+		late.Start, late.End, late.EndToEnd = late.End, late.End+time.Second, measure.NewHistogram()
+		late.EndToEnd.Record(time.Second)
+	}
 	tab.Check()
 }
 

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"carronade/internal/advice"
 	"carronade/internal/secret"
 	"carronade/internal/serve/jobs"
 	"carronade/protocol"
@@ -141,10 +142,7 @@ type problem struct {
 func (p *problem) Error() string { return p.text }
 
 func answerError(w http.ResponseWriter, err error) {
-	p := &problem{status: statusOf(err), text: err.Error()}
-	if e, ok := errors.AsType[*protocol.Error](err); ok {
-		p.hint = e.Hint
-	}
+	p := &problem{status: statusOf(err), text: err.Error(), hint: advice.Hint(err)}
 	errors.As(err, &p)
 	_ = answer(w, p.status, map[string]string{"error": p.text, "hint": p.hint})
 }

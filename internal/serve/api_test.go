@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -463,4 +464,11 @@ func TestSystemOf(t *testing.T) {
 	} {
 		assert.Equal(t, SystemOf(kinds, strings.Fields(line)), want, "%q", line)
 	}
+}
+
+// TestAnswerHint: an error that only says where has the hint of the one in it.
+func TestAnswerHint(t *testing.T) {
+	w := httptest.NewRecorder()
+	answerError(w, &protocol.Error{Doing: "--header", Err: &protocol.Error{Doing: "read x", Err: errors.New("no such file"), Hint: "make it"}})
+	assert.Has(t, w.Body.String(), `"error": "--header: read x: no such file"`, `"hint": "make it"`)
 }

@@ -125,7 +125,7 @@ func (c *commands) noteParts(ctx context.Context, s store.Store, wholes []string
 // rowsWith are the rows that meet a filter, none if no report has its field.
 func rowsWith(ctx context.Context, s store.Store, filter string) ([]store.Row, error) {
 	rows, err := matching(ctx, s, []string{filter}, nil)
-	if _, ok := errors.AsType[*protocol.Error](err); ok {
+	if errors.Is(err, store.ErrNoField) {
 		return nil, nil
 	}
 	return rows, err

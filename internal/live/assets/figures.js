@@ -18,6 +18,10 @@ const timeOf = (time) => [['max', GREY, DOTTED, 100], ['p99', ORANGE, DASHED, 99
   name, tone, dash, of: (f) => f[time][name + '_us'], least: (f) => f[time].at_least && p >= f[time].at_least,
 }));
 
+// The main time of a run, and of the bins of a frame, is the first of these that it has.
+const MAIN = ['response', 'end_to_end', 'service'];
+const has = (f, time) => f[time].p99_us !== null;
+
 export function describe(run, frames) {
   const all = [
     {
@@ -64,7 +68,7 @@ export function describe(run, frames) {
       series: [{ name: 'generator', tone: BLUE, dash: SOLID, always: true, of: (f) => f.rss || null }],
     },
   ];
-  const main = ['response', 'end_to_end', 'service'].find((t) => frames.some((f) => f[t].p99_us !== null));
+  const main = MAIN.find((t) => frames.some((f) => has(f, t)));
   if (main) {
     const at = all.findIndex((c) => c.limit === main), name = all[at].title;
     all.splice(1, 0, ...all.splice(at, 1),
@@ -135,10 +139,12 @@ function marksOf(frames) {
 // edge is the lower bound of a bin, in microseconds.
 const edge = (i) => 10 ** (i / 20);
 
-// binned are the figures of the bins of frames: their sum as a histogram, and each as a column of a map.
+// binned are the figures of the bins of frames: their sum as a histogram, and each as a column of a map. Frames
+// whose bins are of another time, as those after the last answer of a round trip, are left out. If no frame is left,
+// as while the system stalls, nothing is drawn, between 1 us and 1 s.
 function binned(c, run, frames, marks) {
-  const with_ = frames.filter((f) => f.bins), limits = limitsOf(c, run);
-  const first = Math.min(...with_.map((f) => f.bins[0])), last = Math.max(...with_.map((f) => f.bins[0] + f.bins.length - 2));
+  const with_ = frames.filter((f) => f.bins && MAIN.find((t) => has(f, t)) === c.limit), limits = limitsOf(c, run), some = with_.length > 0;
+  const first = some ? Math.min(...with_.map((f) => f.bins[0])) : 0, last = some ? Math.max(...with_.map((f) => f.bins[0] + f.bins.length - 2)) : 119;
   if (c.map) {
     const columns = with_.map((f) => {
       const rows = f.bins.slice(1).map((n, i) => [f.bins[0] + i - first, n]).filter(([, n]) => n > 0);

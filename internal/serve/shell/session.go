@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"carronade/internal/advice"
 	"carronade/protocol"
 )
 
@@ -262,8 +263,8 @@ func (s *session) say(format string, args ...any) {
 // fail writes an error, with its hint.
 func (s *session) fail(err error) {
 	text := err.Error()
-	if e, ok := errors.AsType[*protocol.Error](err); ok && e.Hint != "" {
-		text += " (hint: " + e.Hint + ")"
+	if hint := advice.Hint(err); hint != "" {
+		text += " (hint: " + hint + ")"
 	}
 	var lines []string
 	for l := range strings.Lines(text) {
