@@ -55,7 +55,7 @@ func (s *session) follow(job jobs.Job, named bool) {
 		}()
 		defer cancel()
 		c := &cleaner{color: s.Color, to: func(text string) {
-			s.beside(job, text, named, false)
+			s.beside(ctx, job, text, named, false)
 			named = false
 		}}
 		err := s.Queue.Output(ctx, job.ID, true, c)
@@ -74,18 +74,21 @@ func (s *session) follow(job jobs.Job, named bool) {
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			s.beside(job, s.out.paint(red, Printable(err.Error()))+"\n", named, true)
+			s.beside(ctx, job, s.out.paint(red, Printable(err.Error()))+"\n", named, true)
 		default:
-			s.beside(job, s.ending(job), named, true)
+			s.beside(ctx, job, s.ending(job), named, true)
 		}
 	})
 }
 
 // beside writes output of a job. Between the output of different jobs a line says
-// whose it is.
-func (s *session) beside(job jobs.Job, text string, named, last bool) {
+// whose it is. After detach has ended the context, nothing is written: what follows a job may notice that later.
+func (s *session) beside(ctx context.Context, job jobs.Job, text string, named, last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
 	if text != "" {
 		if named || s.last != 0 && s.last != job.ID && len(s.attached) > 1 {
 			text = s.jobLine(job) + "\n" + text
