@@ -28,7 +28,7 @@ EXAMPLE     := examples/lines
 
 # What the race detector looks at in make test: the packages whose goroutines share memory.
 # Others compute, or use these; make race looks at all.
-SHARING     := load internal/conn/socket internal/conn internal/standin/... internal/live internal/serve/jobs internal/door internal/fleet/... protocol/... internal/apm/... internal/kafka/... internal/riemann/... internal/null
+SHARING     := load internal/conn/... internal/standin/... internal/live internal/serve/jobs internal/door internal/fleet/... protocol/... internal/apm/... internal/kafka/... internal/otlp/... internal/riemann/... internal/null
 
 .PHONY: help build install test race conformance soak bench microbench lint vuln fmt docs cross image release fuzz deps peers clean
 

@@ -7,8 +7,8 @@ import (
 	"io"
 
 	"carronade/internal/apm/wire"
+	"carronade/internal/conn/web"
 	"carronade/internal/place"
-	"carronade/load"
 	"carronade/protocol"
 )
 
@@ -110,26 +110,5 @@ func (c *corpus) makePartial(events int) (*wire.Body, error) {
 			return r, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: no recorded request can be cut to %d events", errRemainder, events)
-}
-
-// errRemainder is the error of events that no request of a corpus has.
-var errRemainder = errors.New("a remainder of the corpus")
-
-// withholds notes a batch whose events no request of a corpus has. err is why it cannot be made.
-func (s *session) withholds(b *load.Batch, err error) bool {
-	if b.Attempt > 0 || !errors.Is(err, errRemainder) {
-		return false
-	}
-	s.withheld.Add(uint64(b.Events))
-	return true
-}
-
-// corpusWarnings say what of a corpus was not sent.
-func (s *session) corpusWarnings() []string {
-	n := s.withheld.Load()
-	if n == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("%d events were not sent, because no recorded request can be cut to the rest of the --count or of a phase; with a count that is a multiple of the requests' events all are sent", n)}
+	return nil, fmt.Errorf("%w: no recorded request can be cut to %d events", web.ErrRemainder, events)
 }

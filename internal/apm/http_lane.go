@@ -24,9 +24,8 @@ import (
 // a connection per request. It has a separate connection pool, and a goroutine
 // for each request that may be in flight.
 type httpLane struct {
+	web.State
 	s       *session
-	id      int
-	base    string
 	url     string
 	sources []web.Source // by stream; Fire uses those of its thread's streams
 	http    *http.Transport
@@ -38,13 +37,8 @@ type httpLane struct {
 	cancel    context.CancelFunc
 	done      sync.WaitGroup
 
-	mu          sync.Mutex
-	inFlight    int
-	depth       int
-	readyDue    bool
-	closed      bool
-	pausedUntil time.Duration
-	metrics     web.Metrics
+	inFlight int
+	depth    int
 }
 
 // A job is a batch to be sent.
@@ -62,10 +56,11 @@ func newHTTPLane(s *session, id int, sources []web.Source) *httpLane {
 		t.MaxConnsPerHost = 1
 	}
 	l := &httpLane{
-		s: s, id: id, base: s.Base(id), sources: sources, http: t, depth: c.depth,
+		State: web.State{S: &s.Lanes, Num: id, Server: s.Base(id)}, s: s, sources: sources, http: t, depth: c.depth,
 		work: make(chan job, c.depth), header: c.header(),
 	}
-	l.url = c.url(l.base, c.bodyPool.source.Path()) + c.query
+	l.Accepts = func(now time.Duration) bool { return l.inFlight < l.depth && now >= l.PausedUntil }
+	l.url = c.url(l.Server, c.bodyPool.source.Path()) + c.query
 	return l
 }
 
@@ -115,9 +110,6 @@ func (c *countingConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ID implements load.Lane.
-func (l *httpLane) ID() int { return l.id }
-
 // Room implements load.Lane.
 func (l *httpLane) Room(stream int32, first uint64) int {
 	return l.sources[stream].Room(first)
@@ -126,34 +118,23 @@ func (l *httpLane) Room(stream int32, first uint64) int {
 // Fire implements load.Lane.
 func (l *httpLane) Fire(batches []load.Batch) (taken int) {
 	now := l.s.Sink.Now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	for i := range batches {
-		if l.closed || l.inFlight == l.depth || now < l.pausedUntil {
-			l.readyDue = true
+		if l.Closed || !l.Accepts(now) {
+			l.ReadyDue = true
 			break
 		}
-		s := &batches[i]
-		r, err := l.sources[s.Stream].Prepare(s.First, int(s.Events), l.s.Wall.Add(now))
+		b := &batches[i]
 		taken++
-		if s.Withheld = l.s.Withholds(s, err); s.Withheld {
-			continue
+		if r := l.Take(b, l.sources[b.Stream], true, now); r != nil {
+			l.inFlight++
+			l.unflushed = append(l.unflushed, job{*b, r.(*encodedRequest)})
 		}
-		if err != nil {
-			l.s.Sink.Complete([]load.Outcome{{
-				Batch: *s, Lane: int32(l.id), Sent: -1, Done: now, Failed: s.Events, Class: load.Rejected, Text: l.s.cfg.redactor.Line(err.Error()), Place: -1,
-			}})
-			continue
-		}
-		s.Bytes = r.Plain()
-		l.inFlight++
-		l.unflushed = append(l.unflushed, job{*s, r.(*encodedRequest)})
 	}
+	l.Deliver()
 	return taken
 }
-
-// Capabilities implements load.Lane.
-func (*httpLane) Capabilities() load.LaneCapabilities { return load.LaneCapabilities{} }
 
 // Flush implements load.Lane.
 func (l *httpLane) Flush() {
@@ -169,13 +150,6 @@ func (l *httpLane) Run(ctx context.Context) {
 	for range l.depth {
 		l.done.Go(l.run)
 	}
-}
-
-// Count implements web.Runner.
-func (l *httpLane) Count() (string, web.Metrics) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.base, l.metrics
 }
 
 func (l *httpLane) run() {
@@ -282,7 +256,9 @@ func (l *httpLane) send(e job, buf []byte) {
 	v := l.s.Evaluate(res.StatusCode, kept, len(kept) < web.KeptBody, e.batch.Events)
 	if v.Class == load.Throttled && l.s.RetryAfter {
 		if n, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && n > 0 {
-			l.pause(now, time.Duration(n)*time.Second)
+			l.Mu.Lock()
+			l.Pause(now, time.Duration(n)*time.Second)
+			l.Mu.Unlock()
 		}
 	}
 	l.finish(e, saw, now, v, res.StatusCode)
@@ -346,62 +322,30 @@ func (l *httpLane) errorVerdict(e job, saw seen, err error) web.Verdict {
 
 // finish completes a batch.
 func (l *httpLane) finish(e job, saw seen, now time.Duration, v web.Verdict, status int) {
-	wire := int64(0)
-	if saw.wrote {
-		wire = int64(len(e.encodedRequest.body.Bytes))
-	} else {
-		saw.sent = -1 // nothing was written
+	if !saw.wrote {
+		saw.sent = -1
 	}
 	if saw.asked >= 0 && saw.sent > saw.asked { // it waited for a connection, which is the system's delay
 		e.batch.Free += saw.sent - saw.asked
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if wire > 0 {
-		l.metrics.Requests++
-		l.metrics.Events += uint64(e.batch.Events)
-		l.metrics.Bytes += uint64(e.batch.Bytes)
-		l.metrics.Wire += uint64(wire)
-	}
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	if saw.dialed {
-		l.metrics.Reconnects++
+		l.Metrics.Reconnects++
 	}
+	l.Complete(&e.batch, saw.sent, now, v, status, int64(len(e.encodedRequest.body.Bytes)))
 	e.encodedRequest.Release()
 	l.inFlight--
-	l.s.Sink.Complete([]load.Outcome{{
-		Batch: e.batch, Lane: int32(l.id), Sent: saw.sent, Done: now, Acked: v.Acked, Failed: v.Failed, Unknown: v.Unknown,
-		Class: v.Class, Status: int16(status), Text: v.Text, Wire: wire, Place: -1,
-	}})
-	l.ready(now)
-}
-
-func (l *httpLane) ready(now time.Duration) {
-	if l.readyDue && !l.closed && l.inFlight < l.depth && now >= l.pausedUntil {
-		l.readyDue = false
-		l.s.Sink.Ready(l.id, now)
-	}
-}
-
-// pause pauses the lane for as long as the server asked.
-func (l *httpLane) pause(now, wait time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.metrics.Throttled++
-	l.metrics.Paused += max(0, now+wait-max(l.pausedUntil, now))
-	l.pausedUntil = max(l.pausedUntil, now+wait)
-	time.AfterFunc(wait, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.ready(l.s.Sink.Now())
-	})
+	l.Deliver()
+	l.Ready(now)
 }
 
 // Close implements load.Lane: it gives up unanswered requests.
 func (l *httpLane) Close() error {
-	l.mu.Lock()
-	was := l.closed
-	l.closed = true
-	l.mu.Unlock()
+	l.Mu.Lock()
+	was := l.Closed
+	l.Closed = true
+	l.Mu.Unlock()
 	if was || l.cancel == nil {
 		return nil
 	}

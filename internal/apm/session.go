@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"carronade/internal/conn/web"
@@ -24,8 +23,6 @@ type session struct {
 	client  *http.Client // for requests other than batches
 	indexed *index       // nil: documents are not counted
 	errors  web.Tally    // errors in servers' answers
-
-	withheld atomic.Uint64 // events of a corpus that were not sent
 }
 
 // openTimeout bounds each of the two checks of Open, that of the APM servers and
@@ -102,7 +99,7 @@ func (s *session) options() web.Options {
 	return web.Options{
 		Dialer: c.dialer, Bases: c.bases, Clients: c.clients, Portion: c.portion, Depth: c.depth, Pollable: c.raw() && !c.tls, Counted: c.raw(),
 		Scheduled: c.scheduled, Sticky: c.sticky, RetryAfter: c.retryAfter, Timeout: c.requestTimeout, Redactor: c.redactor, Happened: c.happened,
-		Evaluate: s.evaluate, Withholds: s.withholds,
+		Evaluate: s.evaluate,
 	}
 }
 
@@ -131,7 +128,7 @@ func (s *session) Source() load.Source { return nil }
 
 // Warnings implements protocol.Session.
 func (s *session) Warnings() []string {
-	return slices.Concat(s.cfg.warnings, s.logWarnings(), s.corpusWarnings(), s.Failures.Warnings())
+	return slices.Concat(s.cfg.warnings, s.logWarnings(), s.Lanes.Warnings())
 }
 
 // Close implements protocol.Session.

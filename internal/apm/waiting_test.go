@@ -35,7 +35,8 @@ func TestWaitingForThePoolIsTheSystems(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			sink := &outcomeSink{}
-			l := &httpLane{s: &session{cfg: &config{}, Lanes: web.Lanes{Sink: sink}}, inFlight: 1}
+			s := &session{cfg: &config{}, Lanes: web.Lanes{Sink: sink}}
+			l := &httpLane{State: web.State{S: &s.Lanes}, s: s, inFlight: 1}
 			e := job{batch: load.Batch{Events: 1, Ready: 10 * ms, Free: 10 * ms}, encodedRequest: &encodedRequest{body: &wire.Body{Bytes: []byte("x")}}}
 			l.finish(e, seen{asked: tt.asked, sent: tt.sent, got: true, wrote: true}, 4000*ms, web.Verdict{Acked: 1}, 202)
 			assert.Equal(t, sink.out.Sent-sink.out.Free, tt.delay, "send delay")

@@ -58,6 +58,7 @@ func (k *recorder) sent(t testing.TB, events uint64, given map[string]string) *r
 	t.Helper()
 	given["clients"] = "1"
 	counted(t, send(t, "otlp+"+k.URL, events, given), events, 0, 0)
+	k.Close() // waits for the handlers
 	return k
 }
 
@@ -115,6 +116,7 @@ func TestHeaders(t *testing.T) {
 		"events": {"1"}, "clients": {"1"}, "header": {"X-Scope-OrgID: t-${rnd.nextInt(5)}", "Authorization: env:OTLP_TOKEN"},
 	})
 	counted(t, fire(t, openSpec(t, s), load.Plan{Measurement: load.Limits{Events: 200}}), 200, 0, 0)
+	k.Close() // waits for the handlers
 	tenants := map[string]bool{}
 	for _, h := range k.heads {
 		tenants[h.Get("X-Scope-OrgID")] = true

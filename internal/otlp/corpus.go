@@ -18,9 +18,6 @@ const (
 	mostRequest = 64 << 20  // of a request
 )
 
-// errRemainder is the error of events that no request of a corpus has.
-var errRemainder = errors.New("a remainder of the corpus")
-
 // openCorpus reads recorded requests: lines of JSON, or protobuf, each after its length in four bytes.
 func (p *pool) openCorpus(file string, keep bool) error {
 	fail := func(err error) error {

@@ -106,22 +106,9 @@ func (l *grpcLane) Fire(batches []load.Batch) (taken int) {
 		}
 		b := &batches[i]
 		taken++
-		if l.link == nil { // long without a connection
-			l.FailuresLeft--
-			b.Bytes = l.sources[b.Stream].Plain(b.First, int(b.Events))
-			l.complete(&call{batch: *b, sent: -1}, now, web.Verdict{Failed: b.Events, Class: load.Refused, Text: l.S.Redactor.Line(l.Outage.Err.Error())})
-			continue
+		if r := l.Take(b, l.sources[b.Stream], l.link != nil, now); r != nil {
+			l.toStart = append(l.toStart, l.newCall(b, r.(*request)))
 		}
-		r, err := l.sources[b.Stream].Prepare(b.First, int(b.Events), l.S.Wall.Add(now))
-		if b.Withheld = l.S.Withholds(b, err); b.Withheld {
-			continue
-		}
-		if err != nil {
-			l.complete(&call{batch: *b, sent: -1}, now, web.Verdict{Failed: b.Events, Class: load.Rejected, Text: l.S.Redactor.Line(err.Error())})
-			continue
-		}
-		b.Bytes = r.Plain()
-		l.toStart = append(l.toStart, l.newCall(b, r.(*request)))
 	}
 	l.start()
 	return taken
@@ -265,18 +252,7 @@ func (l *grpcLane) end(c *call, now time.Duration, v web.Verdict) {
 // complete adds the outcome of a call.
 func (l *grpcLane) complete(c *call, now time.Duration, v web.Verdict) {
 	c.done = true
-	size := int64(0)
-	if c.request != nil && c.sent >= 0 {
-		size = int64(len(c.request.bytes))
-		l.Metrics.Requests++
-		l.Metrics.Events += uint64(c.batch.Events)
-		l.Metrics.Bytes += uint64(c.batch.Bytes)
-		l.Metrics.Wire += uint64(size)
-	}
-	l.Out = append(l.Out, load.Outcome{
-		Batch: c.batch, Lane: int32(l.Num), Sent: c.sent, Done: now, Earliest: l.Earliest, Acked: v.Acked, Failed: v.Failed, Unknown: v.Unknown, Final: v.Final,
-		Class: v.Class, Text: v.Text, Wire: size, Place: -1,
-	})
+	l.Complete(&c.batch, c.sent, now, v, 0, int64(len(c.request.bytes)))
 	l.recycle(c)
 }
 
@@ -316,22 +292,18 @@ func (l *grpcLane) giveUp(now time.Duration, class load.Class, text string, all,
 			again = append(again, c)
 			continue
 		}
-		v := web.Verdict{Unknown: c.batch.Events, Class: class, Text: text}
-		if c.sent < 0 {
-			v = web.Verdict{Failed: c.batch.Events, Class: class, Text: "never written: " + text}
-		}
 		l.oldest = c.next
 		if busy {
 			c.queued++ // it is never recycled
 		}
-		l.complete(c, now, v)
+		l.complete(c, now, web.Unanswered(&c.batch, c.sent, class, text))
 	}
 	l.newest, l.blocked = nil, nil
 	clear(l.open)
 	l.toStart = append(again, l.toStart...)
 	if all {
 		for _, c := range l.toStart {
-			l.complete(c, now, web.Verdict{Failed: c.batch.Events, Class: class, Text: "never written: " + text})
+			l.complete(c, now, web.Unanswered(&c.batch, c.sent, class, text))
 		}
 		l.toStart = nil
 	}

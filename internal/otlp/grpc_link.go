@@ -75,9 +75,8 @@ func (l *grpcLane) up(k *grpcLink) {
 		return
 	}
 	now := l.S.Sink.Now()
-	l.link, l.FailuresLeft = k, 0
-	l.Outage.Over(now, l.S.Happened)
-	l.S.Note(1)
+	l.link = k
+	l.Up(now)
 	k.startedAt = now
 	for _, c := range l.toStart { // they waited for the connection, which is the system's delay
 		c.batch.Free = max(c.batch.Free, now)

@@ -357,7 +357,7 @@ func (s *source) prepare(first uint64, events int, at time.Time) (*request, erro
 	}
 	if left != events || t.body.Events != events {
 		if s.p.corpus {
-			return nil, fmt.Errorf("%w: no recorded request can be cut to %d events", errRemainder, events)
+			return nil, fmt.Errorf("%w: no recorded request can be cut to %d events", web.ErrRemainder, events)
 		}
 		t = s.partial(t.body.Signal, events)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"carronade/internal/conn/web"
@@ -17,10 +16,9 @@ import (
 // A session is one run's use of a server, or of several. As a target it implements load.Target.
 type session struct {
 	web.Lanes
-	cfg      *config
-	client   *http.Client // for requests other than batches
-	servers  []server
-	withheld atomic.Uint64 // events of a corpus that were not sent
+	cfg     *config
+	client  *http.Client // for requests other than batches
+	servers []server
 }
 
 // openTimeout bounds the check of the servers, so that a wrong address is reported soon.
@@ -35,7 +33,7 @@ func open(ctx context.Context, spec protocol.Spec) (protocol.Session, error) {
 	s.Init(web.Options{
 		Dialer: c.dialer, Bases: c.bases, Clients: c.clients, Portion: c.portion, Depth: c.depth, Pollable: !c.tls, Counted: true,
 		Scheduled: c.scheduled, Sticky: c.sticky, RetryAfter: c.retryAfter, Timeout: c.requestTimeout, Redactor: c.redactor, Happened: c.happened,
-		Evaluate: s.evaluate, Withholds: s.withholds,
+		Evaluate: s.evaluate,
 	})
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -84,14 +82,6 @@ func (t target) Capabilities() load.TargetCapabilities { return t.TargetCapabili
 // Source implements protocol.Session: events cannot be read back.
 func (s *session) Source() load.Source { return nil }
 
-// Warnings implements protocol.Session.
-func (s *session) Warnings() (list []string) {
-	if n := s.withheld.Load(); n > 0 {
-		list = append(list, fmt.Sprintf("%d events were not sent, because no recorded request can be cut to the rest of the --count or of a phase; with a count that is a multiple of the requests' events all are sent", n))
-	}
-	return append(list, s.Failures.Warnings()...)
-}
-
 // Close implements protocol.Session.
 func (s *session) Close() error {
 	s.Lanes.Close()
@@ -116,15 +106,6 @@ func (s *session) Threads(processors int) int {
 
 // largeRequest is the size, in bytes, from which writing fresh values costs the sending thread the most.
 const largeRequest = 64 << 10
-
-// withholds notes a batch whose events no request of a corpus has. err is why it cannot be made.
-func (s *session) withholds(b *load.Batch, err error) bool {
-	if b.Attempt > 0 || !errors.Is(err, errRemainder) {
-		return false
-	}
-	s.withheld.Add(uint64(b.Events))
-	return true
-}
 
 // Brokers counts what each server got.
 func (s *session) Brokers() []measure.Client {

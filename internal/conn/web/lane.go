@@ -45,24 +45,11 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 			l.ReadyDue = true
 			break
 		}
-		s := &batches[i]
+		b := &batches[i]
 		taken++
-		if l.link == nil { // long without a connection
-			l.FailuresLeft--
-			s.Bytes = l.sources[s.Stream].Plain(s.First, int(s.Events))
-			l.complete(request{batch: *s, sent: -1}, now, Verdict{Failed: s.Events, Class: load.Refused, Text: l.S.Redactor.Line(l.Outage.Err.Error())}, 0)
-			continue
+		if r := l.Take(b, l.sources[b.Stream], l.link != nil, now); r != nil {
+			l.Push(request{batch: *b, prepared: r, sent: -1})
 		}
-		r, err := l.sources[s.Stream].Prepare(s.First, int(s.Events), l.S.Wall.Add(now))
-		if s.Withheld = l.S.Withholds(s, err); s.Withheld {
-			continue
-		}
-		if err != nil {
-			l.complete(request{batch: *s, sent: -1}, now, Verdict{Failed: s.Events, Class: load.Rejected, Text: l.S.Redactor.Line(err.Error())}, 0)
-			continue
-		}
-		s.Bytes = r.Plain()
-		l.Push(request{batch: *s, prepared: r, sent: -1})
 	}
 	return taken
 }
@@ -94,28 +81,14 @@ func (l *lane) Flush() {
 	l.Deliver()
 }
 
-// complete adds the outcome of a request.
-func (l *lane) complete(r request, now time.Duration, v Verdict, status int) {
-	wire := int64(0)
-	if r.prepared != nil {
-		if r.sent >= 0 {
-			wire = int64(len(r.prepared.Bytes()))
-			l.Metrics.Requests++
-			l.Metrics.Events += uint64(r.batch.Events)
-			l.Metrics.Bytes += uint64(r.batch.Bytes)
-			l.Metrics.Wire += uint64(wire)
-		}
-		if k := l.link; k != nil && l.BeingWritten(l.Head) {
-			k.answeredEarly = append(k.answeredEarly, r.prepared)
-		} else {
-			r.prepared.Release()
-		}
+// complete adds the outcome of the oldest request.
+func (l *lane) complete(r *request, now time.Duration, v Verdict, status int) {
+	l.Complete(&r.batch, r.sent, now, v, status, int64(len(r.prepared.Bytes())))
+	if k := l.link; k != nil && l.BeingWritten(l.Head) {
+		k.answeredEarly = append(k.answeredEarly, r.prepared)
+	} else {
+		r.prepared.Release()
 	}
-	l.Out = append(l.Out, load.Outcome{
-		Batch: r.batch, Lane: int32(l.Num), Sent: r.sent, Done: now, Earliest: l.Earliest,
-		Acked: v.Acked, Failed: v.Failed, Unknown: v.Unknown, Final: v.Final,
-		Class: v.Class, Status: int16(status), Text: v.Text, Wire: wire, Place: -1,
-	})
 }
 
 // giveUp completes requests in flight without an answer: those that were written,
@@ -124,18 +97,14 @@ func (l *lane) complete(r request, now time.Duration, v Verdict, status int) {
 func (l *lane) giveUp(now time.Duration, class load.Class, text string, all bool) {
 	k := l.link
 	for l.Head < l.Tail {
-		r := *l.At(l.Head)
+		r := l.At(l.Head)
 		if r.sent < 0 && k != nil && l.BeingWritten(l.Head) {
 			r.sent = k.Out.Began()
 		}
-		v := Verdict{Unknown: r.batch.Events, Class: class, Text: text}
-		if r.sent < 0 {
-			if !all {
-				break
-			}
-			v = Verdict{Failed: r.batch.Events, Class: class, Text: "never written: " + text}
+		if r.sent < 0 && !all {
+			break
 		}
-		l.complete(r, now, v, 0)
+		l.complete(r, now, Unanswered(&r.batch, r.sent, class, text), 0)
 		l.Pop()
 	}
 	l.Rewind()

@@ -2,6 +2,8 @@ package web
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -65,8 +67,6 @@ type Options struct {
 	// Evaluate says what became of the events of a batch. body is the beginning of the answer's body, or
 	// all of it (whole).
 	Evaluate func(status int, body []byte, whole bool, events int32) Verdict
-	// Withholds reports whether a batch is to be withheld that could not be prepared (see load.Batch).
-	Withholds func(b *load.Batch, err error) bool
 }
 
 // Lanes are the connections of a session. They implement load.Target, except for its Partitioner.
@@ -85,6 +85,28 @@ type Lanes struct {
 	tasks     sync.WaitGroup
 	pollers   socket.Pollers // of plaintext connections
 	connected atomic.Int32   // lanes that have a connection
+	withheld  atomic.Uint64  // events of a corpus that were not sent
+}
+
+// ErrRemainder is the error of a source for events that no request of a corpus has.
+var ErrRemainder = errors.New("a remainder of the corpus")
+
+// withholds notes a batch that is withheld because no request of a corpus has its events (see load.Batch). err is why
+// it cannot be made.
+func (s *Lanes) withholds(b *load.Batch, err error) bool {
+	if b.Attempt > 0 || !errors.Is(err, ErrRemainder) {
+		return false
+	}
+	s.withheld.Add(uint64(b.Events))
+	return true
+}
+
+// Warnings say what was not sent, and which connections could not be made.
+func (s *Lanes) Warnings() (list []string) {
+	if n := s.withheld.Load(); n > 0 {
+		list = append(list, fmt.Sprintf("%d events were not sent, because no recorded request can be cut to the rest of the --count or of a phase; with a count that is a multiple of the requests' events all are sent", n))
+	}
+	return append(list, s.Failures.Warnings()...)
 }
 
 // Init prepares them. They end with Close.

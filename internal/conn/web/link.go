@@ -176,7 +176,7 @@ func (k *link) answered(now time.Duration) {
 		}
 	}
 	v := l.S.Evaluate(a.Status, a.Body, a.Size == int64(len(a.Body)), r.batch.Events)
-	l.complete(*r, now, v, a.Status)
+	l.complete(r, now, v, a.Status)
 	l.Pop()
 	if v.Class == load.Throttled && a.Retry > 0 && l.S.RetryAfter {
 		l.Pause(now, time.Duration(a.Retry)*time.Second)
@@ -207,9 +207,8 @@ func (l *lane) up(k *link) {
 		return
 	}
 	now := l.S.Sink.Now()
-	l.link, l.FailuresLeft = k, 0
-	l.Outage.Over(now, l.S.Happened)
-	l.S.Note(1)
+	l.link = k
+	l.Up(now)
 	k.headAtStart, k.startedAt = l.Head, now
 	l.answer.Reset()
 	for n := l.Next; n < l.Tail; n++ { // they waited for the connection, which is the system's delay

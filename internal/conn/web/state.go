@@ -53,6 +53,54 @@ func (l *State) Deliver() {
 	}
 }
 
+// Take makes the request of a batch that Fire takes. connected: the lane has a connection. A nil request means
+// that the batch is withheld, or over without having been sent.
+func (l *State) Take(b *load.Batch, from Source, connected bool, now time.Duration) Request {
+	if !connected { // long without a connection
+		l.FailuresLeft--
+		b.Bytes = from.Plain(b.First, int(b.Events))
+		l.Complete(b, -1, now, Verdict{Failed: b.Events, Class: load.Refused, Text: l.S.Redactor.Line(l.Outage.Err.Error())}, 0, 0)
+		return nil
+	}
+	r, err := from.Prepare(b.First, int(b.Events), l.S.Wall.Add(now))
+	if b.Withheld = l.S.withholds(b, err); b.Withheld {
+		return nil
+	}
+	if err != nil {
+		l.Complete(b, -1, now, Verdict{Failed: b.Events, Class: load.Rejected, Text: l.S.Redactor.Line(err.Error())}, 0, 0)
+		return nil
+	}
+	b.Bytes = r.Plain()
+	return r
+}
+
+// Complete adds the outcome of a batch. sent is when its first byte was written, -1 if none was; wire the bytes of its
+// request, which count if it was sent, and 0 without one.
+func (l *State) Complete(b *load.Batch, sent, now time.Duration, v Verdict, status int, wire int64) {
+	if sent < 0 {
+		wire = 0
+	}
+	if wire > 0 {
+		l.Metrics.Requests++
+		l.Metrics.Events += uint64(b.Events)
+		l.Metrics.Bytes += uint64(b.Bytes)
+		l.Metrics.Wire += uint64(wire)
+	}
+	l.Out = append(l.Out, load.Outcome{
+		Batch: *b, Lane: int32(l.Num), Sent: sent, Done: now, Earliest: l.Earliest,
+		Acked: v.Acked, Failed: v.Failed, Unknown: v.Unknown, Final: v.Final,
+		Class: v.Class, Status: int16(status), Text: v.Text, Wire: wire, Place: -1,
+	})
+}
+
+// Unanswered is what became of events whose request got no answer: unknown, or failed if it was never written.
+func Unanswered(b *load.Batch, sent time.Duration, class load.Class, text string) Verdict {
+	if sent < 0 {
+		return Verdict{Failed: b.Events, Class: class, Text: "never written: " + text}
+	}
+	return Verdict{Unknown: b.Events, Class: class, Text: text}
+}
+
 // Ready calls Ready if it is due.
 func (l *State) Ready(now time.Duration) {
 	if l.ReadyDue && !l.Closed && l.Accepts(now) {
@@ -121,6 +169,13 @@ func (l *State) Loss(cause error) (load.Class, string) {
 		return load.Refused, "connection lost: " + ErrServerClosed.Error()
 	}
 	return load.Refused, "connection lost: " + l.S.Redactor.Line(cause.Error())
+}
+
+// Up notes that the lane has a connection.
+func (l *State) Up(now time.Duration) {
+	l.FailuresLeft = 0
+	l.Outage.Over(now, l.S.Happened)
+	l.S.Note(1)
 }
 
 // Lost notes that a connection has ended, after what was in flight on it was given up.
