@@ -84,11 +84,8 @@ func parseConfig(s protocol.Spec, keep bool) (*config, error) {
 	if s.Given["max-in-flight"] {
 		c.depth = max(1, s.MaxInFlight)
 	}
-	// Requests that share a few connections wait for each other. So without
-	// --clients there is one connection per caller.
-	fallback, _ := strconv.Atoi(defaultClients)
 	c.portion = s.Portion
-	c.clients = cmp.Or(v.Int("clients"), s.Concurrency, fallback)
+	c.clients = web.Clients(s)
 	if c.http2 && s.Concurrency > 0 && !s.Given["max-in-flight"] && v.Has("clients") {
 		c.depth = (s.Concurrency + c.clients - 1) / c.clients
 	}

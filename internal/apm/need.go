@@ -1,20 +1,16 @@
 package apm
 
 import (
-	"cmp"
-	"strconv"
-
 	"carronade/internal/apm/wire"
+	"carronade/internal/conn/web"
 	"carronade/internal/place"
 	"carronade/protocol"
 )
 
-// Prices, in bytes. Those of events are of generated ones, before compression: a request of 10 transactions
-// with 3 spans each has 59,321 bytes, 26,114 without stack frames, and one with 100 frames each 1,126,202. Those
-// of connections are resident memory on Linux (amd64): 9,000 take 66 MiB more than one. A request in flight
+// Prices of generated events, in bytes before compression: a request of 10 transactions with 3 spans each has
+// 59,321 bytes, 26,114 without stack frames, and one with 100 frames each 1,126,202. A request in flight
 // takes a copy: 9,000 callers of such requests take 641 MiB more than one.
 const (
-	clientBytes      = 6 << 10
 	transactionBytes = 850
 	spanBytes        = 450
 	frameBytes       = 320
@@ -24,12 +20,7 @@ const (
 // Needs is what the bodies and connections take.
 func (Kind) Needs(s protocol.Spec) []protocol.Need {
 	v := s.Options
-	fallback, _ := strconv.Atoi(defaultClients)
-	clients := cmp.Or(v.Int("clients"), s.Concurrency, fallback)
-	connection := protocol.Need{Setting: "clients", Number: int64(s.Portion.Clients(clients)), Bytes: clientBytes, Files: 1}
-	if !v.Has("clients") && s.Concurrency > 0 {
-		connection.Setting = "concurrency"
-	}
+	connection := web.ConnectionNeed(s)
 	if file := v.String("corpus"); file != "" {
 		corpus := protocol.Need{Setting: "corpus", Number: 1}
 		if info, err := place.Stat(file); err == nil && info.Mode().IsRegular() {

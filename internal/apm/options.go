@@ -24,10 +24,6 @@ const optEventLabel = "event-label"
 // intakeAuto is the intake that depends on the server's version.
 const intakeAuto = "auto"
 
-// defaultClients is the number of connections without --clients and
-// --concurrency.
-const defaultClients = "8"
-
 // options are the kind's options.
 func options() []protocol.Option {
 	table := []protocol.Option{
@@ -113,10 +109,7 @@ func options() []protocol.Option {
 			Help: "pause a connection for as long as a 429 or 503 asks",
 		},
 
-		{
-			Name: "clients", Type: protocol.Int, Group: groupConn, Independent: true,
-			Help: "connections; default: one for each caller with --concurrency, otherwise " + defaultClients,
-		},
+		web.ClientsOption(groupConn),
 		{
 			Name: "max-in-flight", Type: protocol.Int, Default: "1", Group: groupConn, Independent: true,
 			Help: "requests in flight per connection; more than 1 are pipelined (HTTP/1.1) or streams (HTTP/2)",

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -78,8 +77,7 @@ func parseConfig(s protocol.Spec, keep bool) (*config, error) {
 	if s.Given["max-in-flight"] {
 		c.depth = max(1, s.MaxInFlight)
 	}
-	fallback, _ := strconv.Atoi(defaultClients)
-	c.clients = cmp.Or(v.Int("clients"), s.Concurrency, fallback)
+	c.clients = web.Clients(s)
 	if c.clients < 1 || c.clients > 1<<16 {
 		return nil, refuse(doingOptions, fmt.Sprintf("--clients %d is out of range", c.clients), "give --clients 1 to 65536")
 	}

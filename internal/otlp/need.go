@@ -1,25 +1,15 @@
 package otlp
 
 import (
-	"cmp"
-	"strconv"
-
+	"carronade/internal/conn/web"
 	"carronade/internal/place"
 	"carronade/protocol"
 )
 
-// clientBytes is what a connection takes, as APM's do.
-const clientBytes = 6 << 10
-
 // Needs are what a run takes of the machine. A request in flight takes a copy.
 func (Kind) Needs(s protocol.Spec) []protocol.Need {
 	v := s.Options
-	fallback, _ := strconv.Atoi(defaultClients)
-	clients := cmp.Or(v.Int("clients"), s.Concurrency, fallback)
-	connection := protocol.Need{Setting: "clients", Number: int64(s.Portion.Clients(clients)), Bytes: clientBytes, Files: 1}
-	if !v.Has("clients") && s.Concurrency > 0 {
-		connection.Setting = "concurrency"
-	}
+	connection := web.ConnectionNeed(s)
 	if file := v.String("corpus"); file != "" {
 		corpus := protocol.Need{Setting: "corpus", Number: 1}
 		if info, err := place.Stat(file); err == nil && info.Mode().IsRegular() {

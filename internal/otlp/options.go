@@ -21,9 +21,6 @@ const (
 	groupSecurity = "security"
 )
 
-// defaultClients is the number of connections without --clients and --concurrency.
-const defaultClients = "8"
-
 // options are the kind's options.
 func options() []protocol.Option {
 	table := []protocol.Option{
@@ -74,10 +71,7 @@ func options() []protocol.Option {
 			Help: "pause a connection for as long as the server asks (Retry-After, RetryInfo)",
 		},
 
-		{
-			Name: "clients", Type: protocol.Int, Group: groupConn, Independent: true,
-			Help: "connections; default: one for each caller with --concurrency, otherwise " + defaultClients,
-		},
+		web.ClientsOption(groupConn),
 		{
 			Name: "max-in-flight", Type: protocol.Int, Default: "1", Group: groupConn, Independent: true,
 			Help: "requests in flight per connection; more than 1 are pipelined (HTTP), or streams (gRPC)",
