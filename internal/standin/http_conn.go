@@ -37,9 +37,7 @@ func (o *lockedWriter) Write(p []byte) (int, error) {
 	return o.w.Write(p)
 }
 
-// HTTPLog writes net/http's messages to the log of a stand-in.
-func HTTPLog(w io.Writer) io.Writer { return httpLog{w} }
-
+// An httpLog writes net/http's messages to the log of a stand-in.
 type httpLog struct{ w io.Writer }
 
 func (l httpLog) Write(p []byte) (int, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"carronade/internal/apm/wire"
+	"carronade/internal/standin"
 )
 
 // maxErrors is the largest number of errors in an answer, as in the real
@@ -106,7 +107,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, rum bool) (ok boo
 		return true
 	}
 	s.tally.injected.Add(1)
-	if s.rules[i].What == statusReset {
+	if s.rules[i].What == standin.StatusReset {
 		panic(http.ErrAbortHandler)
 	}
 	s.readUnread(w, r)

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -141,7 +139,7 @@ func (o Options) Check() error {
 // in them.
 func (o Options) rules() (requests, events []ErrorRule) {
 	for _, r := range o.Errors {
-		if r.What == statusEvent {
+		if r.What == standin.StatusEvent {
 			events = append(events, r)
 		} else {
 			requests = append(requests, r)
@@ -152,36 +150,12 @@ func (o Options) rules() (requests, events []ErrorRule) {
 
 // An ErrorRule answers a share of the requests with an HTTP status, or applies
 // one of the actions below to a share of the requests or of their events.
-type ErrorRule = standin.Rule[int]
-
-// What a rule does instead of answering with a status.
-const (
-	statusReset = -1 // the connection is closed without an answer
-	statusEvent = -2 // one event is refused as if it were invalid
-)
-
-var errorNames = map[string]int{
-	"event": statusEvent, "reset": statusReset,
-	"bad-request": http.StatusBadRequest, "unauthorized": http.StatusUnauthorized, "forbidden": http.StatusForbidden,
-	"too-large": http.StatusRequestEntityTooLarge, "throttled": http.StatusTooManyRequests,
-	"internal": http.StatusInternalServerError, "queue-full": http.StatusServiceUnavailable,
-}
+type ErrorRule = standin.StatusRule
 
 // ParseErrorRule parses "queue-full@1%" or "503@1%": an answer and the share of
 // the requests that get it. "event@1%" refuses a share of the events instead, and
 // "reset@1%" closes the connection.
-func ParseErrorRule(s string) (ErrorRule, error) {
-	return standin.ParseRule(s, "NAME@SHARE, such as queue-full@1%", func(name string) (ErrorRule, error) {
-		status, ok := errorNames[name]
-		if !ok {
-			var err error
-			if status, err = strconv.Atoi(name); err != nil || status < 400 || status > 599 {
-				return ErrorRule{}, errors.New("want event, reset, bad-request, unauthorized, forbidden, too-large, throttled, internal, queue-full or a status from 400 to 599")
-			}
-		}
-		return ErrorRule{Name: name, What: status}, nil
-	})
-}
+func ParseErrorRule(s string) (ErrorRule, error) { return standin.ParseStatusRule(s, "event") }
 
 // Bind adds the flags of a stand-in to fs. Parsing sets o; its values at the time
 // of the call are the defaults that help shows.

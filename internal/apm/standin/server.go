@@ -6,8 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"errors"
-	"fmt"
-	stdlog "log" //nolint:depguard // http.Server logs only to this type
+	"fmt" //nolint:depguard // http.Server logs only to this type
 	"net"
 	"net/http"
 	"slices"
@@ -88,30 +87,8 @@ func Start(o Options) (*Server, error) {
 		}()
 		return s, nil
 	}
-	s.http = &http.Server{
-		Handler:           s.handler(),
-		ReadHeaderTimeout: 30*time.Second + o.Stall.Length,
-		ErrorLog:          stdlog.New(standin.HTTPLog(o.Log), "", 0),
-		Protocols:         new(http.Protocols),
-		ConnContext:       standin.WithConn,
-		ConnState: func(nc net.Conn, st http.ConnState) {
-			switch st {
-			case http.StateNew:
-				s.tally.connections.Add(1)
-			case http.StateIdle: // the answer is written
-				standin.RecordedConnOf(nc).Answered()
-			}
-		},
-	}
-	s.http.Protocols.SetHTTP1(true)
-	if s.record == nil { // a record can follow only one answer at a time
-		s.http.Protocols.SetHTTP2(true)
-		s.http.Protocols.SetUnencryptedHTTP2(true)
-	}
-	if config != nil {
-		config.NextProtos = []string{"h2", "http/1.1"}
-		s.ln = tls.NewListener(s.ln, config)
-	}
+	s.http = standin.NewHTTPServer(s.handler(), o.Log, o.Stall.Length, s.record != nil, func() { s.tally.connections.Add(1) })
+	s.ln = standin.SecureHTTP(s.ln, config)
 	go func() {
 		defer close(s.ended)
 		if err := s.http.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"carronade/internal/apm/wire"
+	"carronade/internal/standin"
 	"carronade/test/testkit/assert"
 )
 
@@ -393,7 +394,7 @@ func TestErrorRules(t *testing.T) {
 		})
 	}
 	t.Run("reset", func(t *testing.T) {
-		s := start(t, Options{Errors: []ErrorRule{{Name: "reset", What: statusReset, Share: 1}}})
+		s := start(t, Options{Errors: []ErrorRule{{Name: "reset", What: standin.StatusReset, Share: 1}}})
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.Addr()+"/intake/v2/events", strings.NewReader(meta))
 		if resp, err := http.DefaultClient.Do(r); err == nil {
 			resp.Body.Close()
@@ -401,7 +402,7 @@ func TestErrorRules(t *testing.T) {
 		}
 	})
 	t.Run("share", func(t *testing.T) {
-		s := start(t, Options{Errors: []ErrorRule{{Name: "event", What: statusEvent, Share: 0.3}}})
+		s := start(t, Options{Errors: []ErrorRule{{Name: "event", What: standin.StatusEvent, Share: 0.3}}})
 		_, _ = post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+strings.Repeat(goodSpan, 2000)))
 		if c := s.Counts(); c.Invalid < 500 || c.Invalid > 700 || c.Invalid+c.Accepted != 2000 {
 			t.Errorf("got %+v, want about 600 of 2000 refused", c)

@@ -88,7 +88,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, signal wire.Sign
 	rule := s.requests.Draw()
 	if rule >= 0 {
 		s.tally.injected.Add(1)
-		if s.opts.Errors[rule].What == statusReset {
+		if s.opts.Errors[rule].What == standin.StatusReset {
 			panic(http.ErrAbortHandler)
 		}
 	}
@@ -125,7 +125,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, signal wire.Sign
 // apply makes the outcome of an error rule.
 func (s *Server) apply(status, events int, o *outcome) {
 	switch status {
-	case statusPartial:
+	case standin.StatusEvent:
 		if events > 0 {
 			o.partial = wire.Partial{Rejected: 1, Message: "refused by a rule"}
 		}

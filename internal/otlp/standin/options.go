@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -77,35 +75,11 @@ func (o Options) Check() error {
 }
 
 // An ErrorRule answers a share of the requests with an HTTP status, or its code of gRPC.
-type ErrorRule = standin.Rule[int]
-
-// What a rule does instead of answering with a status.
-const (
-	statusReset   = -1 // the connection, or the stream, is closed without an answer
-	statusPartial = -2 // one event is rejected
-)
-
-var errorNames = map[string]int{
-	"partial": statusPartial, "reset": statusReset,
-	"bad-request": http.StatusBadRequest, "unauthorized": http.StatusUnauthorized, "forbidden": http.StatusForbidden,
-	"too-large": http.StatusRequestEntityTooLarge, "throttled": http.StatusTooManyRequests,
-	"internal": http.StatusInternalServerError, "queue-full": http.StatusServiceUnavailable,
-}
+type ErrorRule = standin.StatusRule
 
 // ParseErrorRule parses "queue-full@1%" or "503@1%": an answer and the share of the requests that get it.
 // "partial@1%" rejects one event of a share of the requests, and "reset@1%" closes the connection.
-func ParseErrorRule(s string) (ErrorRule, error) {
-	return standin.ParseRule(s, "NAME@SHARE, such as queue-full@1%", func(name string) (ErrorRule, error) {
-		status, ok := errorNames[name]
-		if !ok {
-			var err error
-			if status, err = strconv.Atoi(name); err != nil || status < 400 || status > 599 {
-				return ErrorRule{}, errors.New("want partial, reset, bad-request, unauthorized, forbidden, too-large, throttled, internal, queue-full or a status from 400 to 599")
-			}
-		}
-		return ErrorRule{Name: name, What: status}, nil
-	})
-}
+func ParseErrorRule(s string) (ErrorRule, error) { return standin.ParseStatusRule(s, "partial") }
 
 // Bind adds the flags of a stand-in to fs. Parsing sets o; its values at the time of the call are the
 // defaults that help shows.

@@ -2,10 +2,8 @@ package standin
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
-	stdlog "log" //nolint:depguard // http.Server logs only to this type
+	"fmt" //nolint:depguard // http.Server logs only to this type
 	"net"
 	"net/http"
 	"sync"
@@ -55,31 +53,11 @@ func Start(o Options) (*Server, error) {
 			_ = s.record.Close()
 			return nil, fmt.Errorf("listening on %s: %w", addr, err)
 		}
-		s.lns[i] = s.record.WrapOuter(standin.WithFaults(s.record.WrapInner(ln), o.Delay, o.Stall, o.Capacity.On(), began))
-		if config != nil {
-			config.NextProtos = []string{"h2", "http/1.1"}
-			s.lns[i] = tls.NewListener(s.lns[i], config)
-		}
+		s.lns[i] = standin.SecureHTTP(s.record.WrapOuter(standin.WithFaults(s.record.WrapInner(ln), o.Delay, o.Stall, o.Capacity.On(), began)), config)
 	}
 	s.close = sync.OnceValue(s.end)
-	s.http = &http.Server{
-		Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: 30*time.Second + o.Stall.Length,
-		ErrorLog: stdlog.New(standin.HTTPLog(o.Log), "", 0), Protocols: new(http.Protocols), ConnContext: standin.WithConn,
-		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 1 << 16, MaxReceiveBufferPerConnection: 16 << 20, MaxReceiveBufferPerStream: 4 << 20},
-		ConnState: func(nc net.Conn, st http.ConnState) {
-			switch st {
-			case http.StateNew:
-				s.tally.connections.Add(1)
-			case http.StateIdle: // the answer is written
-				standin.RecordedConnOf(nc).Answered()
-			}
-		},
-	}
-	s.http.Protocols.SetHTTP1(true)
-	if s.record == nil { // a record can follow only one answer at a time
-		s.http.Protocols.SetHTTP2(true)
-		s.http.Protocols.SetUnencryptedHTTP2(true)
-	}
+	s.http = standin.NewHTTPServer(http.HandlerFunc(s.serve), o.Log, o.Stall.Length, s.record != nil, func() { s.tally.connections.Add(1) })
+	s.http.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 1 << 16, MaxReceiveBufferPerConnection: 16 << 20, MaxReceiveBufferPerStream: 4 << 20}
 	for _, ln := range s.lns {
 		s.serving.Go(func() {
 			if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {

@@ -180,7 +180,7 @@ func TestOptions(t *testing.T) {
 	}{
 		{Options{Listen: "x"}, "want host:port"},
 		{Options{MaxBody: 3}, "64B to 1GiB"},
-		{Options{Discard: true, Errors: []ErrorRule{{Name: "reset", What: statusReset, Share: 1}}}, "leave out discard"},
+		{Options{Discard: true, Errors: []ErrorRule{{Name: "reset", What: standin.StatusReset, Share: 1}}}, "leave out discard"},
 		{Options{RetryAfter: -1}, "0s to 1h"},
 		{Options{TLS: standin.TLS{Cert: "x"}}, ""},
 	} {
