@@ -8,6 +8,8 @@ import (
 	"sort"
 	"sync/atomic"
 	"time"
+
+	"carronade/internal/splitmix"
 )
 
 // Poisson returns a schedule of independent events with a mean rate of rate events/s,
@@ -144,18 +146,12 @@ func (p *poisson) String() string { return fmt.Sprintf("poisson(%s,%d)", rateTex
 type random uint64
 
 func (r *random) next() uint64 {
-	*r += 0x9e3779b97f4a7c15
+	*r += splitmix.Golden
 	return mix(uint64(*r))
 }
 
-// mix is the finalizer of splitmix64 (Steele, Lea, Flood 2014; Stafford's
-// variant 13).
-func mix(z uint64) uint64 {
-	z += 0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
+// mix mixes a number, as the next one of a counter.
+func mix(z uint64) uint64 { return splitmix.Mix(z + splitmix.Golden) }
 
 // open returns a number in (0, 1).
 func (r *random) open() float64 { return (float64(r.next()>>12) + 0.5) / (1 << 52) }

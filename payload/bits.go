@@ -3,10 +3,12 @@ package payload
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"carronade/internal/splitmix"
 )
 
 const (
-	golden = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio, odd
+	golden = splitmix.Golden
 	// Multiples of it modulo 2^64.
 	golden2 = golden * 2 & (1<<64 - 1)
 	golden3 = golden * 3 & (1<<64 - 1)
@@ -15,16 +17,8 @@ const (
 	wyKey = 0xe7037ed1a0b428db // the multiplier key of wyhash, by Wang Yi
 )
 
-// mix returns a 64-bit number for a seed and an index. It is the finalizer of
-// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
-// OOPSLA 2014): a bijection of the seed for each index, each bit of the result
-// depending on each bit of both.
-func mix(seed, n uint64) uint64 {
-	x := seed + n*golden
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+// mix returns a 64-bit number for a seed and an index: a bijection of the seed for each index.
+func mix(seed, n uint64) uint64 { return splitmix.Mix(seed + n*golden) }
 
 // word is the step of wyrand: one multiplication, folded. Its input may be a counter,
 // so words are independent of each other and the processor computes several at once.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"carronade/internal/apm/wire"
+	"carronade/internal/splitmix"
 	"carronade/payload"
 	"carronade/protocol"
 )
@@ -28,7 +29,7 @@ func parseLabels(given []string, seed uint64) (labels []wire.Label, secrets []st
 		if text == "" {
 			continue
 		}
-		l, err := parseLabel(text, payload.TemplateOptions{Seed: seed + uint64(i+1)*0x9e3779b97f4a7c15, Use: payload.Ahead, Env: lookup})
+		l, err := parseLabel(text, payload.TemplateOptions{Seed: seed + uint64(i+1)*splitmix.Golden, Use: payload.Ahead, Env: lookup})
 		if err != nil {
 			return nil, nil, &protocol.Error{Doing: "read --" + optEventLabel, Err: fmt.Errorf("%q: %w", text, err), Hint: "want NAME=TEXT, such as order=${rnd.nextInt(1000)}"}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"carronade/internal/conn"
 	"carronade/internal/conn/web"
+	"carronade/internal/splitmix"
 	"carronade/load"
 	"carronade/payload"
 	"carronade/protocol"
@@ -159,7 +160,7 @@ func (c *config) parseHeaders(v protocol.Values, seed uint64) error {
 		}
 		h := header{Field: f}
 		if payload.HasExpression(f.Value) && !web.IsSecret(f.Name) {
-			if h.template, err = payload.ParseTemplate(f.Value, payload.TemplateOptions{Seed: seed + uint64(i+1)*0x9e3779b97f4a7c15, Use: payload.Ahead, Env: lookup}); err != nil {
+			if h.template, err = payload.ParseTemplate(f.Value, payload.TemplateOptions{Seed: seed + uint64(i+1)*splitmix.Golden, Use: payload.Ahead, Env: lookup}); err != nil {
 				return &protocol.Error{Doing: "read --header " + f.Name, Err: err, Hint: "such as 'X-Scope-OrgID: tenant-${rnd.nextInt(100)}'"}
 			}
 			if !web.IsFieldValue(h.value(0)) { // such as of an environment variable

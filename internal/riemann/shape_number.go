@@ -8,19 +8,13 @@ import (
 	"slices"
 	"strconv"
 
+	"carronade/internal/splitmix"
 	"carronade/payload"
 	"carronade/units"
 )
 
-// mix makes a 64-bit number from a seed and an index: the finalizer of
-// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
-// Generators, OOPSLA 2014).
-func mix(seed, n uint64) uint64 {
-	x := seed + n*0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+// mix makes a 64-bit number from a seed and an index.
+func mix(seed, n uint64) uint64 { return splitmix.Mix(seed + n*splitmix.Golden) }
 
 // Kinds of numbers.
 type numberKind uint8

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+
+	"carronade/internal/splitmix"
 )
 
 // A Body is the body of a request, encoded ahead. Stamp overwrites ids and times
@@ -100,7 +102,7 @@ func (o outline) lastSpan() uint64 { return o.id + uint64(o.spans) }
 // shape draws the outlines of body n. It uses a separate random source, so that
 // the outlines can be drawn again for later bodies without writing body n.
 func (mk *Maker) shape(n uint64) []outline {
-	rng := rand.New(rand.NewPCG(mk.seed, mix(2*n))) //nolint:gosec // repeatable, not secret
+	rng := rand.New(rand.NewPCG(mk.seed, splitmix.Mix(2*n))) //nolint:gosec // repeatable, not secret
 	out := make([]outline, mk.m.Events.draw(rng))
 	id := uint64(0)
 	for i := range out {
@@ -123,7 +125,7 @@ const labelBits = 20
 func (mk *Maker) Make(n uint64) *Body {
 	b := &builder{
 		m:     &mk.m,
-		rng:   rand.New(rand.NewPCG(mk.seed, mix(2*n+1))), //nolint:gosec // repeatable, not secret
+		rng:   rand.New(rand.NewPCG(mk.seed, splitmix.Mix(2*n+1))), //nolint:gosec // repeatable, not secret
 		shape: mk.shape(n),
 
 		labelled: n << labelBits,

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/splitmix"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
@@ -186,7 +187,7 @@ func TestPlacesAreWrittenAsTheirForms(t *testing.T) {
 		})
 	}
 	for i := range uint64(300000) {
-		v := mix(i)
+		v := splitmix.Mix(i)
 		var b [16]byte
 		if putHex(b[:], v); string(b[:]) != fmt.Sprintf("%016x", v) {
 			t.Fatalf("got %s, want %016x", b, v)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"carronade/internal/splitmix"
 	"carronade/test/testkit/assert"
 )
 
@@ -112,7 +113,7 @@ func TestReplayKnowsItsPlaces(t *testing.T) {
 	assert.Equal(t, strings.Count(string(b.Bytes), "0123456789abcdef"), 4,
 		"how often the id occurs: in a link's nested object, in custom data, in a message and in labels")
 	var id [16]byte
-	putHex(id[:], mix(Run(5).key(1)^0x0123456789abcdef))
+	putHex(id[:], splitmix.Mix(Run(5).key(1)^0x0123456789abcdef))
 	assert.Equal(t, bytes.Count(b.Bytes, id[:]), 4, "how often the new id occurs")
 }
 

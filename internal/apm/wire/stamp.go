@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"time"
+
+	"carronade/internal/splitmix"
 )
 
 // A form is the format of a value at its place.
@@ -41,7 +43,6 @@ const (
 	maxHops   = 16                 // requests that share their traces
 	timeMin   = 1000000000000000   // 2001-09-09, the first time of 16 digits
 	timeMax   = 9999999999999999   // 2286-11-20, the last
-	golden    = 0x9e3779b97f4a7c15 // 2^64 over the golden ratio, odd
 	zeroHex   = 0x3030303030303030 // eight '0'
 	hexLift   = 'a' - '0' - 10     // from after '9' to 'a'
 	lowNibble = 0x0f0f0f0f0f0f0f0f // the low halves of eight bytes
@@ -54,16 +55,7 @@ const (
 type Run uint64
 
 // NewRun makes a run's key from a seed.
-func NewRun(seed uint64) Run { return Run(mix(seed + golden)) }
-
-// mix is splitmix64's finalizer. It is a bijection, so different numbers always
-// have different ids (Steele, Lea, Flood: Fast splittable pseudorandom number
-// generators, OOPSLA 2014).
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
+func NewRun(seed uint64) Run { return Run(splitmix.Mix(seed + splitmix.Golden)) }
 
 // key is XORed with the numbers of a batch's ids.
 func (r Run) key(batch uint64) uint64 { return uint64(r) ^ batch<<idBits }
@@ -72,13 +64,13 @@ func (r Run) key(batch uint64) uint64 { return uint64(r) ^ batch<<idBits }
 func (p *place) put(b []byte, run Run, batch uint64, micros int64) {
 	switch p.form {
 	case formID:
-		putHex(b[p.at:], mix(run.key(batch-uint64(p.back))^p.val))
+		putHex(b[p.at:], splitmix.Mix(run.key(batch-uint64(p.back))^p.val))
 	case formTrace:
-		hi := mix(run.key(batch-uint64(p.back)) ^ p.val)
+		hi := splitmix.Mix(run.key(batch-uint64(p.back)) ^ p.val)
 		putHex(b[p.at:], hi)
-		putHex(b[p.at+16:], mix(hi+golden))
+		putHex(b[p.at+16:], splitmix.Mix(hi+splitmix.Golden))
 	case formUUID:
-		putUUID(b[p.at:], mix(run.key(batch-uint64(p.back))^p.val))
+		putUUID(b[p.at:], splitmix.Mix(run.key(batch-uint64(p.back))^p.val))
 	case formMicro:
 		putMicros(b[p.at:], micros+int64(p.val))
 	case formTime:
@@ -107,7 +99,7 @@ func putUUID(b []byte, hi uint64) {
 	_ = b[35]
 	var hex [32]byte
 	putHex(hex[:], hi)
-	putHex(hex[16:], mix(hi+golden))
+	putHex(hex[16:], splitmix.Mix(hi+splitmix.Golden))
 	copy(b, hex[:8])
 	copy(b[9:], hex[8:12])
 	copy(b[14:], hex[12:16])

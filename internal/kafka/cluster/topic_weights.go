@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carronade/internal/splitmix"
 	"carronade/protocol"
 )
 
@@ -89,16 +90,12 @@ func (t *topicChoice) even() bool {
 	return true
 }
 
-// random chooses a topic for event n, by a hash of n (the finalizer of SplitMix64).
+// random chooses a topic for event n, by a hash of n.
 func (t *topicChoice) random(n uint64) int {
 	if len(t.topics) == 1 {
 		return 0
 	}
-	n += 0x9e3779b97f4a7c15
-	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
-	n = (n ^ n>>27) * 0x94d049bb133111eb
-	n ^= n >> 31
-	at := float64(n>>11) / (1 << 53) * t.sums[len(t.sums)-1]
+	at := float64(splitmix.Mix(n+splitmix.Golden)>>11) / (1 << 53) * t.sums[len(t.sums)-1]
 	i, _ := slices.BinarySearch(t.sums, at)
 	return min(i, len(t.topics)-1)
 }

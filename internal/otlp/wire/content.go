@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"carronade/internal/splitmix"
 )
 
 // A Content says what the events of requests have. Weights are relative.
@@ -63,7 +65,7 @@ type maker struct {
 
 // Make makes body n of a signal, with this number of events. It is a function of the content and its arguments.
 func (c *Content) Make(s Signal, n uint64, events int) *Body {
-	k := &maker{Content: c, rng: rand.New(rand.NewPCG(c.Seed, mix(n<<2|uint64(s))))} //nolint:gosec // repeatable, not secret
+	k := &maker{Content: c, rng: rand.New(rand.NewPCG(c.Seed, splitmix.Mix(n<<2|uint64(s))))} //nolint:gosec // repeatable, not secret
 	service := n % uint64(max(1, c.Services))
 	k.message(1, func() {
 		k.message(1, func() {

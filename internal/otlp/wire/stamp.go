@@ -3,6 +3,8 @@ package wire
 import (
 	"encoding/binary"
 	"math"
+
+	"carronade/internal/splitmix"
 )
 
 // A Form is what a place has.
@@ -39,17 +41,8 @@ const idBits = 24
 // MostIDs bounds the numbers of ids in one request.
 const MostIDs = 1 << idBits
 
-const golden = 0x9e3779b97f4a7c15 // 2^64 over the golden ratio, odd
-
-// mix is splitmix64's finalizer, a bijection: different numbers have different ids.
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
-
 // NewKey makes the key of a run's ids from a seed.
-func NewKey(seed uint64) uint64 { return mix(seed + golden) }
+func NewKey(seed uint64) uint64 { return splitmix.Mix(seed + splitmix.Golden) }
 
 // Put writes the fresh values of a request into its places.
 func (s *Stamp) Put(b []byte, places []Place) {
@@ -64,11 +57,11 @@ func (s *Stamp) Put(b []byte, places []Place) {
 		case FormStart:
 			binary.LittleEndian.PutUint64(to, uint64(s.Start))
 		case FormTraceID:
-			hi := mix(key ^ p.Val)
+			hi := splitmix.Mix(key ^ p.Val)
 			binary.LittleEndian.PutUint64(to, hi)
-			binary.LittleEndian.PutUint64(to[8:], mix(hi+golden))
+			binary.LittleEndian.PutUint64(to[8:], splitmix.Mix(hi+splitmix.Golden))
 		case FormSpanID:
-			binary.LittleEndian.PutUint64(to, mix(key^p.Val))
+			binary.LittleEndian.PutUint64(to, splitmix.Mix(key^p.Val))
 		case FormCount:
 			binary.LittleEndian.PutUint64(to, p.count(elapsed))
 		case FormSum:
