@@ -9,11 +9,15 @@ import (
 // queue of connections that it has not accepted yet.
 const atOnce = 64
 
-// DialMany calls connect for the numbers 0 to n-1, each of which makes a connection, some of
-// them at the same time. It returns when all calls have returned. The first error ends the
-// context of the other calls, no further one begins, and DialMany returns that error. If the
-// given context ends, each call finds that out itself.
+// DialMany is Many for calls that each make a connection.
 func DialMany(ctx context.Context, n int, connect func(ctx context.Context, i int) error) error {
+	return Many(ctx, n, atOnce, connect)
+}
+
+// Many calls call for the numbers 0 to n-1, at most a number of them at the same time. It returns when
+// all calls have returned. The first error ends the context of the other calls, no further one begins, and
+// Many returns that error. If the given context ends, each call finds that out itself.
+func Many(ctx context.Context, n, most int, call func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var (
@@ -23,10 +27,10 @@ func DialMany(ctx context.Context, n int, connect func(ctx context.Context, i in
 		failed = make(chan struct{})
 		next   = make(chan int)
 	)
-	for range min(n, atOnce) {
+	for range min(n, most) {
 		wg.Go(func() {
 			for i := range next {
-				if err := connect(ctx, i); err != nil {
+				if err := call(ctx, i); err != nil {
 					once.Do(func() {
 						first = err
 						close(failed)

@@ -67,7 +67,7 @@ func newLink(l *lane, nc net.Conn, f wire.ProduceFormat, topics []wire.Topic) *l
 func (k *link) push(r *request, slots []*slot) {
 	r.slots = append(r.slots[:0], slots...)
 	if len(k.topics) > 1 { // the batches of a topic stand together
-		slices.SortStableFunc(r.slots, func(a, b *slot) int { return cmp.Compare(k.placeOf(a).topic, k.placeOf(b).topic) })
+		slices.SortStableFunc(r.slots, func(a, b *slot) int { return cmp.Compare(k.placeOf(a).Topic, k.placeOf(b).Topic) })
 	}
 	r.sent = -1
 	k.correlation++
@@ -105,20 +105,20 @@ func (k *link) enqueue(r *request) {
 const smallRecords = 2 << 10
 
 // placeOf is where a batch goes.
-func (k *link) placeOf(sl *slot) logPlace { return k.l.s.p.places[sl.log] }
+func (k *link) placeOf(sl *slot) cluster.Place { return k.l.s.p.places[sl.log] }
 
 // topicSize is an upper bound of what the topics of a request take in addition to its batches, for one
 // more batch; before is the one before it, nil if it is the first.
 func (k *link) topicSize(before, sl *slot) int {
-	if before != nil && k.placeOf(before).topic == k.placeOf(sl).topic {
+	if before != nil && k.placeOf(before).Topic == k.placeOf(sl).Topic {
 		return 0
 	}
-	return k.topics[k.placeOf(sl).topic].MaxTopic()
+	return k.topics[k.placeOf(sl).Topic].MaxTopic()
 }
 
 // ofTopic returns how many of the first batches go to a topic.
 func (k *link) ofTopic(slots []*slot, topic int32) (n int) {
-	for n < len(slots) && k.placeOf(slots[n]).topic == topic {
+	for n < len(slots) && k.placeOf(slots[n]).Topic == topic {
 		n++
 	}
 	return n
@@ -128,7 +128,7 @@ func (k *link) ofTopic(slots []*slot, topic int32) (n int) {
 func (k *link) countTopics(slots []*slot) (topics int) {
 	last := int32(-1)
 	for _, sl := range slots {
-		if t := k.placeOf(sl).topic; t != last {
+		if t := k.placeOf(sl).Topic; t != last {
 			topics, last = topics+1, t
 		}
 	}
@@ -158,14 +158,14 @@ func (k *link) assemble(r *request) {
 	for i, sl := range r.slots {
 		size := wire.HeaderSize + len(sl.recs)
 		at := k.placeOf(sl)
-		if at.topic != topic {
+		if at.Topic != topic {
 			if i > 0 {
 				g = k.format.AppendTopicEnd(g)
 			}
-			topic = at.topic
+			topic = at.Topic
 			g = k.format.AppendTopic(g, &k.topics[topic], k.ofTopic(r.slots[i:], topic))
 		}
-		g = k.format.AppendPartition(g, at.partition, size)
+		g = k.format.AppendPartition(g, at.Partition, size)
 		header := len(g)
 		g = g[:header+wire.HeaderSize]
 		if sl.millis == 0 {

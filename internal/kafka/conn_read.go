@@ -166,7 +166,7 @@ func (k *link) popAnswered() {
 func (k *link) match(r *request, i int, a *wire.ProduceAnswer) bool {
 	for j := i; j < len(r.slots); j++ {
 		at := k.placeOf(r.slots[j])
-		if at.partition == a.Partition && (len(k.topics) == 1 || k.topics[at.topic].Is(a.Topic, k.format.Version)) {
+		if at.Partition == a.Partition && (len(k.topics) == 1 || k.topics[at.Topic].Is(a.Topic, k.format.Version)) {
 			r.slots[i], r.slots[j] = r.slots[j], r.slots[i]
 			return true
 		}

@@ -51,7 +51,7 @@ type wireSource struct {
 	lost chan lostPart // partitions whose fetcher could not go on
 
 	mu              sync.Mutex
-	topics          []wire.Topic
+	topics          []wire.Topic     // not changed, but replaced: fetchers share it
 	recreations     int32            // how often a topic was created again
 	goneWarnings    []string         // what Gone found, as warnings
 	skipped         [][]load.Span    // by partition
@@ -82,7 +82,7 @@ type fetcherKey struct {
 // fetcher that reads it, else to the manager.
 type partition struct {
 	id         int32 // of the log
-	place      logPlace
+	place      cluster.Place
 	client     int
 	connIndex  int
 	leader     int32
@@ -131,7 +131,7 @@ func newWireSourceAt(cl *cluster.Cluster, stamped bool, starts []int64) *wireSou
 	for i := range cl.Topics {
 		s.topics = append(s.topics, wire.Topic{Name: cl.Topics[i].Name, ID: cl.Topics[i].ID})
 	}
-	places := placesOf(cl.Topics)
+	places := cluster.Places(cl.Topics)
 	clients := min(cl.Config.Clients, n)
 	if clients < cl.Config.Clients {
 		cl.Warnings = append(cl.Warnings, fmt.Sprintf("%d of %d clients read nothing: the topic has %d partitions", cl.Config.Clients-clients, cl.Config.Clients, n))
@@ -259,7 +259,7 @@ func (s *wireSource) manage(ctx context.Context) error {
 				left--
 				continue
 			case l.err != nil && ctx.Err() == nil && (errors.Is(l.err, errBatch) || !cluster.Recoverable(l.err)):
-				return s.cl.Config.Explain(fmt.Sprintf("fetch from %s, partition %d", s.topics[l.p.place.topic].Name, l.p.place.partition), l.err)
+				return s.cl.Config.Explain(fmt.Sprintf("fetch from %s, partition %d", s.topics[l.p.place.Topic].Name, l.p.place.Partition), l.err)
 			}
 			if l.reset {
 				if err := s.reset(ctx, l.p); err != nil {
@@ -335,6 +335,7 @@ func (s *wireSource) refresh(ctx context.Context) error {
 	for _, b := range meta.Brokers {
 		s.addrs[b.NodeID] = cluster.JoinAddr(b.Host, b.Port)
 	}
+	s.topics = slices.Clone(s.topics)
 	for i := range meta.Topics {
 		t := &meta.Topics[i]
 		if refreshError(t) != nil {
@@ -373,9 +374,9 @@ func refreshError(t *kmsg.MetadataResponseTopic) error {
 
 // nameOf names a partition in texts.
 func (s *wireSource) nameOf(p *partition) string {
-	text := fmt.Sprintf("partition %d", p.place.partition)
+	text := fmt.Sprintf("partition %d", p.place.Partition)
 	if len(s.topics) > 1 {
-		text += " of " + s.topics[p.place.topic].Name
+		text += " of " + s.topics[p.place.Topic].Name
 	}
 	return text
 }

@@ -34,7 +34,7 @@ type fetcher struct {
 
 	// Everything below belongs to the fetcher's goroutine.
 	parts      []*partition
-	topics     []wire.Topic // as of the last takeAdded
+	topics     []wire.Topic // as of the last takeAdded; shared
 	firstIndex int          // index of the first partition in the next request
 	expected   int          // index of the partition whose answer is expected next
 	conn       net.Conn
@@ -170,7 +170,7 @@ func (st *fetcher) takeAdded() bool {
 		delete(s.fetchers, st.key)
 		return false
 	}
-	st.topics = append(st.topics[:0], s.topics...)
+	st.topics = s.topics
 	st.decoder.recreations = s.recreations
 	return true
 }
@@ -199,12 +199,12 @@ func (st *fetcher) ask(ctx context.Context) error {
 	topics := st.req.Topics[:0]
 	for i := range st.parts {
 		p := st.parts[(st.firstIndex+i)%len(st.parts)]
-		if topic := &st.topics[p.place.topic]; i == 0 || topics[len(topics)-1].Topic != topic.Name {
+		if topic := &st.topics[p.place.Topic]; i == 0 || topics[len(topics)-1].Topic != topic.Name {
 			topics = appendTopic(topics, topic)
 		}
 		t := &topics[len(topics)-1]
 		fp := kmsg.NewFetchRequestTopicPartition()
-		fp.Partition = p.place.partition
+		fp.Partition = p.place.Partition
 		fp.CurrentLeaderEpoch = p.epoch
 		fp.FetchOffset = p.offset
 		fp.LogStartOffset = -1
@@ -355,7 +355,7 @@ func (st *fetcher) asked(fp *wire.FetchPartition) *partition {
 	n := len(st.parts)
 	for i := range n {
 		p := st.parts[(st.expected+i)%n]
-		if p.place.partition == fp.Partition && (len(st.topics) <= 1 || st.topics[p.place.topic].Of(fp)) {
+		if p.place.Partition == fp.Partition && (len(st.topics) <= 1 || st.topics[p.place.Topic].Of(fp)) {
 			st.expected = (st.expected + i + 1) % n
 			return p
 		}

@@ -126,7 +126,7 @@ func (s *wireSource) epochEnds(ctx context.Context, round int, made int32, ends 
 	var ask kadm.OffsetForLeaderEpochRequest
 	for _, p := range s.parts {
 		if round < len(p.readRanges) && p.readRanges[round].recreations == made && p.readRanges[round].epoch >= 0 {
-			ask.Add(s.topics[p.place.topic].Name, p.place.partition, p.readRanges[round].epoch)
+			ask.Add(s.topics[p.place.Topic].Name, p.place.Partition, p.readRanges[round].epoch)
 		}
 	}
 	if ask == nil {

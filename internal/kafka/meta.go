@@ -232,21 +232,9 @@ func readView(m *kmsg.MetadataResponse, names []string, known []cluster.TopicLog
 	for _, b := range m.Brokers {
 		v.brokers[b.NodeID] = cluster.JoinAddr(b.Host, b.Port)
 	}
-	order := make(map[string]int, len(names))
-	for i, name := range names {
-		order[name] = i
-	}
-	found := make([]*kmsg.MetadataResponseTopic, len(names))
-	for i := range m.Topics {
-		if t := &m.Topics[i]; t.Topic != nil {
-			if at, ok := order[*t.Topic]; ok {
-				found[at] = t
-			}
-		}
-	}
 	logs, wrong := known, 0
-	for i, name := range names {
-		t := found[i]
+	for i, t := range cluster.InOrder(m, names) {
+		name := names[i]
 		if err := viewError(name, t); err != nil {
 			if wrong++; old == nil || known == nil || wrong == len(names) {
 				return nil, nil, err

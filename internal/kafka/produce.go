@@ -29,7 +29,7 @@ type producer struct {
 	gen       *payload.Generator
 	batchPool *batchPool
 	streams   cluster.Streams
-	places    []logPlace // by log
+	places    []cluster.Place // by log
 	metadata  *metadataCache
 	senders   []*sender
 	codec     wire.Codec
@@ -52,19 +52,6 @@ type producer struct {
 	ctx   context.Context
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
-}
-
-// A logPlace is where a log is: a partition of one of the topics.
-type logPlace struct{ topic, partition int32 }
-
-// placesOf returns the places of all logs.
-func placesOf(topics []cluster.TopicLogs) (all []logPlace) {
-	for i := range topics {
-		for p := range topics[i].Partitions {
-			all = append(all, logPlace{int32(i), int32(p)}) //nolint:gosec // few of both
-		}
-	}
-	return all
 }
 
 // newProducer opens the wire engine for topics that exist: it fetches the
@@ -91,7 +78,7 @@ func newProducer(ctx context.Context, cfg *cluster.Config, topics []cluster.Topi
 		return nil, err
 	}
 	p.metadata.view.Store(v)
-	p.places = placesOf(p.metadata.topics)
+	p.places = cluster.Places(p.metadata.topics)
 	if err := cfg.CheckPartitioner(p.metadata.topics); err != nil {
 		return nil, err
 	}

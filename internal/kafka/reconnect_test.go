@@ -21,7 +21,7 @@ func unconnectedLane(ctx context.Context, t *testing.T, given ...string) *lane {
 	t.Helper()
 	const addr = "127.0.0.1:9092"
 	cfg := configFor(t, []string{addr}, func(c *cluster.Config) { c.Logf = func(string, ...any) {} }, given...)
-	p := &producer{cfg: cfg, places: make([]logPlace, 1), metadata: newMetadataCache(cfg), batchPool: &batchPool{}, ctx: ctx, hurry: make(chan struct{}, 1)}
+	p := &producer{cfg: cfg, places: make([]cluster.Place, 1), metadata: newMetadataCache(cfg), batchPool: &batchPool{}, ctx: ctx, hurry: make(chan struct{}, 1)}
 	v := &view{brokers: map[int32]string{1: addr}, leaders: []int32{1}, epochs: []int32{-1}, topics: []wire.Topic{{Name: cfg.Topic}}}
 	p.metadata.view.Store(v)
 	s := newSender(p, 0, 1)

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/conn"
 	"carronade/units"
 )
 
@@ -85,10 +85,10 @@ func (cl *Cluster) found(leaderless []int32) error {
 	if n := len(leaderless); n == cl.Partitions() {
 		return c.Explain("find the topic "+c.TopicText(), fmt.Errorf("none of its %d partitions has a leader", n))
 	} else if n > 0 {
-		topic, partition := cl.PlaceOf(leaderless[0])
-		such := fmt.Sprintf("partition %d", partition)
+		first := Places(cl.Topics)[leaderless[0]]
+		such := fmt.Sprintf("partition %d", first.Partition)
 		if len(cl.Topics) > 1 {
-			such += " of " + topic.Name
+			such += " of " + cl.Topics[first.Topic].Name
 		}
 		cl.Warnings = append(cl.Warnings, fmt.Sprintf("%d of %d partitions of %s have no leader, such as %s", n, cl.Partitions(), c.TopicText(), such))
 	}
@@ -135,12 +135,10 @@ func missingTopics(meta *kmsg.MetadataResponse) (names []string) {
 // Metadata asks for the brokers and for topics, which the answer has in the order of names.
 func (cl *Cluster) Metadata(ctx context.Context, create bool, names ...string) (*kmsg.MetadataResponse, error) {
 	req := kmsg.NewPtrMetadataRequest()
-	order := make(map[string]int, len(names))
-	for i, name := range names {
+	for _, name := range names {
 		t := kmsg.NewMetadataRequestTopic()
 		t.Topic = &name
 		req.Topics = append(req.Topics, t)
-		order[name] = i
 	}
 	req.AllowAutoTopicCreation = create
 	req.IncludeTopicAuthorizedOperations = true
@@ -149,21 +147,31 @@ func (cl *Cluster) Metadata(ctx context.Context, create bool, names ...string) (
 		return nil, fmt.Errorf("ask for metadata: %w", err)
 	}
 	topics := make([]kmsg.MetadataResponseTopic, len(names))
-	for i := range meta.Topics {
-		t := &meta.Topics[i]
-		if t.Topic == nil {
-			continue
+	for i, t := range InOrder(meta, names) {
+		if t == nil {
+			return nil, fmt.Errorf("ask for metadata: the answer lacks the topic %s", names[i])
 		}
-		if at, ok := order[*t.Topic]; ok {
-			topics[at] = *t
-			delete(order, *t.Topic)
-		}
-	}
-	for name := range order {
-		return nil, fmt.Errorf("ask for metadata: the answer lacks the topic %s", name)
+		topics[i] = *t
 	}
 	meta.Topics = topics
 	return meta, nil
+}
+
+// InOrder returns the topics of an answer in the order of names; nil: the answer lacks it.
+func InOrder(meta *kmsg.MetadataResponse, names []string) []*kmsg.MetadataResponseTopic {
+	order := make(map[string]int, len(names))
+	for i, name := range names {
+		order[name] = i
+	}
+	found := make([]*kmsg.MetadataResponseTopic, len(names))
+	for i := range meta.Topics {
+		if t := &meta.Topics[i]; t.Topic != nil {
+			if at, ok := order[*t.Topic]; ok {
+				found[at] = t
+			}
+		}
+	}
+	return found
 }
 
 // ApplyMetadata takes over the brokers, and the leaders and replicas of all topics, from metadata. It returns
@@ -238,39 +246,20 @@ const (
 // createTopics creates topics, as Config.Create says. A topic that exists already is none of its errors.
 func (cl *Cluster) createTopics(ctx context.Context, names []string) error {
 	c := cl.Config
-	var (
-		wg    sync.WaitGroup
-		mu    sync.Mutex
-		first error
-	)
-	room := make(chan struct{}, creating)
-	for some := range slices.Chunk(names, createAtOnce) {
-		room <- struct{}{}
-		mu.Lock()
-		failed := first != nil
-		mu.Unlock()
-		if failed {
-			break
+	chunks := slices.Collect(slices.Chunk(names, createAtOnce))
+	return conn.Many(ctx, len(chunks), creating, func(ctx context.Context, i int) error {
+		specs := make([]TopicSpec, len(chunks[i]))
+		for k, name := range chunks[i] {
+			specs[k] = *c.Create
+			specs[k].Name = name
 		}
-		wg.Go(func() {
-			defer func() { <-room }()
-			specs := make([]TopicSpec, len(some))
-			for i, name := range some {
-				specs[i] = *c.Create
-				specs[i].Name = name
+		for k, err := range CreateTopics(ctx, cl.Control, specs, c.RequestTimeout) {
+			if err = c.explainCreate(specs[k].Name, err); err != nil {
+				return err
 			}
-			for i, err := range CreateTopics(ctx, cl.Control, specs, c.RequestTimeout) {
-				if err = c.explainCreate(some[i], err); err != nil {
-					mu.Lock()
-					first = cmp.Or(first, err)
-					mu.Unlock()
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return first
+		}
+		return nil
+	})
 }
 
 // explainCreate explains why a topic was not created; nil: it was, or it existed already.

@@ -27,7 +27,7 @@ func TestKeysHaveOneOwner(t *testing.T) {
 	for _, topics := range [][]TopicLogs{topicsOf(6), topicsOf(6, 2)} {
 		const clients = 3
 		s := NewStreams(&Config{Partitioner: Partitioner{Kind: "murmur2"}, Clients: clients}, topics, gen, 1)
-		cl := Cluster{Topics: topics}
+		places := Places(topics)
 		type keyOf struct{ key, topic string }
 		type place struct {
 			client int
@@ -36,8 +36,7 @@ func TestKeysHaveOneOwner(t *testing.T) {
 		owners, used := map[keyOf]place{}, map[place]bool{}
 		for stream := range int32(s.Partitioner.Streams()) {
 			for k := range uint64(400) {
-				topic, _ := cl.PlaceOf(s.Log(stream))
-				key := keyOf{string(gen.AppendKey(nil, s.KeyNumber(stream, k))), topic.Name}
+				key := keyOf{string(gen.AppendKey(nil, s.KeyNumber(stream, k))), topics[places[s.Log(stream)].Topic].Name}
 				p := place{s.Client(stream), s.Log(stream)}
 				was, ok := owners[key]
 				assert.Must(t, !ok || was == p, "key %q belongs to %v and %v", key, was, p)
@@ -76,15 +75,15 @@ func TestTopicShares(t *testing.T) {
 			c := &Config{Partitioner: Partitioner{Kind: tt.kind, Fixed: 1}, Clients: 2}
 			c.TopicWeights = assert.Value(parseTopicWeights(tt.weights, len(tt.topics)))(t)
 			s := NewStreams(c, tt.topics, gen, block)
-			cl := Cluster{Topics: tt.topics}
+			places := Places(tt.topics)
 			for i := range tt.topics {
 				var got, least, most uint64
 				for stream := range int32(s.Partitioner.Streams()) {
-					topic, partition := cl.PlaceOf(s.Log(stream))
-					if topic != &tt.topics[i] {
+					at := places[s.Log(stream)]
+					if int(at.Topic) != i {
 						continue
 					}
-					assert.True(t, tt.kind != "fixed" || partition == 1, "partition %d", partition)
+					assert.True(t, tt.kind != "fixed" || at.Partition == 1, "partition %d", at.Partition)
 					n := s.Partitioner.Before(stream, events)
 					if got += n; least == 0 || n < least {
 						least = n

@@ -1,10 +1,8 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -76,16 +74,17 @@ func (cl *Cluster) LogOfAnswer(topic string, id [16]byte, partition int32) int32
 	return -1
 }
 
-// PlaceOf is the topic and the partition of a log.
-func (cl *Cluster) PlaceOf(log int32) (topic *TopicLogs, partition int32) {
-	i, found := slices.BinarySearchFunc(cl.Topics, int(log), func(t TopicLogs, log int) int { return cmp.Compare(t.Base, log) })
-	for found && cl.Topics[i].Partitions == 0 {
-		i++ // one without partitions begins where the next one does
+// A Place is where a log is: a partition of one of the topics.
+type Place struct{ Topic, Partition int32 }
+
+// Places returns the places of all logs of topics.
+func Places(topics []TopicLogs) (all []Place) {
+	for i := range topics {
+		for p := range topics[i].Partitions {
+			all = append(all, Place{int32(i), int32(p)}) //nolint:gosec // few of both
+		}
 	}
-	if !found {
-		i--
-	}
-	return &cl.Topics[i], log - int32(cl.Topics[i].Base) //nolint:gosec // few logs
+	return all
 }
 
 // EachLog calls f with every log, in the order of their numbers.

@@ -117,13 +117,15 @@ func (s *Source) opts(r *reader) []kgo.Opt {
 	}
 	if c.Group == "" {
 		offsets := map[string]map[int32]kgo.Offset{}
-		for log := r.id; log < len(s.ended); log += c.Clients {
-			topic, partition := s.cl.PlaceOf(int32(log)) //nolint:gosec // few logs
-			if offsets[topic.Name] == nil {
-				offsets[topic.Name] = map[int32]kgo.Offset{}
+		s.cl.EachLog(func(log int, topic string, partition int32) {
+			if log%c.Clients != r.id {
+				return
 			}
-			offsets[topic.Name][partition] = kgo.NewOffset().At(s.Next(log))
-		}
+			if offsets[topic] == nil {
+				offsets[topic] = map[int32]kgo.Offset{}
+			}
+			offsets[topic][partition] = kgo.NewOffset().At(s.Next(log))
+		})
 		return append(opts, kgo.ConsumePartitions(offsets))
 	}
 	if c.Assigned {

@@ -94,6 +94,7 @@ func NewProducer(ctx context.Context, cl *cluster.Cluster) (_ *Producer, err err
 			p.Close()
 		}
 	}()
+	places := cluster.Places(cl.Topics)
 	for i := range c.Clients {
 		if !c.Portion.Has(i) {
 			continue
@@ -104,8 +105,7 @@ func NewProducer(ctx context.Context, cl *cluster.Cluster) (_ *Producer, err err
 		}
 		for k, log := range p.streams.Used {
 			l := &lane{s: s, id: i*len(p.streams.Used) + k, log: log, live: map[*liveBatch]bool{}}
-			topic, partition := cl.PlaceOf(log)
-			l.topic, l.partition = topic.Name, partition
+			l.topic, l.partition = cl.Topics[places[log].Topic].Name, places[log].Partition
 			s.lanes = append(s.lanes, l)
 		}
 		p.senders = append(p.senders, s)
