@@ -106,11 +106,10 @@ func (e *engine) checkImports(program *ast.Program) error {
 		}
 		for _, one := range entry.ImportClause.NamedImports.ImportsList {
 			if name := one.IdentifierName.String(); !slices.Contains(names, name) {
-				f := &Fault{At: at, Text: fmt.Sprintf("%q has no export %q", moduleName, name), Hint: "its exports are " + strings.Join(names, ", ")}
-				if near := advice.Nearest(name, names); near != "" {
-					f.Hint = fmt.Sprintf("did you mean %s?", near)
+				return &Fault{
+					At: at, Text: fmt.Sprintf("%q has no export %q", moduleName, name),
+					Hint: advice.DidYouMean(name, names, "%s", "its exports are "+strings.Join(names, ", ")),
 				}
-				return f
 			}
 		}
 	}

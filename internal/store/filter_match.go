@@ -139,12 +139,8 @@ func UnknownField(name string, names map[string]bool) error {
 		}
 	}
 	slices.Sort(all) // so that the suggestion does not change between equally near ones
-	e := &protocol.Error{
+	return &protocol.Error{
 		Err:  reason{fmt.Sprintf("no report has the field %q", name), ErrNoField},
-		Hint: "docs/reports.md lists the fields of reports; settings are named like their flags",
+		Hint: advice.DidYouMean(name, all, "%s", "docs/reports.md lists the fields of reports; settings are named like their flags"),
 	}
-	if near := advice.Nearest(name, all); near != "" {
-		e.Hint = fmt.Sprintf("did you mean %s?", near)
-	}
-	return e
 }

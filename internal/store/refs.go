@@ -101,16 +101,15 @@ func newest(ctx context.Context, s Store, ref string, n int) (string, error) {
 // unknown is the error of an id that no report has.
 func unknown(ctx context.Context, s Store, ref string) error {
 	const among = 5000 // the newest
-	e := &protocol.Error{Err: reason{fmt.Sprintf("no report has the id %q", ref), ErrMissing}, Hint: "carronade report list shows what is there"}
 	ids, err := s.Find(ctx, "", among)
 	if err != nil {
 		return err
 	}
 	words := append([]string{"last"}, ids...)
-	if near := advice.Nearest(ref, words); near != "" {
-		e.Hint = fmt.Sprintf("did you mean %s?", near)
+	return &protocol.Error{
+		Err:  reason{fmt.Sprintf("no report has the id %q", ref), ErrMissing},
+		Hint: advice.DidYouMean(ref, words, "%s", "carronade report list shows what is there"),
 	}
-	return e
 }
 
 // Choose returns the ids that words mean: references, in their order and each

@@ -49,11 +49,10 @@ func (s *Setting) Check(text string) error {
 		return errors.New("has no value")
 	}
 	if len(s.Choices) > 0 && !slices.Contains(s.Choices, text) {
-		err := &protocol.Error{Err: fmt.Errorf("must be one of %s, not %q", strings.Join(s.Choices, ", "), text)}
-		if near := advice.Nearest(text, s.Choices); near != "" {
-			err.Hint = fmt.Sprintf("did you mean %q?", near)
+		return &protocol.Error{
+			Err:  fmt.Errorf("must be one of %s, not %q", strings.Join(s.Choices, ", "), text),
+			Hint: advice.DidYouMean(text, s.Choices, "%q", ""),
 		}
-		return err
 	}
 	if err := checkType(s.Type, text); err != nil {
 		if s.Name == "repeat" && text == "auto" {

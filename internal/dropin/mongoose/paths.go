@@ -115,11 +115,7 @@ func resolve(name string, strict bool) (p path, hint string, err error) {
 		names = append(names, dotted(name))
 	}
 	slices.Sort(names) // of two that are equally near the first is shown
-	if near := advice.Nearest(dotted(name), names); near != "" {
-		hint = "did you mean " + near + "?"
-	} else {
-		hint = "`carronade as mongoose --help` lists the options"
-	}
+	hint = advice.DidYouMean(dotted(name), names, "%s", "`carronade as mongoose --help` lists the options")
 	return p, hint, fmt.Errorf("mongoose has no option %s", dotted(name))
 }
 
