@@ -237,15 +237,15 @@ func (s *Stage) complete(reads []Outcome) {
 		s.reading--
 		s.account.addInFlight(s.run, o.Done, -int64(o.Events))
 		p := r.passage(o)
-		e := p.Since(r.due)
-		s.record(r, o, &p)
+		since := p.Since(r.due)
+		s.record(r, o, since, p.Service())
 		back += uint64(o.Events)
 		if o.Acked == o.Events {
 			earliest := o.Done
 			if o.Earliest > 0 {
 				earliest = o.Earliest
 			}
-			s.run.Consumed(&r.sent, o.Done, max(earliest-e.delay, r.sent.Done))
+			s.run.Consumed(&r.sent, o.Done, max(earliest-since.delay, r.sent.Done))
 		} else {
 			s.run.Unread(&r.sent, o.Done)
 		}
@@ -266,8 +266,8 @@ func (s *Stage) complete(reads []Outcome) {
 	}
 }
 
-// record adds a completed read to the tally.
-func (s *Stage) record(r *stageRead, o *Outcome, p *Passage) {
+// record adds a completed read, with its response and its service time, to the tally.
+func (s *Stage) record(r *stageRead, o *Outcome, since, service Elapsed) {
 	if o.Unknown > 0 {
 		o.Class = o.Class.OfUnknown()
 	}
@@ -302,7 +302,6 @@ func (s *Stage) record(r *stageRead, o *Outcome, p *Passage) {
 		t.Answered++
 		done.answers++
 	}
-	since, service := p.Since(r.due), p.Service()
 	hist(&t.Set.SendDelay).RecordN(since.delay, uint64(o.Events))
 	switch {
 	case o.Acked > 0:

@@ -92,18 +92,13 @@ func boundedBy(field string) string {
 	compared := measure.PercentilesOf(measure.Compared)
 	for _, t := range times {
 		for _, p := range measure.StandardPercentiles() {
-			if field == percentileField(t, p) {
+			if field == timeField(t, measure.PercentileName(p)) {
 				i, _ := slices.BinarySearch(compared, p)
-				return percentileField(t, compared[min(i, len(compared)-1)])
+				return timeField(t, measure.PercentileName(compared[min(i, len(compared)-1)]))
 			}
 		}
 	}
 	return field
-}
-
-// percentileField is the field of a percentile of a time.
-func percentileField(time string, p float64) string {
-	return time + "_" + strings.TrimSuffix(measure.PercentileKey(p), "_us")
 }
 
 // upperBounds is whether the generators of at least half of the rows may have lengthened a time, so that its median is

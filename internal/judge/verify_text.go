@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"carronade/internal/layout"
@@ -30,7 +29,8 @@ func (v *Verification) Text(w io.Writer, style layout.Style) error {
 	if !v.Since.IsZero() {
 		title += ", reports since " + v.Since.UTC().Format("2006-01-02 15:04")
 	}
-	p.Answer(gateColor(v.Verdict), gateWords[v.Verdict], v.why())
+	why := v.why()
+	p.Answer(gateColor(v.Verdict), gateWords[v.Verdict], why)
 	p.Title(title)
 	if len(v.LeftOut) > 0 {
 		p.Line("")
@@ -42,7 +42,7 @@ func (v *Verification) Text(w io.Writer, style layout.Style) error {
 	}
 	for i := range v.Groups {
 		p.Line("")
-		v.Groups[i].text(p, v.why())
+		v.Groups[i].text(p, why)
 	}
 	for _, m := range v.Missing {
 		p.Line("")
@@ -193,8 +193,7 @@ func gateColor(verdict string) string {
 	return layout.Yellow
 }
 
-// text writes one gate.
-// said is what the answer says.
+// text writes one gate. said is the text of the answer, whose reasons are not repeated.
 func (g *Gate) text(p *layout.Page, said string) {
 	p.Title(g.Op + " " + g.Target)
 	p.Pair("", "workload", workloadWords(g.Workload))
@@ -225,11 +224,11 @@ func (g *Gate) text(p *layout.Page, said string) {
 		for _, l := range before {
 			n += len(l.Reports)
 		}
-		what := strings.TrimPrefix(units.Plural(len(before), "revision"), strconv.Itoa(len(before))+" ")
+		what := units.Plural(len(before), "revision")
 		if newest.Revision == "" {
-			what = "runs or their repetitions (reports without a revision are distinguished by time)"
+			what = fmt.Sprintf("%d runs or their repetitions (reports without a revision are distinguished by time)", len(before))
 		}
-		text := fmt.Sprintf("%d %s, %s, since %s", len(before), what, units.Plural(n, "report"), before[0].words())
+		text := fmt.Sprintf("%s, %s, since %s", what, units.Plural(n, "report"), before[0].words())
 		if g.Older > 0 {
 			text += fmt.Sprintf("; %d older ones were not read", g.Older)
 		}

@@ -216,20 +216,29 @@ func (b *readback) reportRemoved(ctx context.Context, note func(log int32, from,
 // reportGone reports to the ledger which events were read but are gone by now: a concurrent
 // read-back reads most events long before the end.
 func (b *readback) reportGone(ctx context.Context) error {
-	count := b.src.Capabilities().Gone
-	if count == nil || !b.started.Load() || b.over.Load() || ctx.Err() != nil {
+	if !b.started.Load() || b.over.Load() {
 		return nil
+	}
+	gone, err := b.gone(ctx)
+	for i, n := range gone {
+		b.ledger.Gone(int32(i), n)
+	}
+	return err
+}
+
+// gone asks how many of the events read from each log are gone by now; nil: not known.
+func (b *readback) gone(ctx context.Context) ([]uint64, error) {
+	count := b.src.Capabilities().Gone
+	if count == nil || ctx.Err() != nil {
+		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	gone, err := count(ctx)
 	if err != nil {
-		return fmt.Errorf("cannot tell whether the events read are still there: %w", err)
+		return nil, fmt.Errorf("cannot tell whether the events read are still there: %w", err)
 	}
-	for i, n := range gone {
-		b.ledger.Gone(int32(i), n)
-	}
-	return nil
+	return gone, nil
 }
 
 // finish stops reading and returns the verdict; if the context has ended, over what was read so
@@ -238,7 +247,7 @@ func (b *readback) finish(ctx context.Context, look func(ends []int64) error) (m
 	ends := b.ends(ctx)
 	whole := b.reached(ends)
 	b.lag = lagOf(ends, b.seek.Positions())
-	if whole == nil || !all(whole) {
+	if !all(whole) {
 		b.blocked = whyBlocked(ctx, b.src)
 	}
 	err := b.end(ctx)

@@ -140,11 +140,7 @@ func (found *Reading) complete(ctx context.Context, b *readback) {
 		found.Whole, found.Ends, found.Trouble = nil, b.seek.Starts(), err.Error()
 		return
 	}
-	if gone := b.src.Capabilities().Gone; gone != nil && ctx.Err() == nil {
-		asking, cancel := context.WithTimeout(ctx, askTimeout)
-		defer cancel()
-		if found.Gone, err = gone(asking); err != nil {
-			found.Gone, found.Trouble = nil, "cannot tell whether the events read are still there: "+err.Error()
-		}
+	if found.Gone, err = b.gone(ctx); err != nil {
+		found.Trouble = err.Error()
 	}
 }
