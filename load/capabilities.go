@@ -74,6 +74,10 @@ type SourceCapabilities struct {
 	Seeker    Seeker                     // nil: its position in each log is not known
 	Answering Answering                  // nil: the system does not say that a log has no more events
 
+	// Pause has the readers fetch nothing, or again. They stay connected, and members of a group keep their
+	// partitions. What had been asked for may still be delivered. It may be called at any time, also before
+	// Receive. The time without fetching is not a delay of the reader (Arrival.Earliest).
+	Pause func(paused bool)
 	// Gone asks the system, once Receive has returned, how many of the events delivered from each
 	// log are no longer in it for a reason other than retention; 0 for events about which nothing
 	// is known.

@@ -200,6 +200,9 @@ func (c *collector) closeInterval(i int, end time.Duration) {
 		}
 	}
 	blank := measure.Interval{Start: start, End: end, InFlight: uint64(max(inFlight, 0)), Generator: usage, LagEvents: -1}
+	if r.plan.Lag != nil {
+		blank.LagEvents = r.plan.Lag()
+	}
 	combined := blank
 	for _, ph := range phases {
 		row := blank

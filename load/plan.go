@@ -33,6 +33,7 @@ type Plan struct {
 	Interval   time.Duration // of the series; 0 means 1 s
 	Unanswered bool          // the system acknowledges nothing (acks=0, UDP): events sent count, and times do not exist
 	Retry      int           // maximum number of times that a failed batch is fired again
+	Ends       bool          // something else than the limits ends the run: an interruption is not its intended end
 	Returns    bool          // events are read after they were sent, and those that are not have an age in the end-to-end times: see Run.Consumed and Run.Unread
 	Threads    int           // maximum number of sending threads; 0: one per client, at most one per processor, or as many as a Poller prefers
 	Gate       *Gate         // allowance, usually from another run; nil: none
@@ -64,6 +65,9 @@ type Plan struct {
 	Cause func(length time.Duration) string
 	// Usage returns what the generator's process used since the last call.
 	Usage func() measure.Usage
+	// Lag returns how many events were acked and are not read yet, for the series of a round trip; below 0:
+	// it is not known. Nil: it never is.
+	Lag func() int64
 	// Completed is called when every batch is completed and before the result is made:
 	// a round trip waits here, for a bounded time, until its consumer has caught up.
 	Completed func()
@@ -87,7 +91,7 @@ func (l *Limits) endless() bool { return l.Time == 0 && l.Events == 0 && l.Bytes
 // Endless reports whether only failures or a stop end a run: an interruption is then
 // its intended end.
 func (p *Plan) Endless() bool {
-	return p.Measurement.endless() && (p.Schedule == nil || p.Schedule.End() == Never)
+	return !p.Ends && p.Measurement.endless() && (p.Schedule == nil || p.Schedule.End() == Never)
 }
 
 // Overload is what happens to an event that is due while the in-flight bound is

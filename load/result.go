@@ -101,8 +101,10 @@ const (
 	ByLease       Reason = "lease ended"    // one of several generators did not hear from the one that commands them
 	BySystem      Reason = "system ended"   // the run had started the system under test, and it ended
 	ByMemory      Reason = "memory limit"   // the process had nearly all of the memory that it may have
-	ByLoss        Reason = "no connection"  // a fault of the run ended processes, and no connection came back
-	Killed        Reason = "killed"         // carronade itself was killed; set in the report that was saved until then
+	ByDrain       Reason = "backlog drained"
+	ByBacklog     Reason = "backlog not drained" // within its time
+	ByLoss        Reason = "no connection"       // a fault of the run ended processes, and no connection came back
+	Killed        Reason = "killed"              // carronade itself was killed; set in the report that was saved until then
 )
 
 // A Snapshot is the state of a run in progress.
@@ -112,6 +114,7 @@ type Snapshot struct {
 	Phase    string             // "connecting", or a phase of package measure
 	Left     time.Duration      // of the measurement; Never if no time ends it
 	Endless  bool               // see Plan.Endless
+	Backlog  string             // what is done with a backlog, such as "building 3.2 GiB of 20 GiB"; "": nothing
 	Interval measure.Interval   // the interval just closed, over all phases; its histograms are valid only during the call
 	Rows     []measure.Interval // the same, one row per phase, as in the series
 	Merged   []measure.Interval // rows of the series of several intervals that are complete with this one; see measure.Series.Changed

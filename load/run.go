@@ -353,6 +353,9 @@ func (r *Run) wakeAll() {
 	}
 }
 
+// Measuring reports whether the warm-up is over. It is called after Start.
+func (r *Run) Measuring() bool { return r.phaseAt(r.Now()) >= r.firstMeasurement() }
+
 // phaseAt returns the phase of the run at a point in time: an index into phases, or
 // len(phases) for the drain.
 func (r *Run) phaseAt(at time.Duration) int {

@@ -50,6 +50,8 @@ type wireSource struct {
 
 	lost chan lostPart // partitions whose fetcher could not go on
 
+	pause pause
+
 	mu              sync.Mutex
 	topics          []wire.Topic     // not changed, but replaced: fetchers share it
 	recreations     int32            // how often a topic was created again
@@ -153,7 +155,7 @@ func (s *wireSource) Rebalancing() time.Duration { return 0 }
 func (s *wireSource) Capabilities() load.SourceCapabilities {
 	return load.SourceCapabilities{
 		Connected: s.Connected, Seeker: s, Answering: s, Gone: s.Gone, Skipped: s.Skipped, Blocked: s.Blocked,
-		WhyNothing: s.WhyNothing, Undecoded: s.Undecoded,
+		WhyNothing: s.WhyNothing, Undecoded: s.Undecoded, Pause: s.pause.set,
 	}
 }
 

@@ -131,6 +131,12 @@ func (st *fetcher) serve(ctx context.Context) error {
 				return err
 			}
 		}
+		if resumed := st.src.pause.until(); resumed != nil {
+			if err := st.rest(ctx, resumed); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := st.ask(ctx); err != nil {
 			return err
 		}
@@ -212,8 +218,10 @@ func (st *fetcher) ask(ctx context.Context) error {
 		t.Partitions = append(t.Partitions, fp)
 	}
 	st.req.Topics = topics
-	st.expected = st.firstIndex % len(st.parts)
-	st.firstIndex++
+	if len(st.parts) > 0 {
+		st.expected = st.firstIndex % len(st.parts)
+		st.firstIndex++
+	}
 	st.corr++
 	st.req.Version = st.version
 	st.out = st.format.AppendRequest(st.out[:0], st.req, st.corr)

@@ -172,6 +172,8 @@ var endings = map[load.Reason]string{
 	load.ByLease:       "its generators heard nothing of the program that commands them",
 	load.BySystem:      "the system under test ended by itself",
 	load.ByMemory:      "it needed more memory than a job of this server may have",
+	load.ByDrain:       "its backlog was drained",
+	load.ByBacklog:     "its backlog was not drained in time",
 	load.ByLoss:        "its own fault left no connection",
 	load.Killed:        "the program was killed",
 }

@@ -38,6 +38,7 @@ type Source struct {
 
 	mu         sync.Mutex
 	unassigned time.Duration // time without an assignment, of clients that have one again
+	paused     bool          // the clients fetch nothing
 	assigned   int           // how often partitions were assigned
 	revoked    int
 }
@@ -210,6 +211,11 @@ func (s *Source) Receive(ctx context.Context, now func() time.Duration, sink fun
 	}
 	s.mu.Lock()
 	s.clients = clients
+	if s.paused {
+		for _, r := range clients {
+			r.pause(true)
+		}
+	}
 	s.mu.Unlock()
 	for _, r := range clients {
 		wg.Go(func() {
@@ -227,6 +233,25 @@ func (s *Source) Receive(ctx context.Context, now func() time.Duration, sink fun
 		return err
 	}
 	return nil
+}
+
+// Pause implements load.SourceCapabilities.Pause.
+func (s *Source) Pause(paused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paused = paused
+	for _, r := range s.clients {
+		r.pause(paused)
+	}
+}
+
+func (r *reader) pause(paused bool) {
+	if topics := r.s.cl.Config.Names; paused {
+		r.client.PauseFetchTopics(topics...)
+	} else {
+		r.lateness.resume()
+		r.client.ResumeFetchTopics(topics...)
+	}
 }
 
 // endOf is the end of what may be read of a partition, as an answer says.
@@ -352,7 +377,7 @@ func (s *Source) noteError(err error) {
 
 // Capabilities implements load.Source.
 func (s *Source) Capabilities() load.SourceCapabilities {
-	return load.SourceCapabilities{Connected: s.Connected, Seeker: s, Answering: s, Blocked: s.Blocked, WhyNothing: s.WhyNothing}
+	return load.SourceCapabilities{Connected: s.Connected, Seeker: s, Answering: s, Blocked: s.Blocked, WhyNothing: s.WhyNothing, Pause: s.Pause}
 }
 
 // WhyNothing is why nothing was read.

@@ -100,6 +100,19 @@ func (l *ownLateness) lost(broker int32) {
 	l.fetches(broker).late.CouldAsk = 0
 }
 
+// resume notes that the reader goes on after a pause: the next requests are not late, and what the pause
+// dropped was not polled.
+func (l *ownLateness) resume() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, f := range l.brokers {
+		f.late.CouldAsk = 0
+	}
+	for _, f := range l.logs {
+		f.oldest = fetchAnswer{}
+	}
+}
+
 // OnBrokerConnect implements kgo.HookBrokerConnect. The client calls it before it uses the
 // connection.
 func (*ownLateness) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, conn net.Conn, err error) {
