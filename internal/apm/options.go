@@ -106,7 +106,7 @@ func options() []protocol.Option {
 		},
 		{
 			Name: "retry-after", Type: protocol.Bool, Default: "false", Group: groupHTTP, Independent: true,
-			Help: "pause a connection for as long as a 429 or 503 asks",
+			Help: "pause a connection for as long as a 429 or 503 asks, 1m at most",
 		},
 
 		web.ClientsOption(groupConn),

@@ -242,3 +242,29 @@ func TestUnreachable(t *testing.T) {
 	inspect("gRPC", specOf(t, "otlp+grpc://"+s.GRPCAddr(), nil), "receiver", protocol.LevelOK, "stand-in")
 	inspect("one of two", specOf(t, "otlp+http://"+s.Addr()+",127.0.0.1:1", nil), "address 127.0.0.1:1", protocol.LevelError, "does not answer as an OTLP receiver")
 }
+
+// TestNeeds: large requests are priced without making them, from below, and those that no server takes are refused.
+func TestNeeds(t *testing.T) {
+	t.Parallel()
+	for _, options := range []map[string]string{
+		{"signal": "traces", "span-events": "3", "span-links": "2", "attributes": "40"},
+		{"signal": "metrics", "metric": "gauge=1,histogram=1,exponential=1"},
+		{"signal": "logs", "attributes": "0", "resource-attributes": "0"},
+		{"signal": "logs", "body-size": "1MiB", "events": "3", "pool": "1"},
+		{"signal": "traces=1,logs=1", "attributes": "20", "attribute-size": "50KiB", "events": "1"},
+	} {
+		spec := specOf(t, "otlp+http://127.0.0.1:1", options)
+		p, err := newPool(spec.Options, spec, true)
+		assert.OK(t, err)
+		p.make()
+		made := int64(0)
+		for _, b := range p.bodies {
+			made = max(made, int64(len(b.Bytes)))
+		}
+		price := protocol.MemoryOf(Kind{}.Needs(spec)[:1])
+		assert.True(t, price <= 2*made && price > made/2, "%v: a request of %d bytes is priced as %d", options, made, price)
+	}
+	spec := specOf(t, "otlp+http://127.0.0.1:1", map[string]string{"attributes": "1000", "attribute-size": "1MiB"})
+	_, err := newPool(spec.Options, spec, true)
+	assert.ErrorHas(t, err, "one has more than 1 GiB")
+}

@@ -6,8 +6,8 @@
 // streams. Requests are encoded before the run; times and ids in them are fresh each time.
 //
 // The package covers settings, the content of requests, and what answers mean. It does not know the
-// bytes of messages and frames (internal/otlp/wire), connections of HTTP/1.1 (internal/conn/web),
-// schedules or reports.
+// bytes of messages (internal/otlp/wire) and frames (internal/conn/framing), connections of HTTP/1.1
+// (internal/conn/web), schedules or reports.
 //
 // Its invariant: every accepted batch is completed once, and only by what the server said about it:
 // what was written and not answered is unknown.

@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"carronade/internal/conn/framing"
 	"carronade/internal/conn/web"
 	"carronade/internal/otlp/wire"
 	"carronade/load"
@@ -108,19 +109,19 @@ func acknowledged(redactor *web.Redactor, a *answer, events int32) web.Verdict {
 	wrong := func(text string) web.Verdict {
 		return web.Verdict{Unknown: events, Class: load.Protocol, Text: text}
 	}
-	if len(a.body) < wire.MessageHead {
+	if len(a.body) < framing.MessageHead {
 		return wrong("an answer without a message")
 	}
 	size := binary.BigEndian.Uint32(a.body[1:])
 	switch {
 	case a.received > len(a.body):
 		return wrong("the answer is too long to tell how many events were accepted")
-	case int64(size) != int64(len(a.body)-wire.MessageHead):
+	case int64(size) != int64(len(a.body)-framing.MessageHead):
 		return wrong("an answer whose length is wrong")
 	case size == 0:
 		return web.Verdict{Acked: events}
 	}
-	message, err := a.body[wire.MessageHead:], error(nil)
+	message, err := a.body[framing.MessageHead:], error(nil)
 	if a.body[0] != 0 { // servers compress answers as the request was
 		message, err = decompressed(a.encoding, message)
 	}

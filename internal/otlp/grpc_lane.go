@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"carronade/internal/conn"
+	"carronade/internal/conn/framing"
 	"carronade/internal/conn/web"
-	"carronade/internal/otlp/wire"
 	"carronade/load"
 )
 
@@ -46,7 +46,7 @@ type grpcLane struct {
 
 // A frame is one to be written.
 type frame struct {
-	head    [wire.FrameHead]byte
+	head    [framing.HeadSize]byte
 	headed  bool // it has a head; otherwise the payload has it
 	payload []byte
 	of      *call // whose bytes the payload is; nil: of the connection
@@ -168,8 +168,13 @@ func (l *grpcLane) start() {
 			l.oldest = c
 		}
 		l.newest = c
-		c.rest = c.request.bytes[c.request.start-wire.MessageHead:]
-		l.push(c, wire.FrameHeaders, wire.FlagEndHeaders, c.request.bytes[:c.request.start-wire.MessageHead])
+		c.rest = c.request.bytes[c.request.start-framing.MessageHead:]
+		block, typ := c.request.bytes[:c.request.start-framing.MessageHead], uint8(framing.Headers)
+		for ; len(block) > l.mostFrame; typ = framing.Continuation {
+			l.push(c, typ, 0, block[:l.mostFrame])
+			block = block[l.mostFrame:]
+		}
+		l.push(c, typ, framing.FlagEndHeaders, block)
 		if !l.send(c) {
 			l.blocked = append(l.blocked, c)
 		}
@@ -179,8 +184,8 @@ func (l *grpcLane) start() {
 
 // push queues a frame of a call.
 func (l *grpcLane) push(c *call, typ, flags uint8, payload []byte) {
-	f := frame{headed: true, payload: payload, of: c, begins: typ == wire.FrameHeaders}
-	wire.PutFrameHead(&f.head, len(payload), typ, flags, c.id)
+	f := frame{headed: true, payload: payload, of: c, begins: typ == framing.Headers}
+	framing.PutHead(&f.head, len(payload), typ, flags, c.id)
 	c.queued++
 	l.Push(f)
 }
@@ -203,9 +208,9 @@ func (l *grpcLane) send(c *call) (all bool) {
 		}
 		flags := uint8(0)
 		if n == len(c.rest) {
-			flags = wire.FlagEndStream
+			flags = framing.FlagEndStream
 		}
-		l.push(c, wire.FrameData, flags, c.rest[:n])
+		l.push(c, framing.Data, flags, c.rest[:n])
 		c.rest = c.rest[n:]
 		c.window -= int64(n)
 		l.window -= int64(n)
@@ -244,7 +249,7 @@ func (l *grpcLane) end(c *call, now time.Duration, v web.Verdict) {
 	c.prev, c.next = nil, nil
 	if len(c.rest) > 0 { // the server does not wait for it
 		c.rest = nil
-		l.control(wire.AppendNumber(nil, wire.FrameReset, c.id, wire.CodeCancel))
+		l.control(framing.AppendNumber(nil, framing.Reset, c.id, framing.CodeCancel))
 	}
 	l.complete(c, now, v)
 }

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"carronade/internal/conn"
+	"carronade/internal/conn/framing"
 	"carronade/internal/conn/socket"
 	"carronade/internal/conn/web"
-	"carronade/internal/otlp/wire"
 	"carronade/load"
 )
 
@@ -59,11 +59,11 @@ func (l *grpcLane) use(nc net.Conn) *grpcLink {
 func (l *grpcLane) begin() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
-	l.window, l.initial, l.mostFrame, l.mostOpen = wire.DefaultWindow, wire.DefaultWindow, wire.LeastFrame, 100
+	l.window, l.initial, l.mostFrame, l.mostOpen = framing.DefaultWindow, framing.DefaultWindow, framing.LeastFrame, 100
 	l.draining, l.nextStream, l.received, l.block, l.ofBlock = false, 1, 0, nil, nil
 	l.decoder = hpack.NewDecoder(4096, l.header)
 	l.decoder.SetMaxStringLength(64 << 10)
-	l.control(wire.AppendPreface(nil))
+	l.control(framing.AppendPreface(nil))
 }
 
 // up starts to use a connection, unless the lane was closed.
@@ -124,7 +124,7 @@ func (k *grpcLink) Load(w *socket.Writer) int {
 			return k.segs[:1], len(f.payload)
 		}
 		k.segs[0], k.segs[1] = f.head[:], f.payload
-		return k.segs[:], wire.FrameHead + len(f.payload)
+		return k.segs[:], framing.HeadSize + len(f.payload)
 	})
 }
 
@@ -168,12 +168,12 @@ func (k *grpcLink) Oldest() (sent time.Duration, ok bool) {
 		rest := len(c.rest)
 		l.end(c, now, web.Verdict{Unknown: c.batch.Events, Class: load.Timeout, Text: load.TextNoAnswer})
 		if rest == 0 {
-			l.control(wire.AppendNumber(nil, wire.FrameReset, c.id, wire.CodeCancel))
+			l.control(framing.AppendNumber(nil, framing.Reset, c.id, framing.CodeCancel))
 		}
 	}
 	if silent && k.heard >= k.pinged {
 		k.pinged = now
-		l.control(wire.AppendFrame(nil, wire.FramePing, 0, 0, make([]byte, 8)...))
+		l.control(framing.Append(nil, framing.Ping, 0, 0, make([]byte, 8)...))
 	}
 	k.PumpLater()
 	l.Deliver()
@@ -199,7 +199,7 @@ func (k *grpcLink) receive(b []byte, came socket.Arrival) (used int, err error) 
 	now, completed := came.Last, len(l.Out)
 	k.heard = max(k.heard, now)
 	for !k.Dead() {
-		f, n, err := wire.ReadFrame(b[used:])
+		f, n, err := framing.Read(b[used:])
 		if n == 0 && err == nil {
 			break
 		}
@@ -245,56 +245,56 @@ func (k *grpcLink) ended(err error) {
 }
 
 // take processes a frame.
-func (k *grpcLink) take(f *wire.Frame, now time.Duration) error {
+func (k *grpcLink) take(f *framing.Frame, now time.Duration) error {
 	l := k.l
-	if l.block != nil && f.Type != wire.FrameContinuation {
+	if l.block != nil && f.Type != framing.Continuation {
 		return errors.New("headers without an end")
 	}
 	c := l.open[f.Stream]
 	switch f.Type {
-	case wire.FrameHeaders:
-		l.ofBlock, l.ends = c, f.Flags&wire.FlagEndStream != 0
+	case framing.Headers:
+		l.ofBlock, l.ends = c, f.Flags&framing.FlagEndStream != 0
 		return k.headers(f, now)
-	case wire.FrameContinuation:
+	case framing.Continuation:
 		if l.block == nil {
 			return errors.New("a continuation of nothing")
 		}
 		return k.headers(f, now)
-	case wire.FrameData:
+	case framing.Data:
 		l.data(c, f)
-		if c != nil && f.Flags&wire.FlagEndStream != 0 {
+		if c != nil && f.Flags&framing.FlagEndStream != 0 {
 			return k.finish(c, now)
 		}
-	case wire.FrameReset:
+	case framing.Reset:
 		if c != nil {
 			return k.reset(c, f.Number(), now)
 		}
-	case wire.FrameSettings:
-		if f.Flags&wire.FlagAck == 0 {
+	case framing.Settings:
+		if f.Flags&framing.FlagAck == 0 {
 			return l.settings(f)
 		}
-	case wire.FramePing:
-		if f.Flags&wire.FlagAck == 0 {
-			l.control(wire.AppendFrame(nil, wire.FramePing, wire.FlagAck, 0, f.Payload...))
+	case framing.Ping:
+		if f.Flags&framing.FlagAck == 0 {
+			l.control(framing.Append(nil, framing.Ping, framing.FlagAck, 0, f.Payload...))
 		}
-	case wire.FrameGoAway:
+	case framing.GoAway:
 		k.goAway(f, now)
-	case wire.FrameWindow:
+	case framing.Window:
 		return l.grow(f, c)
 	}
 	return nil
 }
 
 // headers reads a block of headers, or a part of one.
-func (k *grpcLink) headers(f *wire.Frame, now time.Duration) error {
+func (k *grpcLink) headers(f *framing.Frame, now time.Duration) error {
 	l := k.l
 	block := f.Payload
-	if l.block != nil || f.Flags&wire.FlagEndHeaders == 0 {
+	if l.block != nil || f.Flags&framing.FlagEndHeaders == 0 {
 		if len(l.block)+len(block) > 256<<10 {
 			return errors.New("too many headers")
 		}
 		l.block = append(l.block, block...)
-		if f.Flags&wire.FlagEndHeaders == 0 {
+		if f.Flags&framing.FlagEndHeaders == 0 {
 			if l.block == nil {
 				l.block = []byte{}
 			}
@@ -337,9 +337,9 @@ func (l *grpcLane) header(h hpack.HeaderField) {
 }
 
 // data keeps the beginning of an answer, and gives its bytes back to the connection's window.
-func (l *grpcLane) data(c *call, f *wire.Frame) {
-	if l.received += f.Flow; l.received > wire.ConnectionWindow/2 {
-		l.control(wire.AppendNumber(nil, wire.FrameWindow, 0, uint32(l.received)))
+func (l *grpcLane) data(c *call, f *framing.Frame) {
+	if l.received += f.Flow; l.received > framing.ConnectionWindow/2 {
+		l.control(framing.AppendNumber(nil, framing.Window, 0, uint32(l.received)))
 		l.received = 0
 	}
 	if c != nil {
@@ -384,8 +384,8 @@ func (k *grpcLink) reset(c *call, code uint32, now time.Duration) error {
 		return errUnwritten
 	}
 	c.rest = nil // a reset needs no answer
-	v := web.Verdict{Unknown: c.batch.Events, Class: load.Refused, Text: "the server reset the stream: " + wire.CodeName(code)}
-	if code == wire.CodeRefused { // it says that it did nothing
+	v := web.Verdict{Unknown: c.batch.Events, Class: load.Refused, Text: "the server reset the stream: " + framing.CodeName(code)}
+	if code == framing.CodeRefused { // it says that it did nothing
 		v = web.Verdict{Failed: c.batch.Events, Class: load.Refused, Text: "the server refused the stream"}
 	}
 	k.l.end(c, now, v)
@@ -393,10 +393,10 @@ func (k *grpcLink) reset(c *call, code uint32, now time.Duration) error {
 }
 
 // goAway ends the calls that the server will not answer, and lets the others end.
-func (k *grpcLink) goAway(f *wire.Frame, now time.Duration) {
+func (k *grpcLink) goAway(f *framing.Frame, now time.Duration) {
 	l := k.l
 	l.draining = true
-	last := f.Number() & wire.MostWindow // without the reserved bit
+	last := f.Number() & framing.MostWindow // without the reserved bit
 	for c := l.oldest; c != nil; {
 		next := c.next
 		if c.id > last {
@@ -409,18 +409,18 @@ func (k *grpcLink) goAway(f *wire.Frame, now time.Duration) {
 }
 
 // settings notes what the server asks for.
-func (l *grpcLane) settings(f *wire.Frame) (err error) {
+func (l *grpcLane) settings(f *framing.Frame) (err error) {
 	f.EachSetting(func(id uint16, value uint32) {
 		switch id {
-		case wire.SettingStreams:
-			l.mostOpen = int(min(value, wire.MostWindow))
-		case wire.SettingFrameSize:
-			if value < wire.LeastFrame {
+		case framing.SettingStreams:
+			l.mostOpen = int(min(value, framing.MostWindow))
+		case framing.SettingFrameSize:
+			if value < framing.LeastFrame {
 				err = errors.New("a frame size that is too small")
 			}
 			l.mostFrame = int(min(value, 1<<20))
-		case wire.SettingWindow:
-			if value > wire.MostWindow {
+		case framing.SettingWindow:
+			if value > framing.MostWindow {
 				err = errors.New("a window that is too large")
 				return
 			}
@@ -430,14 +430,14 @@ func (l *grpcLane) settings(f *wire.Frame) (err error) {
 			l.initial = int64(value)
 		}
 	})
-	l.control(wire.AppendFrame(nil, wire.FrameSettings, wire.FlagAck, 0))
+	l.control(framing.Append(nil, framing.Settings, framing.FlagAck, 0))
 	l.unblock()
 	return err
 }
 
 // grow makes a window larger.
-func (l *grpcLane) grow(f *wire.Frame, c *call) error {
-	n := int64(f.Number() & wire.MostWindow)
+func (l *grpcLane) grow(f *framing.Frame, c *call) error {
+	n := int64(f.Number() & framing.MostWindow)
 	switch {
 	case n == 0:
 		return errors.New("a window that grows by nothing")
@@ -446,7 +446,7 @@ func (l *grpcLane) grow(f *wire.Frame, c *call) error {
 	case c != nil:
 		c.window += n
 	}
-	if l.window > wire.MostWindow || c != nil && c.window > wire.MostWindow {
+	if l.window > framing.MostWindow || c != nil && c.window > framing.MostWindow {
 		return errors.New("a window that is too large")
 	}
 	l.unblock()

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"carronade/internal/conn/framing"
 	"carronade/internal/conn/socket"
 	"carronade/internal/conn/web"
 	"carronade/internal/otlp/standin"
@@ -103,7 +104,7 @@ func servePeer(t testing.TB, nc net.Conn, settings []http2.Setting, call func(p 
 				continue
 			}
 			delete(bodies, f.StreamID)
-			if len(b) == wire.MessageHead { // a probe
+			if len(b) == framing.MessageHead { // a probe
 				p.answer(f.StreamID, "0", "", nil)
 				continue
 			}
@@ -167,8 +168,8 @@ func TestPeers(t *testing.T) {
 		{
 			name: "small windows and one stream", settings: []http2.Setting{{ID: http2.SettingInitialWindowSize, Val: 100}, {ID: http2.SettingMaxConcurrentStreams, Val: 1}},
 			call: func(p *peer, s uint32, _ int, m []byte) bool {
-				if n := binary.BigEndian.Uint32(m[1:]); int(n) != len(m)-wire.MessageHead {
-					p.t.Errorf("a message of %d bytes says %d", len(m)-wire.MessageHead, n)
+				if n := binary.BigEndian.Uint32(m[1:]); int(n) != len(m)-framing.MessageHead {
+					p.t.Errorf("a message of %d bytes says %d", len(m)-framing.MessageHead, n)
 				}
 				p.answer(s, "0", "", nil)
 				return true
@@ -300,7 +301,7 @@ func TestFramesBeforeUse(t *testing.T) {
 	k.Init(ours, k, &l.Mu, s.Sink.Now)
 	l.begin()
 	k.Attach(nil)
-	_, err := k.receive(wire.AppendFrame(nil, wire.FrameSettings, 0, 0, 0, wire.SettingStreams, 0, 0, 0, 7), socket.Arrival{})
+	_, err := k.receive(framing.Append(nil, framing.Settings, 0, 0, 0, framing.SettingStreams, 0, 0, 0, 7), socket.Arrival{})
 	assert.OK(t, err)
 	l.up(k)
 	l.Mu.Lock()
@@ -309,7 +310,7 @@ func TestFramesBeforeUse(t *testing.T) {
 	preface := make([]byte, len(http2.ClientPreface))
 	assert.Value(io.ReadFull(theirs, preface))(t)
 	assert.Equal(t, string(preface), http2.ClientPreface, "written first")
-	ping := wire.AppendFrame(nil, wire.FramePing, 0, 0, make([]byte, 8)...)
+	ping := framing.Append(nil, framing.Ping, 0, 0, make([]byte, 8)...)
 	_, err = k.receive(bytes.Repeat(ping, mostControls+1), socket.Arrival{})
 	assert.ErrorHas(t, err, "asks for answers and does not read them", "pings")
 	l.Mu.Lock()
@@ -324,6 +325,33 @@ func TestLargeRequests(t *testing.T) {
 	r := send(t, "otlp+grpc://"+s.GRPCAddr(), 6000, map[string]string{"events": "1000", "signal": "logs", "body-size": "2KiB", "clients": "1", "max-in-flight": "4"})
 	counted(t, r, 6000, 0, 0)
 	assert.Equal(t, s.Counts().Events(), 6000, "events at the stand-in")
+}
+
+// TestDiscards: a server that discards answers every request, also many at once, and says what it is.
+func TestDiscards(t *testing.T) {
+	t.Parallel()
+	s := start(t, standin.Options{Discard: true})
+	for _, url := range []string{"otlp+http://" + s.Addr(), "otlp+grpc://" + s.GRPCAddr(), "otlp+grpc://" + s.Addr()} {
+		for _, options := range []map[string]string{
+			{"events": "10"}, {"events": "1", "clients": "2", "max-in-flight": "50"}, {"events": "50", "signal": "logs", "body-size": "100KiB", "clients": "1", "max-in-flight": "4"},
+		} {
+			c := openSpec(t, specOf(t, url, options))
+			counted(t, fire(t, c, load.Plan{Measurement: load.Limits{Events: 1000}}), 1000, 0, 0)
+			assert.True(t, c.Facts()["discards"] == true, "facts %v", c.Facts())
+			assert.OK(t, c.Close())
+		}
+	}
+	assert.True(t, s.Counts().Requests > 1000 && s.Counts().Events() == 0, "counts %v", s.Counts())
+}
+
+// TestLargeHeaders: headers that are larger than a frame of the server go in several.
+func TestLargeHeaders(t *testing.T) {
+	t.Parallel()
+	s := start(t, standin.Options{})
+	large := strings.Repeat("x", 70<<10)
+	for _, options := range []map[string]string{{"header": "X-Large: " + large}, {"header": "X-Large: " + large, "max-in-flight": "8"}} {
+		counted(t, send(t, "otlp+grpc://"+s.GRPCAddr(), 1000, options), 1000, 0, 0)
+	}
 }
 
 // TestRetry: only what the specification calls retryable is sent again.

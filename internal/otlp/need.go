@@ -6,7 +6,7 @@ import (
 	"carronade/protocol"
 )
 
-// Needs are what a run takes of the machine. A request in flight takes a copy.
+// Needs are what a run takes of the machine: at least a request and the copy of it that is sent.
 func (Kind) Needs(s protocol.Spec) []protocol.Need {
 	v := s.Options
 	connection := web.ConnectionNeed(s)
@@ -21,6 +21,5 @@ func (Kind) Needs(s protocol.Spec) []protocol.Need {
 	if err != nil {
 		return nil // Open says why
 	}
-	each := int64(len(p.content.Make(p.signals()[0], 0, 1).Bytes))
-	return []protocol.Need{{Setting: "events", Number: int64(p.events), Bytes: each / 2}, connection}
+	return []protocol.Need{{Setting: "events", Number: int64(p.events), Bytes: 2 * p.least() / int64(p.events)}, connection}
 }

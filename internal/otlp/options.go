@@ -68,7 +68,7 @@ func options() []protocol.Option {
 		},
 		{
 			Name: "retry-after", Type: protocol.Bool, Default: "false", Group: groupRequests, Independent: true,
-			Help: "pause a connection for as long as the server asks (Retry-After, RetryInfo)",
+			Help: "pause a connection for as long as the server asks (Retry-After, RetryInfo), 1m at most",
 		},
 
 		web.ClientsOption(groupConn),

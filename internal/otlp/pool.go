@@ -27,6 +27,7 @@ const (
 	mostTemplates = 1024
 	mostPartials  = 64 // requests with fewer events that are kept
 	mostEvents    = 100000
+	mostMade      = 1 << 30 // bytes of a generated request
 )
 
 // A pool has the requests that are encoded ahead of the run, and what is fresh in them.
@@ -115,7 +116,18 @@ func newPool(v protocol.Values, s protocol.Spec, keep bool) (*pool, error) {
 		p.corpus = true
 		return p, p.openCorpus(file, keep)
 	}
+	if p.least() > mostMade {
+		return nil, refuse("make requests", fmt.Sprintf("one has more than %s", units.FormatSize(mostMade)), "lower --events, or the numbers and sizes of what an event has")
+	}
 	return p, nil
+}
+
+// least is a lower bound of the bytes of the largest generated request, without making it.
+func (p *pool) least() (most int64) {
+	for _, s := range p.signals() {
+		most = max(most, p.content.Least(s, p.events))
+	}
+	return most
 }
 
 // make makes the bodies.

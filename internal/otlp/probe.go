@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"carronade/internal/conn"
+	"carronade/internal/conn/framing"
 	"carronade/internal/conn/web"
 	"carronade/internal/otlp/wire"
 	"carronade/load"
@@ -85,7 +86,7 @@ func (c *config) probeOne(ctx context.Context, client *http.Client, base string)
 func (c *config) ask(ctx context.Context, client *http.Client, v *server, s wire.Signal) error {
 	path, body, media := s.Path(), []byte(nil), "application/x-protobuf"
 	if c.grpc {
-		path, body, media = s.Method(), make([]byte, wire.MessageHead), "application/grpc"
+		path, body, media = s.Method(), make([]byte, framing.MessageHead), "application/grpc"
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url(v.base, path), bytes.NewReader(body))
 	if err != nil {

@@ -25,7 +25,7 @@ type Server struct {
 	opts     Options
 	ln       net.Listener
 	http     *http.Server
-	sink     *discard
+	sink     *standin.Sink
 	queue    *queue
 	capacity *standin.SharedQueue // nil: answers wait for nothing
 	tally    tally
@@ -79,11 +79,10 @@ func Start(o Options) (*Server, error) {
 		if config != nil {
 			s.ln = tls.NewListener(s.ln, config)
 		}
-		s.sink = newDiscard(s)
+		s.sink = standin.NewSink(standin.SinkOptions{Answer: []byte(answer202), Counters: s.sinkVars, Log: o.Log})
 		go func() {
 			defer close(s.ended)
-			standin.Accept(s.ln, s.sink.serve)
-			s.sink.conns.Serving.Wait()
+			s.sink.Serve(s.ln)
 		}()
 		return s, nil
 	}
@@ -98,6 +97,9 @@ func Start(o Options) (*Server, error) {
 	return s, nil
 }
 
+// answer202 is the answer of a server that discards.
+const answer202 = "HTTP/1.1 202 Accepted\r\nX-Content-Type-Options: nosniff\r\nContent-Length: 0\r\n\r\n"
+
 // recordRequest records a request with this number of events, after it was read.
 func recordRequest(r *http.Request, events int) {
 	standin.RecordedConnOf(standin.ConnOf(r)).Received(standin.RecordedRequest{Kind: "request", Partition: standin.NoRecord, Offset: standin.NoRecord, Events: int64(events)})
@@ -111,7 +113,8 @@ func (s *Server) Addr() string { return s.ln.Addr().String() }
 func (s *Server) Counts() Counts {
 	c := s.tally.counts()
 	if s.sink != nil {
-		c = s.sink.counts()
+		n := s.sink.Counts()
+		c = Counts{Connections: n.Connections, Requests: n.Requests, Bytes: n.Bytes}
 	}
 	s.queue.add(&c)
 	return c
@@ -125,8 +128,7 @@ func (s *Server) end() error {
 	var err error
 	if s.sink != nil {
 		err = s.ln.Close()
-		s.sink.conns.Close()
-		s.sink.threads.Close()
+		s.sink.Close()
 	} else {
 		err = s.http.Close()
 	}

@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"encoding/json"
 	"net/http"
 	"runtime"
 	"time"
@@ -64,4 +65,13 @@ func serverVars(c Counts) map[string]any {
 // vars answers /debug/vars.
 func (s *Server) vars(w http.ResponseWriter, _ *http.Request) {
 	answerJSON(w, http.StatusOK, serverVars(s.Counts()))
+}
+
+// sinkVars are the counters of a server that discards, which answers every GET with them.
+func (s *Server) sinkVars() (media string, text []byte) {
+	f := serverVars(s.Counts())
+	f["standin"] = "carronade"
+	f["discards"] = true      // so that its limit is not mistaken for a real server's
+	text, _ = json.Marshal(f) // cannot fail
+	return "application/json", text
 }

@@ -360,7 +360,7 @@ declare module "carronade" {
     "http-version"?: "1.1" | 1.1 | "2" | 2;
     /** apm: false: a connection for each request, which counts into its service time [true] */
     "keep-alive"?: boolean;
-    /** apm: pause a connection for as long as a 429 or 503 asks [false] */
+    /** apm: pause a connection for as long as a 429 or 503 asks, 1m at most [false] */
     "retry-after"?: boolean;
     /** apm: HTTP proxy to use */
     proxy?: string | number;

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"carronade/internal/conn/framing"
 )
 
 // Bounds of an answer.
@@ -130,7 +132,7 @@ func (a *Answer) step(p []byte) (int, error) {
 	}
 	switch a.state {
 	case inChunkLine:
-		if a.left, err = ChunkSize(line); err != nil {
+		if a.left, err = framing.ChunkSize(line); err != nil {
 			return k, err
 		}
 		if a.state = inChunk; a.left == 0 {
@@ -359,28 +361,6 @@ func decimal(b []byte) (v int64, err error) {
 			return 0, errors.New("not a number")
 		}
 		v = v*10 + int64(c-'0')
-	}
-	return v, nil
-}
-
-// ChunkSize reads a chunk's first line, hex digits and perhaps extensions.
-func ChunkSize(l []byte) (v int64, err error) {
-	if i := bytes.IndexByte(l, ';'); i >= 0 {
-		l = l[:i]
-	}
-	l = bytes.TrimRight(l, " \t")
-	if len(l) == 0 || len(l) > 10 {
-		return 0, fmt.Errorf("a chunk of %.20q bytes", l)
-	}
-	for _, c := range l {
-		switch d := c | 0x20; {
-		case '0' <= c && c <= '9':
-			v = v<<4 | int64(c-'0')
-		case 'a' <= d && d <= 'f':
-			v = v<<4 | int64(d-'a'+10)
-		default:
-			return 0, fmt.Errorf("a chunk of %.20q bytes", l)
-		}
 	}
 	return v, nil
 }

@@ -112,8 +112,13 @@ func (l *State) Ready(now time.Duration) {
 	}
 }
 
-// Pause pauses the lane for as long as the server asked.
+// mostPause is the longest pause: a server that asks for more is asked again then, so that a run does not wait for
+// hours.
+const mostPause = time.Minute
+
+// Pause pauses the lane for as long as the server asked, up to mostPause.
 func (l *State) Pause(now time.Duration, wait time.Duration) {
+	wait = min(wait, mostPause)
 	l.Metrics.Throttled++
 	l.Metrics.Paused += max(0, now+wait-max(l.PausedUntil, now)) // consecutive answers ask for overlapping pauses
 	l.PausedUntil = max(l.PausedUntil, now+wait)

@@ -1,8 +1,8 @@
 package standin
 
 import (
+	"bytes"
 	"fmt"
-	"strings"
 	"sync/atomic"
 
 	"carronade/internal/otlp/wire"
@@ -12,7 +12,7 @@ import (
 type Counts struct {
 	Connections uint64
 	Requests    uint64               // export requests, whatever the answer
-	Bytes       uint64               // of their bodies as they came; 0 with discard
+	Bytes       uint64               // of their bodies as they came
 	Accepted    [wire.Signals]uint64 // events
 	Rejected    uint64               // events, by partial success
 	Invalid     uint64               // requests refused as invalid
@@ -57,17 +57,20 @@ func (t *tally) counts() (c Counts) {
 	return c
 }
 
-// metrics are the counters in Prometheus's text format, under the Collector's names.
-func (t *tally) metrics() string {
-	var b strings.Builder
+// metrics are the counters in Prometheus's text format, under the Collector's names: none of a server that discards,
+// which does not know how many events there are.
+func (s *Server) metrics() (media string, text []byte) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# TYPE carronade_standin_requests counter\ncarronade_standin_requests %d\n", s.Counts().Requests)
 	for _, m := range []struct {
 		name string
 		of   *[wire.Signals]atomic.Uint64
-	}{{"otelcol_receiver_accepted_", &t.accepted}, {"otelcol_receiver_refused_", &t.refused}, {"otelcol_exporter_sent_", &t.accepted}} {
-		for s := range wire.Signals {
-			name := m.name + s.Events()
-			fmt.Fprintf(&b, "# TYPE %s counter\n%s %d\n", name, name, m.of[s].Load())
+	}{{"otelcol_receiver_accepted_", &s.tally.accepted}, {"otelcol_receiver_refused_", &s.tally.refused}, {"otelcol_exporter_sent_", &s.tally.accepted}} {
+		for signal := range wire.Signals {
+			if name := m.name + signal.Events(); s.sink == nil {
+				fmt.Fprintf(&b, "# TYPE %s counter\n%s %d\n", name, name, m.of[signal].Load())
+			}
 		}
 	}
-	return b.String()
+	return "text/plain; version=0.0.4", b.Bytes()
 }

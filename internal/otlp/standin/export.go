@@ -31,12 +31,18 @@ const (
 	typeGRPC  = "application/grpc"
 )
 
-// serverNames are the Server header, by which a run knows a stand-in.
-var serverNames = map[bool]string{false: "carronade-standin", true: "carronade-standin discards"}
+// The Server header, by which a run knows a stand-in.
+const (
+	serverName   = "carronade-standin"
+	discardsName = serverName + " discards"
+)
+
+// sinkAnswer is the answer over HTTP of a server that discards.
+const sinkAnswer = "HTTP/1.1 200 OK\r\nContent-Type: " + typeProto + "\r\nServer: " + discardsName + "\r\nContent-Length: 0\r\n\r\n"
 
 // serve answers every request, of HTTP and of gRPC.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Server", serverNames[s.opts.Discard])
+	w.Header().Set("Server", serverName)
 	grpc := strings.HasPrefix(r.Header.Get("Content-Type"), typeGRPC)
 	for signal := range wire.Signals {
 		switch {
@@ -56,8 +62,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case grpc:
 		answerGRPC(w, &outcome{status: http.StatusNotFound, text: "unknown method " + r.URL.Path})
 	case r.URL.Path == "/metrics":
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		_, _ = io.WriteString(w, s.tally.metrics())
+		media, text := s.metrics()
+		w.Header().Set("Content-Type", media)
+		_, _ = w.Write(text)
 	default:
 		http.NotFound(w, r)
 	}
@@ -93,12 +100,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request, signal wire.Sign
 		}
 	}
 	o := &outcome{status: http.StatusOK}
-	events, served := 0, time.Time{}
-	if s.opts.Discard {
-		_, _ = io.Copy(io.Discard, r.Body)
-	} else {
-		events = s.decode(r, signal, o)
-	}
+	events, served := s.decode(r, signal, o), time.Time{}
 	if rule >= 0 && o.status == http.StatusOK {
 		s.apply(s.opts.Errors[rule].What, events, o)
 	}

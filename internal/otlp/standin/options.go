@@ -17,7 +17,7 @@ import (
 // accepts valid requests from every client.
 type Options struct {
 	Listen     string // address for HTTP; port 0 picks a free one
-	GRPCListen string // address for gRPC, likewise; empty: port 4317 at the host of Listen, or a free one if Listen has port 0
+	GRPCListen string // address for gRPC; empty: port 4317 at the host of Listen, or a free one if Listen has port 0
 	Discard    bool   // accept everything unread
 	MaxBody    int64  // bytes of a request after decompression; default the Collector's 20 MiB
 

@@ -17,6 +17,7 @@ type Server struct {
 	opts     Options
 	lns      [2]net.Listener // for HTTP and gRPC
 	http     *http.Server
+	sink     *standin.Sink        // instead of http; nil: requests are read
 	capacity *standin.SharedQueue // nil: answers wait for nothing
 	tally    tally
 	requests *standin.Dice // side i is opts.Errors[i]
@@ -56,6 +57,13 @@ func Start(o Options) (*Server, error) {
 		s.lns[i] = standin.SecureHTTP(s.record.WrapOuter(standin.WithFaults(s.record.WrapInner(ln), o.Delay, o.Stall, o.Capacity.On(), began)), config)
 	}
 	s.close = sync.OnceValue(s.end)
+	if o.Discard {
+		s.sink = standin.NewSink(standin.SinkOptions{Answer: []byte(sinkAnswer), GRPC: discardsName, Counters: s.metrics, Log: o.Log})
+		for _, ln := range s.lns {
+			s.serving.Go(func() { s.sink.Serve(ln) })
+		}
+		return s, nil
+	}
 	s.http = standin.NewHTTPServer(http.HandlerFunc(s.serve), o.Log, o.Stall.Length, s.record != nil, func() { s.tally.connections.Add(1) })
 	s.http.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 1 << 16, MaxReceiveBufferPerConnection: 16 << 20, MaxReceiveBufferPerStream: 4 << 20}
 	for _, ln := range s.lns {
@@ -78,13 +86,25 @@ func (s *Server) GRPCAddr() string { return s.lns[1].Addr().String() }
 func (s *Server) Listening() string { return s.Addr() + ", grpc " + s.GRPCAddr() }
 
 // Counts returns the counts so far. It is safe to call at any time, also after Close.
-func (s *Server) Counts() Counts { return s.tally.counts() }
+func (s *Server) Counts() Counts {
+	if s.sink != nil {
+		n := s.sink.Counts()
+		return Counts{Connections: n.Connections, Requests: n.Requests, Bytes: n.Bytes}
+	}
+	return s.tally.counts()
+}
 
 // Close ends the connections and the stand-in. Its counts are final then.
 func (s *Server) Close() error { return s.close() }
 
 func (s *Server) end() error {
-	err := s.http.Close()
+	var err error
+	if s.sink != nil {
+		err = errors.Join(s.lns[0].Close(), s.lns[1].Close())
+		s.sink.Close()
+	} else {
+		err = s.http.Close()
+	}
 	s.serving.Wait()
 	return errors.Join(err, s.record.Close())
 }

@@ -159,6 +159,18 @@ func TestMetrics(t *testing.T) {
 	assert.Equal(t, s.Counts().String(), "2 connections, 1 requests (226 bytes); accepted 0 spans, 0 data points, 3 log records", "counts")
 }
 
+// TestDiscard: a server that discards says so, and has no counters of events.
+func TestDiscard(t *testing.T) {
+	t.Parallel()
+	s := begin(t, Options{Discard: true})
+	status, text, header := ask(t, "http://"+s.Addr()+"/v1/logs", typeProto, []byte("x"))
+	assert.True(t, status == 200 && text == "" && header.Get("Server") == discardsName, "over HTTP: %d %q %v", status, text, header)
+	_, text, header = ask(t, "http://"+s.GRPCAddr()+wire.Logs.Method(), typeGRPC, []byte("12345x"))
+	assert.True(t, text == "\x00\x00\x00\x00\x00" && header.Get("Grpc-Status") == "0" && header.Get("Server") == discardsName, "over gRPC: %q %v", text, header)
+	media, metrics := s.metrics()
+	assert.Equal(t, media+"; "+string(metrics), "text/plain; version=0.0.4; # TYPE carronade_standin_requests counter\ncarronade_standin_requests 2\n", "metrics")
+}
+
 // TestRecord: a row has the events of each request.
 func TestRecord(t *testing.T) {
 	t.Parallel()

@@ -95,6 +95,19 @@ func (c *Content) Make(s Signal, n uint64, events int) *Body {
 	return &Body{Signal: s, Bytes: k.b, Places: k.places, Events: events}
 }
 
+// Least is a lower bound of the bytes of a body, without making it.
+func (c *Content) Least(s Signal, events int) int64 {
+	attribute := 13 + c.AttributeSize
+	each := 30 + c.Attributes*attribute
+	switch s {
+	case Traces:
+		each += 20 + c.SpanEvents*(14+attribute) + c.SpanLinks*28
+	case Logs:
+		each += 35 + c.BodySize
+	}
+	return int64((max(0, c.ResourceAttributes-1)+c.ScopeAttributes)*attribute + events*each)
+}
+
 // attributes adds attributes with texts of random words.
 func (k *maker) attributes(num int, name string, n int) {
 	for i := range n {

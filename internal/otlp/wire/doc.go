@@ -1,6 +1,6 @@
 // Package wire has the bytes of OTLP: the messages of export requests and their answers in
-// protobuf, the JSON form of requests, and HTTP/2 frames as gRPC uses them. It knows which
-// messages and fields there are (schema.go), and nothing about connections or runs.
+// protobuf, and the JSON form of requests. It knows which messages and fields there are
+// (schema.go), and nothing about connections or runs.
 //
 // Its invariant: a request that Check accepts is one that the OpenTelemetry Collector decodes,
 // and with the same number of events.

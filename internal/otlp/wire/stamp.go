@@ -15,7 +15,7 @@ const (
 	FormTime    Form = iota // eight bytes: the time of the request plus Val nanoseconds
 	FormStart               // eight bytes: the time at which the run started
 	FormTraceID             // 16 bytes: the id with the number Val in its request
-	FormSpanID              // eight bytes, likewise
+	FormSpanID              // eight bytes: the span id with the number Val in its request
 	FormCount               // eight bytes: milliseconds since the run started times Val
 	FormSum                 // the same as a floating-point number
 	FormSeries              // SeriesDigits decimal digits: the series of data point Val of the request
@@ -29,7 +29,7 @@ type Stamp struct {
 	Key    uint64 // of the run, see NewKey
 	Batch  uint64 // the request's number in the run
 	Time   int64  // nanoseconds since 1970
-	Start  int64  // when the run started, likewise
+	Start  int64  // when the run started, in nanoseconds since 1970
 	Points uint64 // data points with series before this request
 	Series uint64 // different series at a time; 0: one
 	First  uint64 // the first series that is in use

@@ -5,23 +5,23 @@ import (
 	"errors"
 	"io"
 
-	"carronade/internal/conn/web"
-	"carronade/internal/standin"
+	"carronade/internal/conn/framing"
 )
 
-// A skimmer is a standin.Skimmer that reads nothing of a request but its length.
-type skimmer struct {
-	d      *discard
-	counts *sinkCounts
+// A sinkSkimmer is a Skimmer that reads nothing of a request but its length.
+type sinkSkimmer struct {
+	d      *Sink
+	counts *sinkTally
 
 	state    skimState
 	part     []byte // of a head or a line that is not complete
 	left     int64  // bytes until the end of the body or chunk
 	bodySize int64  // of the body so far
 	q        request
-	out      []byte                // answers to write
-	over     bool                  // the last request said that the connection ends
-	rec      *standin.RecordedConn // nil: nothing is recorded
+	out      []byte        // answers to write
+	over     bool          // the last request said that the connection ends
+	rec      *RecordedConn // nil: nothing is recorded
+	frames   *frameSkimmer // of HTTP/2; nil: the connection has HTTP/1.1
 }
 
 // skimState says which part of a request comes next.
@@ -33,14 +33,17 @@ const (
 	inChunk // with the end of line after it
 	inSize  // the line before a chunk
 	inTrailer
+	inFrames // of HTTP/2
 )
 
 // Take processes received bytes, always all of them.
-func (k *skimmer) Take(p []byte) (int, error) {
+func (k *sinkSkimmer) Take(p []byte) (int, error) {
 	had := len(p)
 	for len(p) > 0 && !k.over {
 		var err error
 		switch k.state {
+		case inFrames:
+			return had, k.frames.take(p)
 		case inHead:
 			p, err = k.head(p)
 		case inBody, inChunk:
@@ -58,7 +61,7 @@ func (k *skimmer) Take(p []byte) (int, error) {
 }
 
 // atEnd is the end of a connection after its last request.
-func (k *skimmer) atEnd() error {
+func (k *sinkSkimmer) atEnd() error {
 	if k.over {
 		return io.EOF
 	}
@@ -66,7 +69,10 @@ func (k *skimmer) atEnd() error {
 }
 
 // Skippable is what is left of a body or chunk.
-func (k *skimmer) Skippable() int64 {
+func (k *sinkSkimmer) Skippable() int64 {
+	if k.state == inFrames {
+		return k.frames.skippable()
+	}
 	if k.state != inBody && k.state != inChunk {
 		return 0
 	}
@@ -74,12 +80,15 @@ func (k *skimmer) Skippable() int64 {
 }
 
 // Skip notes that n of its bytes were skipped.
-func (k *skimmer) Skip(n int64) error {
+func (k *sinkSkimmer) Skip(n int64) error {
+	if k.state == inFrames {
+		return k.frames.skip(int(n))
+	}
 	k.skip(n)
 	return k.atEnd()
 }
 
-func (k *skimmer) skip(n int64) {
+func (k *sinkSkimmer) skip(n int64) {
 	if k.left -= n; k.left > 0 {
 		return
 	}
@@ -91,15 +100,15 @@ func (k *skimmer) skip(n int64) {
 }
 
 // End is the error of a connection that ends here.
-func (k *skimmer) End() error {
-	if k.state == inHead && len(k.part) == 0 {
+func (k *sinkSkimmer) End() error {
+	if k.state == inHead && len(k.part) == 0 || k.state == inFrames && k.frames.between() {
 		return io.EOF
 	}
 	return io.ErrUnexpectedEOF
 }
 
 // Answers returns the answers to what was taken.
-func (k *skimmer) Answers() []byte {
+func (k *sinkSkimmer) Answers() []byte {
 	p := k.out
 	k.out = k.out[:0]
 	return p
@@ -107,7 +116,7 @@ func (k *skimmer) Answers() []byte {
 
 // readUntil returns everything up to and including a mark, with the part that
 // arrived before; whole is nil while the mark is missing.
-func (k *skimmer) readUntil(p, mark []byte) (whole, rest []byte, err error) {
+func (k *sinkSkimmer) readUntil(p, mark []byte) (whole, rest []byte, err error) {
 	if len(k.part) == 0 { // the usual case
 		if i := bytes.Index(p[:min(len(p), maxRequest)], mark); i >= 0 {
 			return p[:i+len(mark)], p[i+len(mark):], nil
@@ -128,10 +137,14 @@ func (k *skimmer) readUntil(p, mark []byte) (whole, rest []byte, err error) {
 }
 
 // head reads the head of a request.
-func (k *skimmer) head(p []byte) (rest []byte, err error) {
+func (k *sinkSkimmer) head(p []byte) (rest []byte, err error) {
 	h, rest, err := k.readUntil(p, headEnd)
 	if h == nil {
 		return nil, err
+	}
+	if k.d.calls != nil && k.rec == nil && bytes.Equal(h, framing.PrefaceHead) { // a record follows only one answer at a time
+		k.state, k.frames = inFrames, newFrameSkimmer(k)
+		return rest, nil
 	}
 	if k.q, err = parseHead(h); err != nil {
 		k.out = append(k.out, answer400...)
@@ -153,7 +166,7 @@ func (k *skimmer) head(p []byte) (rest []byte, err error) {
 }
 
 // line reads the line before a chunk, or a line after the last chunk.
-func (k *skimmer) line(p []byte) (rest []byte, err error) {
+func (k *sinkSkimmer) line(p []byte) (rest []byte, err error) {
 	line, rest, err := k.readUntil(p, lineEnd)
 	if line == nil {
 		return nil, err
@@ -165,7 +178,7 @@ func (k *skimmer) line(p []byte) (rest []byte, err error) {
 		}
 		return rest, nil
 	}
-	n, err := web.ChunkSize(line)
+	n, err := framing.ChunkSize(line)
 	switch {
 	case err != nil:
 		return nil, err
@@ -179,21 +192,20 @@ func (k *skimmer) line(p []byte) (rest []byte, err error) {
 }
 
 // answer answers the request, which is complete.
-func (k *skimmer) answer() {
+func (k *sinkSkimmer) answer() {
 	k.state = inHead
 	if k.q.get {
 		k.out = append(k.out, k.d.counters()...)
 	} else {
 		k.counts.requests.Add(1)
 		k.counts.bytes.Add(uint64(k.bodySize))
-		k.out = append(k.out, answer202...)
-		k.rec.Received(standin.RecordedRequest{Kind: "request", Partition: standin.NoRecord, Offset: standin.NoRecord, Events: standin.NoRecord})
+		k.out = append(k.out, k.d.opts.Answer...)
+		k.rec.Received(RecordedRequest{Kind: "request", Partition: NoRecord, Offset: NoRecord, Events: NoRecord})
 	}
 	k.over = k.q.close
 }
 
 var (
-	answer202 = []byte("HTTP/1.1 202 Accepted\r\nX-Content-Type-Options: nosniff\r\nContent-Length: 0\r\n\r\n")
 	answer100 = []byte("HTTP/1.1 100 Continue\r\n\r\n")
 	answer400 = []byte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 	headEnd   = []byte("\r\n\r\n")

@@ -1,4 +1,4 @@
-package wire
+package framing
 
 import (
 	"encoding/binary"
@@ -10,20 +10,20 @@ import (
 // MessageHead is the number of bytes before a message of gRPC: whether it is compressed, and its length.
 const MessageHead = 5
 
-// FrameHead is the number of bytes before a frame's payload.
-const FrameHead = 9
+// HeadSize is the number of bytes before a frame's payload.
+const HeadSize = 9
 
 // Types of frames (RFC 9113, section 6).
 const (
-	FrameData         = 0
-	FrameHeaders      = 1
-	FrameReset        = 3
-	FrameSettings     = 4
-	FramePush         = 5
-	FramePing         = 6
-	FrameGoAway       = 7
-	FrameWindow       = 8
-	FrameContinuation = 9
+	Data         = 0
+	Headers      = 1
+	Reset        = 3
+	Settings     = 4
+	Push         = 5
+	Ping         = 6
+	GoAway       = 7
+	Window       = 8
+	Continuation = 9
 )
 
 // Flags of frames.
@@ -74,22 +74,22 @@ type Frame struct {
 	Flow        int // bytes that count for flow control, padding included
 }
 
-// PutFrameHead writes the head of a frame.
-func PutFrameHead(b *[FrameHead]byte, size int, typ, flags uint8, stream uint32) {
+// PutHead writes the head of a frame.
+func PutHead(b *[HeadSize]byte, size int, typ, flags uint8, stream uint32) {
 	b[0], b[1], b[2], b[3], b[4] = byte(size>>16), byte(size>>8), byte(size), typ, flags
 	binary.BigEndian.PutUint32(b[5:], stream)
 }
 
-// AppendFrame appends a frame.
-func AppendFrame(b []byte, typ, flags uint8, stream uint32, payload ...byte) []byte {
-	var head [FrameHead]byte
-	PutFrameHead(&head, len(payload), typ, flags, stream)
+// Append appends a frame.
+func Append(b []byte, typ, flags uint8, stream uint32, payload ...byte) []byte {
+	var head [HeadSize]byte
+	PutHead(&head, len(payload), typ, flags, stream)
 	return append(append(b, head[:]...), payload...)
 }
 
 // AppendNumber appends a frame with a number: an increment of a window, or the code of a reset.
 func AppendNumber(b []byte, typ uint8, stream, n uint32) []byte {
-	return AppendFrame(b, typ, 0, stream, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
+	return Append(b, typ, 0, stream, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
 }
 
 // The windows for answers: of each stream, and of the connection.
@@ -98,35 +98,41 @@ const (
 	ConnectionWindow = 16 << 20
 )
 
+// What a client sends first, before frames. Its beginning is as the head of a request of HTTP/1.1.
+var (
+	PrefaceHead = []byte("PRI * HTTP/2.0\r\n\r\n")
+	PrefaceBody = []byte("SM\r\n\r\n")
+)
+
 // AppendPreface appends what a client sends first: no pushes, and room for answers.
 func AppendPreface(b []byte) []byte {
-	b = append(b, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"...)
-	b = AppendFrame(b, FrameSettings, 0, 0, 0, SettingPush, 0, 0, 0, 0, 0, SettingWindow, 0, ReceiveWindow>>16, ReceiveWindow>>8&0xff, ReceiveWindow&0xff)
-	return AppendNumber(b, FrameWindow, 0, ConnectionWindow-DefaultWindow)
+	b = append(append(b, PrefaceHead...), PrefaceBody...)
+	b = Append(b, Settings, 0, 0, 0, SettingPush, 0, 0, 0, 0, 0, SettingWindow, 0, ReceiveWindow>>16, ReceiveWindow>>8&0xff, ReceiveWindow&0xff)
+	return AppendNumber(b, Window, 0, ConnectionWindow-DefaultWindow)
 }
 
 var errFrame = errors.New("a frame is not as HTTP/2 has it")
 
-// ReadFrame reads the frame that b begins with; n is 0 if it has not come whole. After an error the
+// Read reads the frame that b begins with; n is 0 if it has not come whole. After an error the
 // connection is unusable.
-func ReadFrame(b []byte) (f Frame, n int, err error) {
-	if len(b) < FrameHead {
+func Read(b []byte) (f Frame, n int, err error) {
+	if len(b) < HeadSize {
 		return f, 0, nil
 	}
 	size := int(b[0])<<16 | int(b[1])<<8 | int(b[2])
 	if size > LeastFrame {
 		return f, 0, fmt.Errorf("%w: it has %d bytes (another protocol may answer)", errFrame, size)
 	}
-	if n = FrameHead + size; len(b) < n {
+	if n = HeadSize + size; len(b) < n {
 		return f, 0, nil
 	}
-	f = Frame{Type: b[3], Flags: b[4], Stream: binary.BigEndian.Uint32(b[5:]) & math.MaxInt32, Payload: b[FrameHead:n], Flow: size}
+	f = Frame{Type: b[3], Flags: b[4], Stream: binary.BigEndian.Uint32(b[5:]) & math.MaxInt32, Payload: b[HeadSize:n], Flow: size}
 	return f, n, f.trim()
 }
 
 // trim removes padding and priority, and checks sizes.
 func (f *Frame) trim() error {
-	if f.Type == FrameData || f.Type == FrameHeaders {
+	if f.Type == Data || f.Type == Headers {
 		pad := 0
 		if f.Flags&flagPadded != 0 {
 			if len(f.Payload) == 0 {
@@ -134,7 +140,7 @@ func (f *Frame) trim() error {
 			}
 			pad, f.Payload = int(f.Payload[0]), f.Payload[1:]
 		}
-		if f.Type == FrameHeaders && f.Flags&flagPriority != 0 {
+		if f.Type == Headers && f.Flags&flagPriority != 0 {
 			if len(f.Payload) < 5 {
 				return errFrame
 			}
@@ -145,15 +151,15 @@ func (f *Frame) trim() error {
 		}
 		f.Payload = f.Payload[:len(f.Payload)-pad]
 	}
-	ofStream := f.Type == FrameData || f.Type == FrameHeaders || f.Type == FrameReset || f.Type == FrameContinuation
-	ofConnection := f.Type == FrameSettings || f.Type == FramePing || f.Type == FrameGoAway
-	size, fixed := 4, f.Type == FrameReset || f.Type == FrameWindow
-	if f.Type == FramePing {
+	ofStream := f.Type == Data || f.Type == Headers || f.Type == Reset || f.Type == Continuation
+	ofConnection := f.Type == Settings || f.Type == Ping || f.Type == GoAway
+	size, fixed := 4, f.Type == Reset || f.Type == Window
+	if f.Type == Ping {
 		size, fixed = 8, true
 	}
 	switch {
-	case f.Type == FramePush, ofStream && f.Stream == 0, ofConnection && f.Stream != 0, fixed && len(f.Payload) != size,
-		f.Type == FrameGoAway && len(f.Payload) < 8, f.Type == FrameSettings && (len(f.Payload)%6 != 0 || f.Flags&FlagAck != 0 && len(f.Payload) > 0):
+	case f.Type == Push, ofStream && f.Stream == 0, ofConnection && f.Stream != 0, fixed && len(f.Payload) != size,
+		f.Type == GoAway && len(f.Payload) < 8, f.Type == Settings && (len(f.Payload)%6 != 0 || f.Flags&FlagAck != 0 && len(f.Payload) > 0):
 		return errFrame
 	}
 	return nil

@@ -2,51 +2,65 @@ package standin
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"sync/atomic"
-
-	"carronade/internal/standin"
 )
 
-// The discard server reads nothing of a request but its length. It has its own
-// implementation of HTTP/1.1, because net/http takes several times as long for a
-// request as reading it takes.
-type discard struct {
-	s       *Server
-	conns   standin.Conns[*sinkCounts]
-	closed  Counts           // of closed connections; conns locks it
-	threads *standin.Threads // nil: each connection has a goroutine
+// SinkOptions say what a Sink answers.
+type SinkOptions struct {
+	Answer   []byte                             // to each request of HTTP/1.1 but GET
+	Counters func() (media string, text []byte) // to each GET, whatever its path
+	GRPC     string                             // the Server header of answers to calls of gRPC; "": HTTP/2 is refused
+	Log      io.Writer                          // gets the errors that end connections; nil: nothing does
 }
 
-// Each connection has its own sinkCounts, so that connections do not share a cache line.
-type sinkCounts struct {
+// A Sink is a server that reads nothing of a request but its length. It has its own implementation of HTTP/1.1
+// and of HTTP/2 as gRPC uses it, because net/http takes several times as long for a request as reading it takes.
+type Sink struct {
+	opts    SinkOptions
+	calls   *callAnswer // nil: HTTP/2 is refused
+	conns   Conns[*sinkTally]
+	closed  SinkCounts // of closed connections; conns locks it
+	threads *Threads   // nil: each connection has a goroutine
+}
+
+// SinkCounts are what a Sink received.
+type SinkCounts struct{ Connections, Requests, Bytes uint64 }
+
+// Each connection has its own sinkTally, so that connections do not share a cache line.
+type sinkTally struct {
 	requests, bytes atomic.Uint64
 
 	_ [64]byte
 }
 
-func (n *sinkCounts) addTo(c *Counts) {
+func (n *sinkTally) addTo(c *SinkCounts) {
 	c.Connections++
 	c.Requests += n.requests.Load()
 	c.Bytes += n.bytes.Load()
 }
 
-// discardBuffer is how many bytes are read at once.
-const discardBuffer = 64 << 10
+// sinkBuffer is how many bytes are read at once.
+const sinkBuffer = 64 << 10
 
 // makeThreads makes the threads; some tests run without any.
-var makeThreads = standin.NewThreads
+var makeThreads = NewThreads
 
-func newDiscard(s *Server) *discard {
-	d := &discard{s: s, threads: makeThreads()}
-	d.conns.Log, d.conns.Ended = s.opts.Log, func(n *sinkCounts) { n.addTo(&d.closed) }
+// NewSink makes a sink, which serves until Close.
+func NewSink(o SinkOptions) *Sink {
+	d := &Sink{opts: o, threads: makeThreads()}
+	if o.GRPC != "" {
+		d.calls = newCallAnswer(o.GRPC)
+	}
+	d.conns.Log, d.conns.Ended = o.Log, func(n *sinkTally) { n.addTo(&d.closed) }
 	return d
 }
 
-func (d *discard) counts() Counts {
+// Counts are those so far. It is safe to call at any time, also after Close.
+func (d *Sink) Counts() SinkCounts {
 	d.conns.Lock()
 	defer d.conns.Unlock()
 	c := d.closed
@@ -56,20 +70,29 @@ func (d *discard) counts() Counts {
 	return c
 }
 
-func (d *discard) serve(nc net.Conn) {
-	k := &skimmer{d: d, counts: new(sinkCounts), rec: standin.RecordedConnOf(nc)}
+// Serve serves the connections to a listener until it is closed, and returns when all are over.
+func (d *Sink) Serve(ln net.Listener) {
+	Accept(ln, d.serve)
+	d.conns.Serving.Wait()
+}
+
+// Close ends the connections. The listeners are closed before.
+func (d *Sink) Close() {
+	d.conns.Close()
+	d.threads.Close()
+}
+
+func (d *Sink) serve(nc net.Conn) {
+	k := &sinkSkimmer{d: d, counts: new(sinkTally), rec: RecordedConnOf(nc)}
 	if ended := d.conns.Enter(nc, k.counts); ended != nil {
-		d.threads.Serve(nc, k, discardBuffer, ended)
+		d.threads.Serve(nc, k, sinkBuffer, ended)
 	}
 }
 
-// counters is the answer to every GET, whatever its path: the counters.
-func (d *discard) counters() []byte {
-	f := serverVars(d.s.Counts())
-	f["standin"] = "carronade"
-	f["discards"] = true       // so that its limit is not mistaken for a real server's
-	text, _ := json.Marshal(f) // cannot fail
-	return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
+// counters is the answer to a GET.
+func (d *Sink) counters() []byte {
+	media, text := d.opts.Counters()
+	return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", media, len(text), text)
 }
 
 // A request is what the discard server needs to know about a request.
