@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -113,6 +114,9 @@ func (s *session) as(ctx context.Context, tool *dropin.Tool, name string, args [
 	}
 	p.Scenario = func(ctx context.Context, o scenario.Options) (scenario.Reason, *scenario.Fault, error) {
 		return s.asScenario(ctx, tool, common, o)
+	}
+	p.Find = func(ctx context.Context, doc *workload.Document, budget time.Duration) (*report.Document, error) {
+		return s.findAs(ctx, tool, doc, common, budget)
 	}
 	p.Serve = s.serveAs
 	if k, load := s.topicLoads(tool.Kind); load != nil {

@@ -195,17 +195,20 @@ func (s *session) nodes(ctx context.Context, tool *dropin.Tool, common dropin.Co
 		to, err := bus.ConnectKey(ctx, addr, key)
 		if err != nil {
 			end()
-			return nil, nodeError(addr, key, err)
+			return nil, nodeError(addr, key, o.Start, err)
 		}
 		closers = append(closers, func() { to.Close() })
 		routes[addr] = fleet.Route{Through: to, Agent: nodeAgent}
 		r.Agents = append(r.Agents, addr)
 	}
 	closers = append(closers, s.entry(ctx, routes))
+	if o.Reads {
+		r.Reader = entryAgent
+	}
 	r.infos = r.Look(ctx, r.Agents)
 	if err := r.Silent(r.Agents, r.infos); err != nil {
 		end()
-		return nil, cmp.Or(ctx.Err(), error(&protocol.Error{Err: err, Hint: "start it again with --run-node, and use the same version of carronade everywhere"}))
+		return nil, cmp.Or(ctx.Err(), error(&protocol.Error{Err: err, Hint: "start it again with " + o.Start + ", and use the same version of carronade everywhere"}))
 	}
 	// A run that has just failed may not be over yet on all nodes.
 	for end := time.Now().Add(fleet.Lease + time.Second); ctx.Err() == nil && time.Now().Before(end); {
@@ -267,7 +270,7 @@ func (s *session) entry(ctx context.Context, routes fleet.Routes) func() {
 }
 
 // nodeError says why a node cannot be used.
-func nodeError(addr, key string, err error) error {
+func nodeError(addr, key, start string, err error) error {
 	e, ok := errors.AsType[*protocol.Error](err)
 	if !ok {
 		return err
@@ -277,9 +280,9 @@ func nodeError(addr, key string, err error) error {
 	case errors.Is(err, bus.ErrPin), errors.Is(err, bus.ErrNoToken):
 		return &protocol.Error{Err: fmt.Errorf("node %s has another key than %s", addr, key), Hint: "copy the node's key file here, and give it with --node-key=FILE"}
 	case errors.Is(err, bus.ErrNotTLS), errors.Is(err, bus.ErrNotBus):
-		return &protocol.Error{Err: fmt.Errorf("node %s has another version: %w", addr, e.Err), Hint: "use the same version of carronade everywhere; mongoose's own nodes cannot be used"}
+		return &protocol.Error{Err: fmt.Errorf("node %s has another version: %w", addr, e.Err), Hint: "use the same version of carronade everywhere; the tool's own nodes cannot be used"}
 	case strings.HasPrefix(e.Doing, "connect "):
-		return &protocol.Error{Err: fmt.Errorf("no node answers at %s: %w", addr, e.Err), Hint: "start it there with --run-node, and --node-listen=HOST:1099 for other machines"}
+		return &protocol.Error{Err: fmt.Errorf("no node answers at %s: %w", addr, e.Err), Hint: "start it there with " + start + ", and --node-listen=HOST:PORT for other machines"}
 	}
 	return &protocol.Error{Err: err, Hint: hint}
 }

@@ -15,6 +15,7 @@ import (
 	"carronade/internal/dropin/heyapm"
 	"carronade/internal/dropin/kafkatools"
 	"carronade/internal/dropin/mongoose"
+	"carronade/internal/dropin/omb"
 	"carronade/internal/dropin/riemannload"
 	"carronade/internal/dropin/sangrenel"
 	"carronade/internal/kafka"
@@ -194,6 +195,8 @@ func oldTools() []dropin.Tool {
 		kafkatools.Consumer,
 		kafkatools.Share,
 		kafkatools.Latency,
+		omb.Tool,
+		omb.Worker,
 		heyapm.Tool,
 		riemannload.Tool,
 	}

@@ -63,6 +63,10 @@ type Program struct {
 	// other. Nil if the tool's kind of target has no topics.
 	Topics func(ctx context.Context, w *workload.Document, l TopicLoad) (*TopicResult, error)
 
+	// Find searches the highest rate at which a workload's limits hold and its backlog does not grow, as
+	// `carronade find` does: the workload has neither a rate nor a length. It returns the report of the search.
+	Find func(ctx context.Context, w *workload.Document, budget time.Duration) (*report.Document, error)
+
 	// Resolve checks a workload as Run does before it connects.
 	Resolve func(w *workload.Document) error
 

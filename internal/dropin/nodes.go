@@ -34,6 +34,9 @@ type Node struct {
 type NodesOptions struct {
 	Addrs []string // HOST:PORT
 	Key   string   // as in NodeOptions
+	Start string   // what starts a node, for messages: "--run-node"
+	// Reads says that this machine sends nothing, and reads what the nodes send.
+	Reads bool
 }
 
 // Nodes are connections to nodes, which fire together with this machine.

@@ -202,7 +202,7 @@ func (s *step) runner(ctx context.Context, p *dropin.Program) (run runFunc, end 
 	if len(s.nodes) == 0 {
 		return p.Run, func() {}, nil
 	}
-	nodes, err := p.Nodes(ctx, dropin.NodesOptions{Addrs: s.nodes, Key: s.v.key})
+	nodes, err := p.Nodes(ctx, dropin.NodesOptions{Addrs: s.nodes, Key: s.v.key, Start: "--run-node"})
 	if err != nil {
 		return nil, nil, err
 	}

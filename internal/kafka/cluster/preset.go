@@ -109,6 +109,18 @@ func PropertyKnown(name string) bool {
 	return known
 }
 
+// PropertySetting returns the option, or the setting of any workload, that a client's property stands for, and its
+// text there; "" for a property that other code reads, or that is unknown.
+func PropertySetting(name, value string) (option, text string, err error) {
+	p := properties[name]
+	if text = strings.TrimSpace(value); p.convert != nil {
+		if text, err = p.convert(text); err != nil {
+			return "", "", fmt.Errorf("client property %s: %w", name, err)
+		}
+	}
+	return p.option, text, nil
+}
+
 // PropertySecret reports whether a client's property is known to contain a
 // secret.
 func PropertySecret(name string) bool { return properties[name].secret }
@@ -238,11 +250,9 @@ func presets(v protocol.Values) (set, props map[string]string, warnings []string
 		case !known:
 			warnings = append(warnings, fmt.Sprintf("the client property %s has no meaning here and is ignored", name))
 		case p.option != "":
-			text := strings.TrimSpace(props[name])
-			if p.convert != nil {
-				if text, err = p.convert(text); err != nil {
-					return nil, nil, nil, fmt.Errorf("client property %s: %w", name, err)
-				}
+			_, text, err := PropertySetting(name, props[name])
+			if err != nil {
+				return nil, nil, nil, err
 			}
 			if err := checkOption(p.option, text); err != nil {
 				return nil, nil, nil, fmt.Errorf("client property %s: %w", name, err)

@@ -28,9 +28,13 @@ func parseProperties(data []byte) (map[string]string, error) {
 	if len(data) > maxProperties {
 		return nil, fmt.Errorf("it has %d bytes, more than %d", len(data), maxProperties)
 	}
+	return ParseProperties(latin1(place.TextOf(data)))
+}
+
+// ParseProperties reads the properties of a Java client in a text of UTF-8: see parseProperties.
+func ParseProperties(text []byte) (map[string]string, error) {
 	props := map[string]string{}
-	data = latin1(place.TextOf(data))
-	sc := bufio.NewScanner(bytes.NewReader(data))
+	sc := bufio.NewScanner(bytes.NewReader(text))
 	sc.Buffer(nil, 2*maxProperties+1) // UTF-8 needs two bytes for one of ISO-8859-1
 	sc.Split(splitJavaLines)
 	var logical []byte

@@ -1,0 +1,347 @@
+package omb
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"carronade/internal/advice"
+	"carronade/internal/dropin"
+	"carronade/internal/dropin/dropintest"
+	"carronade/internal/kafka"
+	"carronade/internal/report"
+	"carronade/internal/workload"
+	"carronade/load"
+	"carronade/measure"
+	"carronade/protocol"
+	"carronade/test/testkit"
+	"carronade/test/testkit/assert"
+)
+
+// resolve checks a workload as a run does.
+func resolve(d *workload.Document) error {
+	_, err := workload.Resolve([]protocol.Kind{kafka.Kind{}}, d, nil)
+	return err
+}
+
+// fixed is the tool with a clock that stands still and names without chance.
+func fixed() *dropin.Tool {
+	at := time.Date(2026, 11, 30, 20, 15, 4, 5e6, time.UTC)
+	own := Tool
+	own.Main = (&tool{now: func() time.Time { return at }, suffix: func() string { return "AbCdE-_" }}).main
+	return &own
+}
+
+// folder is a folder with files, of name and text.
+func folder(t *testing.T, files ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := 0; i < len(files); i += 2 {
+		assert.OK(t, os.WriteFile(filepath.Join(dir, files[i]), []byte(files[i+1]), 0o600))
+	}
+	return dir
+}
+
+// golden is a file of testdata, also after a change of the folder.
+func golden(name string) string { return filepath.Join(here, "testdata", name) }
+
+var here = func() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}()
+
+const (
+	driverFile = "name: Kafka\ndriverClass: io.openmessaging.benchmark.driver.kafka.KafkaBenchmarkDriver\nreplicationFactor: 1\ncommonConfig: bootstrap.servers=a:9092\n"
+	plainFile  = "name: plain\ntopics: 1\npartitionsPerTopic: 1\nmessageSize: 100\nuseRandomizedPayloads: true\nrandomBytesRatio: 0.5\nrandomizedPayloadPoolSize: 10\n" +
+		"subscriptionsPerTopic: 1\nconsumerPerSubscription: 1\nproducersPerTopic: 1\nproducerRate: 1000\ntestDurationMinutes: 1\n"
+)
+
+// A file with a field of the wrong type is an error with its line and column; of an unknown field there is a warning.
+func TestFiles(t *testing.T) {
+	replaced := func(line, by string) string {
+		name, _, _ := strings.Cut(line, ":")
+		return regexp.MustCompile(`(?m)^`+name+`:.*$`).ReplaceAllLiteralString(plainFile, by)
+	}
+	driver := func(line, by string) string {
+		name, _, _ := strings.Cut(line, ":")
+		return regexp.MustCompile(`(?m)^`+name+`:.*$`).ReplaceAllLiteralString(driverFile, by)
+	}
+	for _, tt := range []struct{ name, load, driver, err, hint, warns string }{
+		{name: "a word for a number", load: replaced("producerRate", "producerRate: fast"), err: `w.yaml:11:15: producerRate: "fast" is not a whole number`},
+		{name: "a list for a number", load: replaced("topics", "topics: [1, 2]"), err: "w.yaml:2:9: topics: must be one value, not a list"},
+		{name: "fields for a text", load: replaced("name", "name: {a: b}"), err: "w.yaml:1:7: name: must be one value, not several fields"},
+		{name: "below 0", load: replaced("producerRate", "producerRate: -1"), err: "w.yaml:11:15: producerRate: must not be below 0"},
+		{name: "more than Java's int", load: replaced("topics", "topics: 3000000000"), err: "w.yaml:2:9: topics: must be at most 2147483647"},
+		{name: "a share above 1", load: replaced("randomBytesRatio", "randomBytesRatio: 50"), err: "w.yaml:6:19: randomBytesRatio: must be at most 1, not 50"},
+		{name: "a truth value", load: replaced("useRandomizedPayloads", "useRandomizedPayloads: maybe"), err: `w.yaml:5:24: useRandomizedPayloads: "maybe" is neither true nor false`},
+		{name: "an unknown distributor", load: plainFile + "keyDistributor: RANDOM\n", err: `w.yaml:13:17: keyDistributor: "RANDOM" is none of NO_KEY, KEY_ROUND_ROBIN, RANDOM_NANO`},
+		{name: "numbers in quotes and with fractions", load: replaced("producerRate", `producerRate: "50000"`) + "consumerBacklogSizeGB: 0\nbacklogDrainRatio: 1e0\nwarmupDurationMinutes: 0.5\n"},
+		{name: "an unknown field", load: plainFile + "producerRat: 5\n", warns: "w.yaml:13:1: the field producerRat is unknown and ignored: did you mean producerRate?"},
+		{name: "no value", load: plainFile + "payloadFile:\n"},
+		{name: "a text", load: "just a text\n", err: "w.yaml:1:1: not fields and values", hint: "topics: 1"},
+		{name: "nothing", load: "# nothing\n", err: "w.yaml: the file is empty"},
+		{name: "not YAML", load: "name: [\n", err: "w.yaml:"},
+		{name: "a missing field", load: replaced("partitionsPerTopic", ""), err: "w.yaml: partitionsPerTopic is missing, or 0", hint: "add partitionsPerTopic: 1"},
+		{name: "consumers without a number", load: replaced("consumerPerSubscription", ""), err: "consumerPerSubscription is missing"},
+		{name: "a backlog while the rate is searched", load: replaced("producerRate", "producerRate: 0\nconsumerBacklogSizeGB: 1"), err: "a backlog cannot be built while the rate is searched"},
+		{name: "no payload", load: replaced("useRandomizedPayloads", ""), err: "w.yaml: payloadFile is missing", hint: "useRandomizedPayloads: true"},
+		{name: "a payload file that is not there", load: replaced("useRandomizedPayloads", "payloadFile: no/such.data"), err: "there is no payloadFile no/such.data", hint: "head -c 100 /dev/urandom > no/such.data"},
+		{name: "a payload file of another size", load: replaced("useRandomizedPayloads", "payloadFile: testdata/kafka.yaml"), err: "bytes, and messageSize is 100"},
+		{name: "a driver as a workload", load: driverFile, err: "w.yaml is a driver file, not a workload", hint: "--drivers"},
+
+		{name: "a workload as a driver", driver: plainFile, err: "d.yaml: driverClass is missing", hint: "name workload files after the flags"},
+		{name: "Pulsar", driver: driver("driverClass", "driverClass: io.openmessaging.benchmark.driver.pulsar.PulsarBenchmarkDriver\nclient:\n  serviceUrl: pulsar://localhost:6650"), err: "d.yaml: a driver of Pulsar: only that of Kafka has a counterpart here", hint: "bootstrap.servers"},
+		{name: "a system without a name", driver: driver("driverClass", "driverClass: com.example.OwnDriver"), err: "a driver of OwnDriver"},
+		{name: "no brokers", driver: driver("commonConfig", "commonConfig: acks=1"), err: "d.yaml: there is no bootstrap.servers", hint: "bootstrap.servers=localhost:9092"},
+		{name: "no replicas", driver: driver("replicationFactor", ""), err: "replicationFactor is missing", hint: "replicationFactor: 3"},
+		{name: "too many replicas", driver: driver("replicationFactor", "replicationFactor: 40000"), err: "d.yaml:3:20: replicationFactor: must be at most 32767"},
+		{name: "properties as fields", driver: driverFile + "producerConfig:\n  acks: all\n", err: "d.yaml:6:3: producerConfig: must be one value, not several fields: properties are lines of one text"},
+		{name: "a line without =", driver: driverFile + "producerConfig: |\n  acks=1\n  hunter2\n", err: "d.yaml:5:17: producerConfig: line 2: it has no ="},
+		{name: "a property with a wrong value", driver: driverFile + "producerConfig: linger.ms=soon\n", err: "d.yaml: producerConfig: client property linger.ms: want a number of milliseconds"},
+		{name: "clients that differ", driver: driverFile + "producerConfig: client.id=p\nconsumerConfig: client.id=c\n", warns: "d.yaml: client.id differs between consumerConfig and producerConfig"},
+		{name: "an unknown field of a driver", driver: driverFile + "zoneAware: true\n", warns: "d.yaml:5:1: the field zoneAware is unknown and ignored"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.load == "" {
+				tt.load = plainFile
+			}
+			if tt.driver == "" {
+				tt.driver = driverFile
+			}
+			dir := folder(t, "w.yaml", tt.load, "d.yaml", tt.driver)
+			got := dropintest.Run(t.Context(), t, fixed(), dropin.Program{Args: []string{"--check", "-d", filepath.Join(dir, "d.yaml"), filepath.Join(dir, "w.yaml")}, Resolve: resolve}, nil)
+			said := strings.ReplaceAll(got.Out+got.Errs, dir+"/", "")
+			if got.Err != nil {
+				said += strings.ReplaceAll(fmt.Sprintf("error: %v\nhint: %s", got.Err, advice.Hint(got.Err)), dir+"/", "")
+			}
+			assert.True(t, (got.Code == 0) == (tt.err == ""), "exit %d:\n%s", got.Code, said)
+			assert.Has(t, said, tt.err, tt.hint, tt.warns)
+			assert.True(t, !strings.Contains(said, "hunter2"), "a line is quoted:\n%s", said)
+			assert.True(t, tt.warns != "" || !strings.Contains(said, "warning:"), "a warning:\n%s", said)
+		})
+	}
+}
+
+// Every shape of load that OMB's own workload files have becomes a workload that a run accepts; what each
+// becomes is in testdata/shapes.txt.
+func TestShapes(t *testing.T) {
+	t.Skip("several consumers")
+	dir := folder(t, "kafka.yaml", string(assert.Value(os.ReadFile("testdata/kafka.yaml"))(t)), "message", strings.Repeat("m", 1024))
+	t.Chdir(dir)
+	args := []string{"--check", "--drivers", "kafka.yaml"}
+	shape := func(topics, partitions, size, groups, consumers, producers, rate, backlog, minutes int, more string) {
+		name := fmt.Sprintf("%02d.yaml", len(args)-3)
+		content := "payloadFile: message"
+		if size != 1024 || producers > 1 {
+			content = "useRandomizedPayloads: true\nrandomBytesRatio: 0.5\nrandomizedPayloadPoolSize: 1000"
+		}
+		assert.OK(t, os.WriteFile(name, fmt.Appendf(nil, "name: %d topics / %d partitions / %d b\ntopics: %d\npartitionsPerTopic: %d\nmessageSize: %d\n%s\nsubscriptionsPerTopic: %d\n"+
+			"consumerPerSubscription: %d\nproducersPerTopic: %d\nproducerRate: %d\nconsumerBacklogSizeGB: %d\ntestDurationMinutes: %d\n%s",
+			topics, partitions, size, topics, partitions, size, content, groups, consumers, producers, rate, backlog, minutes, more), 0o600))
+		args = append(args, name)
+	}
+	for _, partitions := range []int{1, 3, 6, 16, 100} { // one topic, small and large messages
+		shape(1, partitions, 100, 1, 1, 1, 50_000, 0, 15, "")
+		shape(1, partitions, 1024, 1, 1, 1, 50_000, 0, 15, "keyDistributor: NO_KEY\n")
+	}
+	shape(1, 3, 100, 1, 1, 3, 0, 0, 15, "") // the rate is searched
+	shape(1, 16, 1024, 1, 1, 1, 0, 0, 5, "")
+	for _, partitions := range []int{100, 10_000} {
+		for _, rate := range []int{200_000, 500_000, 1_000_000, 2_000_000} {
+			shape(1, partitions, 1024, 1, 4, 4, rate, 0, 5, "")
+		}
+	}
+	shape(1, 100, 1024, 1, 4, 4, 200_000, 512, 5, "")                        // a backlog
+	shape(1, 100, 1024, 2, 4, 4, 200_000, 10, 5, "backlogDrainRatio: 0.9\n") // that need not be drained whole
+	for _, partitions := range []int{1, 2, 3, 4, 6, 9, 16} {
+		shape(10, partitions, 100, 1, 1, 1, 1_000_000, 0, 15, "")
+	}
+	shape(100, 1, 1024, 3, 1, 1, 150_000, 0, 240, "") // several subscriptions
+	for _, topics := range []int{100, 500, 1000, 5000, 10_000, 50_000, 100_000, 200_000} {
+		shape(topics, 1, 1024, 1, 4, 4, 500_000, 0, 5, "")
+	}
+	for _, n := range []int{20, 100} { // as fast as possible
+		shape(1, n, 65_536, 1, n, n, 10_000_000, 0, 5, "")
+	}
+	shape(1, 10, 1024, 0, 0, 1, 10_000, 0, 5, "") // only producers
+	shape(1, 10, 1024, 1, 1, 1, 10_000, 0, 5, "keyDistributor: KEY_ROUND_ROBIN\n")
+	shape(1, 10, 1024, 1, 1, 1, 10_000, 0, 5, "keyDistributor: RANDOM_NANO\nwarmupDurationMinutes: 0\n")
+	shape(1, 1, 100, 1, 1, 1, 50_000, 0, 0, "") // without an end
+	assert.True(t, len(args)-3 >= 45, "%d shapes", len(args)-3)
+
+	got := dropintest.Run(t.Context(), t, fixed(), dropin.Program{Args: args, Resolve: resolve}, nil)
+	assert.OK(t, got.Err)
+	assert.True(t, got.Code == 0 && got.Errs == "", "exit %d: %s", got.Code, got.Errs)
+	var lines []string
+	for line := range strings.Lines(got.Out) {
+		if strings.HasPrefix(line, "  carronade ") || !strings.HasPrefix(line, " ") {
+			lines = append(lines, line)
+		}
+	}
+	testkit.Golden(t, golden("shapes.txt"), strings.Join(lines, ""))
+}
+
+// FuzzFields: whatever a file has is taken or refused.
+func FuzzFields(f *testing.F) {
+	for _, seed := range []string{plainFile, driverFile, "topics: [", "a: &b c", "topics: 1_0", "commonConfig: \"\\\\u12\""} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file := filepath.Join(t.TempDir(), "f.yaml")
+		assert.OK(t, os.WriteFile(file, data, 0o600))
+		if s, err := readSpec(file, func(string) {}); err == nil {
+			assert.True(t, s.topics > 0 && s.size > 0 && s.drained >= 0 && s.drained <= 1, "%+v", s)
+		}
+		if d, err := readDriver(file, func(string) {}); err == nil {
+			assert.True(t, d.servers != "" && d.replicas > 0, "%+v", d)
+		}
+	})
+}
+
+// histogram has n values, of these times and so on.
+func histogram(n uint64, times ...time.Duration) *measure.Histogram {
+	h := measure.NewHistogram()
+	for _, at := range times {
+		h.RecordN(at, n)
+	}
+	return h
+}
+
+// measured is the run of a minute of warm-up and twenty seconds of a workload, of which the last interval
+// has also the drain.
+func measured(_ *workload.Document, o dropin.Observer) (*report.Document, error) {
+	o.Opened()
+	set := func(ms time.Duration) measure.Set {
+		return measure.Set{
+			Response: histogram(10_000, 2*time.Millisecond, ms), Service: histogram(100, time.Millisecond),
+			SendDelay: histogram(10_000, 30*time.Microsecond, 70*time.Microsecond), EndToEnd: histogram(10_000, 700*time.Microsecond, 3900*time.Microsecond),
+		}
+	}
+	counts := measure.Counts{Sent: 20_000, Acked: 20_000, Consumed: 19_000}
+	row := func(phase string, start, within time.Duration, c measure.Counts) measure.Interval {
+		return measure.Interval{Phase: phase, Start: start, End: start + 10*time.Second, Within: within, Counts: c, Set: set(4 * time.Millisecond)}
+	}
+	o.Interval(load.Snapshot{Phase: measure.WarmUp, Interval: row(measure.WarmUp, 0, 10*time.Second, counts), Total: counts})
+	o.Interval(load.Snapshot{Phase: measure.Measurement, Rows: []measure.Interval{
+		row(measure.WarmUp, 10*time.Second, 0, measure.Counts{Acked: 100}), row(measure.Measurement, 10*time.Second, 10*time.Second, counts),
+	}, Total: measure.Counts{Acked: 40_100, Consumed: 38_000}})
+	o.Interval(load.Snapshot{Phase: measure.Measurement, Rows: []measure.Interval{
+		row(measure.Measurement, 20*time.Second, 5*time.Second, measure.Counts{Acked: 9_000, Consumed: 11_000, Failed: 40, Unknown: 10}), row(measure.Drain, 20*time.Second, 5*time.Second, measure.Counts{Consumed: 50}),
+	}, Total: measure.Counts{Acked: 49_100, Consumed: 49_000}})
+	answers := measure.NewHistogram()
+	answers.RecordN(2*time.Millisecond, 30_000)
+	return &report.Document{
+		Stopped: load.ByTime, Trust: measure.Trust{OK: true},
+		Totals: report.Totals{EventsPerS: 2000},
+		Times:  report.Times{Response: measure.Summarize(answers, histogram(1000, 5*time.Second), []float64{75})},
+	}, nil
+}
+
+// The lines and the result file, of our times and of the tool's own.
+func TestLines(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		t.Run(fmt.Sprintf("strict %v", strict), func(t *testing.T) {
+			name := map[bool]string{false: "ours", true: "strict"}[strict]
+			dir := folder(t, "w.yaml", strings.Replace(plainFile, "producerRate: 1000", "producerRate: 150000", 1), "d.yaml", driverFile)
+			out := filepath.Join(dir, "r.json")
+			got := dropintest.Run(t.Context(), t, fixed(), dropin.Program{Args: []string{"--drivers", filepath.Join(dir, "d.yaml"), "-o", out, filepath.Join(dir, "w.yaml")}, Strict: strict}, measured)
+			assert.OK(t, got.Err)
+			testkit.Golden(t, filepath.Join("testdata", name+".txt"), strings.ReplaceAll(got.Out, dir+"/", "")+"-- stderr --\n"+strings.ReplaceAll(got.Errs, dir+"/", ""))
+			file := string(assert.Value(os.ReadFile(out))(t))
+			testkit.Golden(t, filepath.Join("testdata", name+".json"), file)
+			readResult(t, file)
+			rate := map[bool]string{false: "150000/s", true: "149992.50037498126/s"}[strict] // the tool's interval is 6667 ns
+			assert.Equal(t, got.Last()["rate"], rate, "the rate")
+		})
+	}
+}
+
+// A workload that failed does not end the others; the exit code says it, but not with --strict.
+func TestFailedRun(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		dir := folder(t, "1.yaml", plainFile, "2.yaml", plainFile, "d.yaml", driverFile)
+		out := filepath.Join(dir, "r.json")
+		runs := 0
+		got := dropintest.Run(t.Context(), t, fixed(), dropin.Program{Strict: strict, Args: []string{"-d", filepath.Join(dir, "d.yaml"), "-o", out, filepath.Join(dir, "2.yaml"), filepath.Join(dir, "1.yaml")}},
+			func(d *workload.Document, o dropin.Observer) (*report.Document, error) {
+				if runs++; runs == 1 {
+					return nil, fmt.Errorf("no broker")
+				}
+				return measured(d, o)
+			})
+		assert.OK(t, got.Err)
+		assert.Equal(t, got.Code, map[bool]int{false: 2, true: 0}[strict], "exit code")
+		assert.Has(t, got.Out, "ERROR Benchmark - Failed to run the workload 'plain' for driver '", "Writing test result into "+filepath.Join(dir, "r-2.json"))
+		assert.Has(t, got.Errs, "error: no broker\n")
+		assert.Value(os.Stat(filepath.Join(dir, "r-2.json")))(t)
+	}
+}
+
+// Arguments are those of the tool, in any order, and ours.
+func TestArguments(t *testing.T) {
+	for _, tt := range []struct{ args, want, err string }{
+		{"-d a,b c.yaml -d d -o out x.yaml", "drivers [a b d] workers [] output out workloads [c.yaml x.yaml]", ""},
+		{"--drivers=a --workers http://h:1,h:2 w", "drivers [a] workers [http://h:1 h:2] output  workloads [w]", ""},
+		{"-d a -- -w", "drivers [a] workers [] output  workloads [-w]", ""},
+		{"-d", "", "-d needs a value"},
+		{"--check=yes", "", "--check takes no value"},
+		{"--driver a", "", "unknown flag --driver"},
+		{"--engine java", "", "--engine java: must be wire or client"},
+		{"--budget 5", "", "--budget: "},
+	} {
+		a, err := parseArguments(strings.Fields(tt.args))
+		if tt.err != "" {
+			assert.ErrorHas(t, err, tt.err)
+			continue
+		}
+		assert.OK(t, err)
+		assert.Equal(t, fmt.Sprintf("drivers %v workers %v output %s workloads %v", a.drivers, a.workers, a.output, a.workloads), tt.want)
+	}
+}
+
+// A search without a rate is followed by a run at what it found; without an answer there is none.
+func TestSearch(t *testing.T) {
+	for _, holds := range []float64{0, 4321.5} {
+		dir := folder(t, "w.yaml", strings.Replace(plainFile, "producerRate: 1000", "producerRate: 0", 1), "d.yaml", driverFile)
+		var searched dropintest.Settings
+		p := dropin.Program{Args: []string{"-d", filepath.Join(dir, "d.yaml"), "-o", filepath.Join(dir, "r.json"), "--budget", "3m", filepath.Join(dir, "w.yaml")}}
+		p.Find = searchOf(holds, &searched)
+		got := dropintest.Run(t.Context(), t, fixed(), p, measured)
+		for _, name := range []string{"rate", "for", "warmup", "interval"} {
+			_, has := searched[name]
+			assert.True(t, !has, "the search has a %s", name)
+		}
+		if holds == 0 {
+			assert.ErrorHas(t, got.Err, "no rate was found that holds: too busy")
+			assert.True(t, got.Code == 2 && got.Workloads == nil, "exit %d, ran %v", got.Code, got.Workloads)
+			continue
+		}
+		assert.OK(t, got.Err)
+		assert.Equal(t, got.Last()["rate"], "4321.5/s", "the rate")
+		assert.Has(t, got.Out, "Searching the highest rate that producers and consumers keep up with, in at most 3m\n", "It keeps up with 4321.5 msg/s, and does not with 5000.0 msg/s\n")
+	}
+}
+
+// The folder of --csv has result files, and the CSV file a line for each.
+func TestCSV(t *testing.T) {
+	t.Chdir(folder(t, "b.json", `{"topics": 2, "partitions": 3, "messageSize": 100, "producersPerTopic": 1, "consumersPerTopic": 4, "publishRate": [10, 30], "consumeRate": []}`,
+		"a.json", `{"topics": 9, "partitions": 3, "messageSize": 100, "producersPerTopic": 1, "consumersPerTopic": 4, "publishRate": [10.4], "consumeRate": [7]}`, "other.txt", "x"))
+	got := dropintest.Run(t.Context(), t, fixed(), dropin.Program{Args: []string{"-c", "."}}, nil)
+	assert.OK(t, got.Err)
+	assert.Has(t, got.Out, "ResultsToCsv - Results extracted into CSV results-1796069704.csv")
+	assert.Equal(t, string(assert.Value(os.ReadFile("results-1796069704.csv"))(t)), csvHeader+"\n2,3,100,1,4,10,20,10,30,0,0,0,0\n9,3,100,1,4,10,10,0,10,7,7,0,7\n")
+	for _, bad := range []struct{ file, text, err string }{{"c.json", "[]", "c.json is not a result file"}, {"", "", "has no result files"}} {
+		dir := folder(t)
+		if bad.file != "" {
+			dir = folder(t, bad.file, bad.text)
+		}
+		assert.ErrorHas(t, dropintest.Run(t.Context(), t, fixed(), dropin.Program{Args: []string{"--csv", dir}}, nil).Err, bad.err)
+	}
+}
