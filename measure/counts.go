@@ -18,17 +18,17 @@ import (
 type CountsOf[N uint64 | int64] struct {
 	Offered N `json:"offered" unit:"events" means:"due in the measurement" help:"Events due."`
 	Sent    N `json:"sent" unit:"events" means:"handed to the system" help:"Events handed to the system."`
-	Dropped N `json:"dropped" unit:"events" means:"dropped at the in-flight limit" help:"Events dropped at the in-flight limit."`
-	Unsent  N `json:"unsent" unit:"events" means:"due, and not sent at the end" help:"Events due and not sent when the run ended."`
-	Acked   N `json:"acked" unit:"events" means:"accepted by the system" help:"Events acked."`
-	Failed  N `json:"failed" unit:"events" means:"refused for certain" help:"Events refused for certain."`
-	Unknown N `json:"unknown" unit:"events" means:"written, without a certain answer" help:"Events sent and without a certain answer."`
+	Dropped N `json:"dropped" unit:"events" better:"less" means:"dropped at the in-flight limit" help:"Events dropped at the in-flight limit."`
+	Unsent  N `json:"unsent" unit:"events" better:"less" means:"due, and not sent at the end" help:"Events due and not sent when the run ended."`
+	Acked   N `json:"acked" unit:"events" better:"more" means:"accepted by the system" help:"Events acked."`
+	Failed  N `json:"failed" unit:"events" better:"less" means:"refused for certain" help:"Events refused for certain."`
+	Unknown N `json:"unknown" unit:"events" better:"less" means:"written, without a certain answer" help:"Events sent and without a certain answer."`
 
-	Consumed N `json:"consumed" unit:"events" means:"read by a consumer" help:"Events read by a consumer."`
+	Consumed N `json:"consumed" unit:"events" better:"more" means:"read by a consumer" help:"Events read by a consumer."`
 	// Unread counts acked events (sent ones, if nothing is acknowledged) that a run which also reads did not read.
-	Unread N `json:"unread,omitempty" unit:"events" means:"acked, and never read" help:"Acked events that were to be read and were not." late:"1"`
+	Unread N `json:"unread,omitempty" unit:"events" better:"less" means:"acked, and never read" help:"Acked events that were to be read and were not." late:"1"`
 
-	Retries    N `json:"retries" unit:"batches" means:"attempts beyond the first" help:"Attempts beyond the first."`
+	Retries    N `json:"retries" unit:"batches" better:"less" means:"attempts beyond the first" help:"Attempts beyond the first."`
 	Batches    N `json:"batches" unit:"batches" means:"sent" help:"Batches sent."`
 	Answered   N `json:"answered" unit:"batches" means:"answered, whatever the answer was" help:"Batches answered, whatever the answer was." metric:"answered_batches"`
 	Bytes      N `json:"bytes" unit:"bytes" means:"of events, before compression" help:"Bytes of the events sent (or consumed), before compression." metric:"event_bytes" field:"bytes_moved"`
@@ -44,6 +44,7 @@ type Counter struct {
 	Name   string // in reports and files: "acked"
 	Label  string // for people
 	Unit   string // "events", "batches" or "bytes"
+	Better string // "less" or "more"; "": neither
 	Means  string // in a few words
 	Metric string // as a metric: "acked_events"
 	Help   string // of the metric, and of the field
@@ -61,7 +62,7 @@ func counters() []Counter {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		k := Counter{
 			Name: name, Label: name, Metric: name, Field: name, index: i,
-			Unit: f.Tag.Get("unit"), Means: f.Tag.Get("means"), Help: f.Tag.Get("help"), Late: f.Tag.Get("late") != "",
+			Unit: f.Tag.Get("unit"), Better: f.Tag.Get("better"), Means: f.Tag.Get("means"), Help: f.Tag.Get("help"), Late: f.Tag.Get("late") != "",
 		}
 		if k.Unit == "events" {
 			k.Metric += "_events"

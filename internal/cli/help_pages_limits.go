@@ -66,7 +66,7 @@ times
 	writeRow(&b, column, "p99, p99.9, ...", "any percentile, max or mean: of the response time, without a schedule of the service time")
 	writeRow(&b, column, "service.p99", "of this time: "+strings.Join(workload.LimitTimes(), ", "))
 	b.WriteString("\nresults\n")
-	for _, r := range workload.LimitResults() {
+	for _, r := range workload.Results() {
 		text := r.Help
 		if r.Kind == workload.VerdictKind {
 			text += " (without a value)"

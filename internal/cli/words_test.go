@@ -116,8 +116,8 @@ func TestSLOSubject(t *testing.T) {
 	}
 	assert.True(t, limits != 0, "the example has no limit")
 	text := sloText(nil)
-	for _, r := range workload.LimitResults() {
-		assert.True(t, strings.Contains(text, "\n  "+r.Name+" "), "help slo does not list %s", r.Name)
+	for _, r := range workload.Results() {
+		assert.True(t, strings.Contains(strings.ReplaceAll(text, "\n", " \n"), "\n  "+r.Name+" "), "help slo does not list %s", r.Name)
 	}
 	for _, from := range workload.MetricSources() {
 		assert.True(t, strings.Contains(text, "\n  "+from+".NAME "), "help slo does not list the metrics of %s", from)

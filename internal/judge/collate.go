@@ -25,6 +25,7 @@ type CollateOptions struct {
 	Sort    string     // a field; with "-" before it in reverse order; "": by VAR, the newest group first
 	Last    store.Last // the number of groups, or the age of the reports to start from
 	All     bool       // include groups in which VAR has only one value
+	Columns []string   // further columns: fields with numbers
 	Now     time.Time
 	// FilterStarts: all filters choose the reports to start from, and none those next to them.
 	FilterStarts bool
@@ -35,6 +36,9 @@ type CollateOptions struct {
 // CollateFields are the fields of rows that Collate reads.
 func CollateFields(o CollateOptions) []string {
 	out := append(slices.Clone(systemFields), store.AllIndependent, "flag.", "trusted", "trust_level", "mode", "elapsed", "acked", "failed", "freeze_total", "partial", "started", "revision_date", "kind", o.Var, strings.TrimPrefix(o.Sort, "-"))
+	for _, name := range o.Columns {
+		out = append(out, columnField(name))
+	}
 	for _, c := range slices.Concat(columns, unshown) {
 		out = append(out, c.field)
 		if lower := lowerField(c.field); lower != "" {
@@ -181,7 +185,9 @@ func Collate(rows []store.Row, o CollateOptions) (*Collation, error) {
 		c.Notes = []string{c.nothing(v, with, groups)}
 		return c, nil
 	}
-	c.columns = columnsOf(c.Groups)
+	if c.columns, err = columnsOf(c.Groups, o.Columns); err != nil {
+		return nil, err
+	}
 	for i := range c.Groups {
 		c.Groups[i].describe(v)
 		c.Groups[i].fillCells(slices.Concat(c.columns, unshown))

@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"carronade/internal/store"
+	"carronade/internal/workload"
 )
 
 // columnsOf are the columns that some row has. Service times are left out if
 // there are response times, which are more meaningful in a scheduled run.
-// Failures have a column only if there were some.
-func columnsOf(groups []Group) []quantity {
+// Failures have a column only if there were some. The further ones follow.
+func columnsOf(groups []Group, further []string) ([]quantity, error) {
 	has := func(field string) bool {
 		for _, g := range groups {
 			for _, l := range g.Rows {
@@ -32,7 +33,28 @@ func columnsOf(groups []Group) []quantity {
 		}
 		out = append(out, c)
 	}
-	return out
+	for _, name := range further {
+		field := columnField(name)
+		names := map[string]bool{}
+		for _, f := range store.Fields() {
+			names[f.Name] = f.Kind != store.KindText
+		}
+		switch {
+		case !names[field]:
+			return nil, store.UnknownField(name, names)
+		case !slices.ContainsFunc(out, func(c quantity) bool { return c.field == field }):
+			out = append(out, quantity{field: field, column: strings.ReplaceAll(field, "_", " ")})
+		}
+	}
+	return out, nil
+}
+
+// columnField is the field of a further column: by the name of a result, as limits have it, or by its own.
+func columnField(name string) string {
+	if r := workload.ResultNamed(name); r != nil {
+		return r.Field
+	}
+	return store.Canonical(strings.ReplaceAll(name, "-", "_"))
 }
 
 // A sorter orders lines by a field.

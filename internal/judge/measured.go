@@ -6,6 +6,7 @@ import (
 
 	"carronade/internal/store"
 	"carronade/internal/verdict/stats"
+	"carronade/internal/workload"
 	"carronade/measure"
 )
 
@@ -100,8 +101,8 @@ var unshown = []quantity{{field: "service_mean", better: stats.Less}}
 // ascending is whether sorting by a field puts the smallest value first,
 // because it is the best.
 func ascending(field string) bool {
-	less := func(q quantity) bool { return q.field == field && q.better == stats.Less }
-	return field == "system_cpu" || slices.ContainsFunc(columns, less) || slices.ContainsFunc(systemQuantities, less)
+	r := workload.ResultNamed(field)
+	return r != nil && r.Field == field && r.Better == workload.Less
 }
 
 // primary are the two rows on which verdicts of verify are based: throughput, and the

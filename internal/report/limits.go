@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"carronade/internal/verdict/trust"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -56,10 +55,7 @@ func undecided(format string, args ...any) finding {
 
 // perStep reports whether a limit is on a result that each step has.
 func perStep(l *workload.Limit) bool {
-	if l.Stat != workload.NoStat {
-		return true
-	}
-	return slices.Contains([]string{"throughput", "target-share", "failure-rate", "failed", "unknown", "dropped", "unsent", "retries"}, l.Name)
+	return l.Stat != workload.NoStat || l.Result != nil && l.Result.PerStep()
 }
 
 // checkSteps checks a limit on each step.
@@ -92,9 +88,6 @@ func (d *Document) checkSteps(l *workload.Limit) Check {
 // check checks a limit on the measurement or a step of it. rate is the step's target rate, 0
 // for the measurement.
 func (d *Document) check(l *workload.Limit, t *Totals, times *Times, rate float64) finding {
-	of := func(x float64) finding {
-		return finding{value: &x, holds: l.Op.Holds(x, l.Value), text: l.Kind.Format(x)}
-	}
 	switch {
 	case l.Stat != workload.NoStat:
 		return d.checkTime(l, times)
@@ -102,58 +95,31 @@ func (d *Document) check(l *workload.Limit, t *Totals, times *Times, rate float6
 		return d.checkMetric(l)
 	}
 	switch l.Name {
-	case "throughput":
-		return d.blame(of(t.EventsPerS))
-	case "target-share":
-		if rate == 0 && t.ElapsedS > 0 {
-			rate = float64(t.Offered) / t.ElapsedS
-		}
-		if rate <= 0 {
-			return undecided("nothing was due")
-		}
-		return d.blame(of(t.EventsPerS / rate))
-	case "failure-rate":
-		bad := t.Failed
-		if t.RateOf != RateSent { // there, no event has a certain answer
-			bad += t.Unknown
-		}
-		if t.Sent == 0 {
-			return undecided("no event was sent")
-		}
-		return of(float64(bad) / float64(t.Sent))
-	case "failed":
-		return of(float64(t.Failed))
-	case "unknown":
-		return of(float64(t.Unknown))
-	case "dropped":
-		return d.blame(of(float64(t.Dropped)))
-	case "unsent":
-		return d.blame(of(float64(t.Unsent)))
-	case "retries":
-		return of(float64(t.Retries))
-	case "longest-stall":
-		if d.Mode == load.Consuming && d.Stall.LongestS == 0 && l.Value < load.StallAfter.Seconds() && t.Consumed > 0 {
-			return undecided("gaps of up to %s are not known in a run that waited at the end of the logs", seconds(load.StallAfter.Seconds()))
-		}
-		return d.blame(of(d.Stall.LongestS))
 	case "outage":
 		return d.checkFault(l, d.WorstOutage())
 	case "recover":
 		return d.checkFault(l, d.WorstRecovery())
-	case "index-share":
-		if d.Indexed == nil || d.Indexed.Share == nil {
-			return undecided("no documents were counted behind the system")
-		}
-		return of(*d.Indexed.Share)
-	case "cpu", "rss":
-		return d.checkSystem(l, of)
 	case "steady":
-		s := &d.Steady
-		return finding{holds: s.Known && s.OK, open: !s.Known, text: s.Text}
+		return finding{holds: d.Steady.Known && d.Steady.OK, open: !d.Steady.Known, text: d.Steady.Text}
 	case "keeps-up":
 		return d.checkBacklog()
+	case "longest-stall":
+		if d.Mode == load.Consuming && d.Stall.LongestS == 0 && l.Value < load.StallAfter.Seconds() && t.Consumed > 0 {
+			return undecided("gaps of up to %s are not known in a run that waited at the end of the logs", seconds(load.StallAfter.Seconds()))
+		}
 	}
-	return d.checkDelivery(l, of)
+	x, why := d.valueIn(l.Result, t, rate)
+	if why != "" {
+		return undecided("%s", why)
+	}
+	f := finding{value: &x, holds: l.Op.Holds(x, l.Value), text: l.Kind.Format(x)}
+	if d.Ledger != nil && (l.Needs == workload.NeedsDelivery || l.Needs == workload.NeedsCommits) {
+		return d.checkDelivery(l, f)
+	}
+	if l.Result.Generator {
+		return d.blame(f)
+	}
+	return f
 }
 
 // checkFault checks a limit on the scores of faults. One score is enough to break it; it holds only
@@ -308,81 +274,22 @@ func (g *Gauge) worst(upper bool) (float64, bool) {
 	return least, true
 }
 
-// checkSystem checks a limit on what the system under test used.
-func (d *Document) checkSystem(l *workload.Limit, of func(float64) finding) finding {
-	s := d.System
-	switch {
-	case s == nil:
-		return undecided("the system was not watched; --system-cmd and --system-pid watch it")
-	case l.Name == "rss" && s.PeakRSSBytes > 0:
-		return of(float64(s.PeakRSSBytes))
-	case l.Name == "cpu" && s.CPUS > 0 && d.Generator.Processors > 0:
-		if length := d.EndedAt.Sub(d.StartedAt).Seconds(); length > 0 {
-			return of(s.CPUS / length / float64(d.Generator.Processors))
-		}
-	}
-	return undecided("it is not known what the system used")
-}
-
-// checkDelivery checks a limit on the ledger.
-func (d *Document) checkDelivery(l *workload.Limit, of func(float64) finding) finding {
+// checkDelivery checks a limit on the ledger, whose value f has.
+func (d *Document) checkDelivery(l *workload.Limit, f finding) finding {
 	x := d.Ledger
-	if x == nil {
-		return undecided("the delivery was not checked")
-	}
-	n := map[string]uint64{
-		"lost": x.Lost, "not-found": x.Lost + d.notFound(), "unread": x.Unread,
-		"duplicated": x.Duplicated, "reordered": x.Reordered, "corrupted": x.Corrupted,
-	}[l.Name]
-	f := of(float64(n))
 	switch {
-	case slices.Contains(x.Unchecked, l.Name):
+	case slices.Contains(x.Unchecked, l.Result.Field):
 		return undecided("what was read back does not show whether events are %s", l.Name)
-	case f.holds && x.Unread > 0 && l.Name != "unread":
+	case f.holds && x.Unread > 0 && l.Name != "unread" && l.Op.Upper():
 		f.holds, f.open = false, true
 		f.text += ", but " + units.FormatCount(x.Unread) + " of " + units.FormatCount(x.Acked) + " were not read"
-	case !x.Complete && (f.holds || l.Name == "not-found"):
+	case !x.Complete && (f.holds && l.Op.Upper() || l.Name == "not-found"):
 		f.holds, f.open = false, true
 		f.text += ", but the read-back ended early"
 	case f.holds && x.Inexact > 0:
 		f.text += ", as far as checked: " + units.Plural(x.Inexact, "event") + " could not be checked individually"
 	}
 	return f
-}
-
-// notFound is the number of events that were sent and not acked, and not found.
-func (d *Document) notFound() uint64 {
-	n := uint64(0)
-	for i := range d.Phases {
-		n += d.Phases[i].Totals.Failed + d.Phases[i].Totals.Unknown
-	}
-	return n - min(d.Ledger.Recovered, n)
-}
-
-// checkBacklog checks whether reading kept up with writing: a consumer by its lag, a round
-// trip by what was acked (without acks: sent) and has not come back.
-func (d *Document) checkBacklog() finding {
-	b := trust.Backlog{Read: d.Mode == load.Consuming}
-	var ahead float64
-	end := d.measurementEnd()
-	for i := range d.Intervals {
-		iv := &d.Intervals[i]
-		behind := float64(iv.LagEvents)
-		if d.Mode != load.Consuming {
-			if ahead += float64(iv.Acked); d.Totals.RateOf == RateSent {
-				ahead += float64(iv.Sent) - float64(iv.Failed)
-			}
-			if iv.EndToEnd != nil {
-				ahead -= float64(iv.EndToEnd.Count)
-			}
-			behind = max(ahead, 0)
-		}
-		if iv.Phase == measure.Measurement && iv.StartS < end && behind >= 0 { // nothing is sent in the drain
-			b.Add(units.Seconds(iv.EndS), units.Seconds(iv.EndS-iv.StartS), behind, float64(max(iv.Sent, iv.Consumed)))
-		}
-	}
-	known, ok, text := b.KeepsUp()
-	return d.blame(finding{holds: known && ok, open: !known, text: text})
 }
 
 // markSteps notes for each step whether it holds the limits, and warns if a step above one that
@@ -429,8 +336,14 @@ func (d *Document) heldSteps() (n int, known bool) {
 // Broken reports whether a limit is broken by what was measured in a time. rate is the target
 // rate of the step, 0 if there is none. Only results that intervals have can be.
 func (s *Series) Broken(l *workload.Limit, iv *measure.Interval, rate float64) bool {
-	if !perStep(l) {
+	grows := l.Result != nil && l.Kind != workload.RateKind && l.Kind != workload.ShareKind // until the end
+	if !perStep(l) || grows && !l.Op.Upper() {
 		return false
+	}
+	if grows && l.Op == workload.Equal {
+		most := *l
+		most.Op = workload.AtMost
+		l = &most
 	}
 	b := builder{Series: *s}
 	t := measure.Tally{Start: iv.End - iv.Within, End: iv.End, Counts: iv.Counts, Set: iv.Set, Arrived: iv.Acked + iv.InFlight} // what is in flight may be on time

@@ -46,7 +46,6 @@ var measuredFields = slices.Concat([]KnownField{
 	{"trusted", KindBool, "the generator was not the limit: the run is trusted or noisy"},
 	{"trust_level", KindText, "trusted, noisy, not trusted"},
 	{"machine", KindText, "other programs that took processors from the generator, and how much"},
-	{"steady", KindBool, "neither in flight nor response times climbed, and the system accepted something in every interval"},
 	{"exit", KindNumber, "exit code of the run"},
 	{"limits", KindText, "of the run, the worst: holds, cannot tell, broken"},
 	{"repetition", KindCount, "repetition number"},
@@ -59,46 +58,7 @@ var measuredFields = slices.Concat([]KnownField{
 
 	{"ceiling", KindRate, "of a search: the highest rate confirmed to hold all limits"},
 	{"ceiling_upper", KindRate, "of a search: the rate above it that is confirmed to fail"},
-
-	{"elapsed", KindDuration, "length of the measurement"},
-	{"throughput", KindRate, "events acked (sent, consumed) over the measurement"},
-	{"send_rate", KindRate, "events sent a second in the measurement"},
-	{"pushed", KindSpeed, "bytes of events sent in the measurement, before compression"},
-	{"accepted", KindSpeed, "bytes of events acked, before compression"},
-	{"wire", KindSpeed, "bytes on the connections in the measurement"},
-	{"read", KindSpeed, "bytes of events consumed"},
-	{"per_batch", KindDuration, "measurement over accepted batches: the inverse of their rate, not a waiting time"},
-	{"rebalance", KindDuration, "until the first event could be read"},
-	{"fetch", KindDuration, "the rest of a reading measurement"},
-}, counterFields(), []KnownField{
-	{"missing", KindCount, "events missing from --count"},
-	{"in_flight", KindNumber, "events in flight, mean"},
-	{"in_flight_max", KindCount, "events in flight, most at the end of an interval"},
-	{"in_flight_peak", KindCount, "events in flight, most at once"},
-	{"failure_share", KindShare, "failed of sent"},
-	{"unknown_share", KindShare, "unknown of sent"},
-	{"stall", KindDuration, "longest gap in the answers"},
-	{"outage", KindDuration, "longest time without an ack (an event, if the run only reads) after a fault, in the worst partition or connection"},
-	{"recover", KindDuration, "longest time from a fault until the limit on response holds again"},
-	{"freezes", KindCount, "freezes: times of 10 ms or longer in which the generator did not run"},
-	{"freeze_total", KindDuration, "their total, within the measurement"},
-	{"freeze_longest", KindDuration, "of those, the longest"},
-	{"lost", KindCount, "events acked and not found"},
-	{"removed", KindCount, "events acked, but removed before they were read"},
-	{"duplicated", KindCount, "events found twice"},
-	{"reordered", KindCount, "events out of order"},
-	{"corrupted", KindCount, "events altered"},
-	{"recovered", KindCount, "unknown events that were found"},
-	{"contradicted", KindCount, "of these, refused for certain"},
-	{"compacted", KindCount, "events acked, then removed by compaction"},
-	{"committed", KindCount, "events acked in transactions that were committed"},
-	{"committed_read", KindCount, "of these, found by a read_committed consumer"},
-	{"aborted", KindCount, "events acked in transactions that were aborted"},
-	{"phantom", KindCount, "events of aborted transactions found by a read_committed consumer"},
-	{"documents", KindCount, "documents in the store behind the system at the end"},
-	{"indexed", KindRate, "documents over the measurement"},
-	{"index_share", KindShare, "documents of those expected"},
-
+}, resultFields(), []KnownField{
 	{"target.index.address", KindText, "of the Elasticsearch behind the system"},
 	{"target.index.store", KindText, "its product and version"},
 	{"target.index.version", KindText, "its version"},
@@ -109,34 +69,14 @@ var measuredFields = slices.Concat([]KnownField{
 	{"revision_date", KindTime, "when the revision was committed"},
 	{"unstaged_changes", KindBool, "the repository had uncommitted changes"},
 	{"died", KindBool, "the system ended by itself"},
-	{"max_rss", KindSize, "the system's resident memory, peak"},
-	{"system_cpu", KindDuration, "processor time the system used"},
-	{"system_cores", KindNumber, "the same over the run: processors that were busy with it"},
-	{"events_per_core", KindRate, "events acked a second of the system's processor time"},
-	{"efficiency", KindNumber, "bytes accepted a minute over the system's peak memory"},
-	{"gc_pauses", KindCount, "of the system's collector"},
-	{"gc_pause", KindDuration, "of those, in all"},
-	{"gc_pause_max", KindDuration, "of those, the longest"},
-
-	{"generator_cpu", KindDuration, "processor time of the generator over the measurement"},
-	{"generator_cpu_share", KindShare, "the same of all its processors"},
-	{"generator_max_rss", KindSize, "the generator's resident memory, peak"},
-	{"generator_busy", KindShare, "of the busiest sending thread"},
 })
 
-// counterFields are the fields of the counters.
-func counterFields() (out []KnownField) {
-	for _, k := range measure.Counters {
-		out = append(out, KnownField{k.Field, counterKind(&k), strings.ToLower(k.Help[:1]) + strings.TrimSuffix(k.Help[1:], ".")})
+// resultFields are the fields of the results.
+func resultFields() (out []KnownField) {
+	for _, r := range workload.Results() {
+		out = append(out, KnownField{r.Field, resultKind(r.Kind), r.Help})
 	}
 	return out
-}
-
-func counterKind(k *measure.Counter) ValueKind {
-	if k.Unit == "bytes" {
-		return KindSize
-	}
-	return KindCount
 }
 
 // Fields lists every field whose name is known in advance: what was measured

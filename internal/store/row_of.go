@@ -17,7 +17,7 @@ import (
 
 // RowVersion is the version of RowOf. It is raised whenever RowOf makes a different row
 // of the same report, so that stored rows are made again.
-const RowVersion = 18
+const RowVersion = 19
 
 // RowOf makes the row of a report. Measured fields are absent if nothing was
 // measured.
@@ -94,9 +94,6 @@ func (b *builder) identity(d *report.Document) {
 	b.bool("trusted", d.Trust.OK)
 	b.text("trust_level", string(d.TrustLevel()))
 	b.text("machine", d.MachineCause())
-	if d.Steady.Known {
-		b.bool("steady", d.Steady.OK)
-	}
 	b.number("exit", KindNumber, float64(d.ExitCode()))
 	b.text("limits", limits(d.Checks))
 	b.count("repetition", uint64(max(d.Repetition, 1)))

@@ -53,26 +53,6 @@ func (b *builder) system(d *report.Document) {
 	}
 	b.flatten("system.", facts, 2)
 	b.bool("died", s.Died)
-	if s.PeakRSSBytes > 0 {
-		b.number("max_rss", KindSize, float64(s.PeakRSSBytes))
-	}
-	if s.CPUS > 0 {
-		b.number("system_cpu", KindDuration, s.CPUS)
-		if length := d.EndedAt.Sub(d.StartedAt).Seconds(); length > 0 {
-			b.number("system_cores", KindNumber, s.CPUS/length)
-		}
-	}
-	if s.EventsPerCPUS != nil {
-		b.number("events_per_core", KindRate, *s.EventsPerCPUS)
-	}
-	if s.Efficiency != nil {
-		b.number("efficiency", KindNumber, *s.Efficiency)
-	}
-	if s.GCPauses > 0 {
-		b.count("gc_pauses", uint64(s.GCPauses))
-		b.number("gc_pause", KindDuration, s.GCPauseS)
-		b.number("gc_pause_max", KindDuration, s.GCPauseMaxS)
-	}
 }
 
 // hostFields are the fields taken from a machine's description, with their

@@ -73,7 +73,7 @@ func producedReport() *report.Document {
 		Stall:   report.Stall{LongestS: 0.75}, Classes: map[string]uint64{"queue full": 7},
 		Ledger:    &measure.Ledger{Lost: 1, Duplicated: 2, Reordered: 3, Corrupted: 4, Recovered: 5, Unread: 6, Removed: 7, Committed: 8, Aborted: 9},
 		Indexed:   &report.Indexed{Docs: 70, PerS: 2.2, Share: new(0.733)},
-		Generator: report.Generator{Usage: report.Usage{CPUS: 2}, CPUShare: 0.1, MaxRSSBytes: 1 << 20, Busy: 0.2},
+		Generator: report.Generator{Usage: report.Usage{CPUS: 2}, Processors: 4, CPUShare: 0.1, MaxRSSBytes: 1 << 20, Busy: 0.2},
 		System: &report.System{
 			Facts: map[string]any{
 				"branch": "trace-apm-server", "revision": "c961d664", "revision_date": "2018-05-18T10:21:00Z", "unstaged_changes": false, "command": "./server -e", "pid": 12,
@@ -96,9 +96,9 @@ func producedReport() *report.Document {
 func consumedReport() *report.Document {
 	return &report.Document{
 		Schema: report.Schema, ID: "00000001", Target: "kafka://h:9092/t", Op: "consume", StartedAt: began, EndedAt: began.Add(time.Second), Repetition: 1, Repetitions: 1,
-		Settings: settings("until-end:bool:true"),
-		Totals:   report.Totals{Counts: measure.Counts{Consumed: 500, Bytes: 1000}, ElapsedS: 2, EventsPerS: 250, RateOf: report.RateConsumed, RebalanceS: 0.5, FetchS: 1.5, Missing: 2},
-		Facts:    map[string]any{"topic": map[string]any{"name": "t", "partitions": 3, "replicas": 1, "settings": map[string]any{"min.insync.replicas": "1"}}, "brokers": []any{map[string]any{"version": "4.1"}}},
+		Settings: settings("until-end:bool:true"), Checks: []report.Check{{Name: "keeps-up", OK: true}},
+		Totals: report.Totals{Counts: measure.Counts{Consumed: 500, Bytes: 1000}, ElapsedS: 2, EventsPerS: 250, RateOf: report.RateConsumed, RebalanceS: 0.5, FetchS: 1.5, Missing: 2},
+		Facts:  map[string]any{"topic": map[string]any{"name": "t", "partitions": 3, "replicas": 1, "settings": map[string]any{"min.insync.replicas": "1"}}, "brokers": []any{map[string]any{"version": "4.1"}}},
 	}
 }
 

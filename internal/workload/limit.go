@@ -23,6 +23,7 @@ const (
 	ShareKind                     // part of one
 	CountKind                     // whole
 	SizeKind                      // bytes
+	SpeedKind                     // bytes per second
 	NumberKind                    // of a metric, in its own unit
 	VerdictKind                   // holds or does not: without operator and value
 )
@@ -32,17 +33,17 @@ type LimitOp string
 
 // The operators.
 const (
-	Less    LimitOp = "<"
+	Below   LimitOp = "<"
 	AtMost  LimitOp = "<="
 	Equal   LimitOp = "="
 	AtLeast LimitOp = ">="
-	Greater LimitOp = ">"
+	Above   LimitOp = ">"
 )
 
 // Holds reports whether a result meets the limit.
 func (o LimitOp) Holds(result, value float64) bool {
 	switch o {
-	case Less:
+	case Below:
 		return result < value
 	case AtMost:
 		return result <= value
@@ -55,7 +56,7 @@ func (o LimitOp) Holds(result, value float64) bool {
 }
 
 // Upper reports whether the operator limits from above.
-func (o LimitOp) Upper() bool { return o == Less || o == AtMost || o == Equal }
+func (o LimitOp) Upper() bool { return o == Below || o == AtMost || o == Equal }
 
 // A Limit is a condition on one result of a run, such as p99<20ms: the setting slo. Whether it
 // holds is decided where the results are.
@@ -71,6 +72,8 @@ type Limit struct {
 	Stat LimitStat
 	// Percentile is it if Stat is PercentileStat, above 0 and below 100.
 	Percentile float64
+	// Result is that of the table, nil for times and metrics.
+	Result *Result
 	// From and Metric are the source and the name of a metric, for limits on those.
 	From, Metric string
 
@@ -91,56 +94,6 @@ const (
 	MaxStat
 	MeanStat
 )
-
-// A LimitNeed is what a run must do so that a limit can be checked.
-type LimitNeed uint8
-
-// The needs.
-const (
-	NeedsNothing  LimitNeed = iota
-	NeedsSchedule           // a rate or a shape
-	NeedsDelivery           // events are read back
-	NeedsSending            // anything but consuming
-)
-
-// A LimitResult is one that limits can be on.
-type LimitResult struct {
-	Name  string
-	Kind  LimitKind
-	Help  string
-	Needs LimitNeed
-	// AtLeast means that more is better: the limit is a lower one.
-	AtLeast bool
-}
-
-// LimitResults lists the results that have a name of their own. Times and metrics have others: see
-// LimitTimes and MetricSources.
-func LimitResults() []LimitResult {
-	return []LimitResult{
-		{Name: "throughput", Kind: RateKind, AtLeast: true, Help: "events acked (sent, consumed) a second"},
-		{Name: "target-share", Kind: ShareKind, AtLeast: true, Needs: NeedsSchedule, Help: "throughput as a share of the target rate"},
-		{Name: "failure-rate", Kind: ShareKind, Needs: NeedsSending, Help: "failed and unknown events, as a share of those sent"},
-		{Name: "failed", Kind: CountKind, Needs: NeedsSending, Help: "events refused for certain"},
-		{Name: "unknown", Kind: CountKind, Needs: NeedsSending, Help: "events without a certain answer"},
-		{Name: "dropped", Kind: CountKind, Needs: NeedsSending, Help: "events dropped at the in-flight limit"},
-		{Name: "unsent", Kind: CountKind, Needs: NeedsSchedule, Help: "events due and never sent"},
-		{Name: "retries", Kind: CountKind, Needs: NeedsSending, Help: "attempts beyond the first"},
-		{Name: "longest-stall", Kind: DurationKind, Help: "longest gap in the answers"},
-		{Name: "outage", Kind: DurationKind, Needs: NeedsSending, Help: "longest time without an ack (an event, if the run only reads) after a fault, in the worst partition"},
-		{Name: "recover", Kind: DurationKind, Needs: NeedsSending, Help: "longest time from a fault until the limit on response holds again"},
-		{Name: "lost", Kind: CountKind, Needs: NeedsDelivery, Help: "events acked and not found"},
-		{Name: "not-found", Kind: CountKind, Needs: NeedsDelivery, Help: "events sent and not found, whatever the answer was"},
-		{Name: "unread", Kind: CountKind, Needs: NeedsDelivery, Help: "events acked, but not read back"},
-		{Name: "duplicated", Kind: CountKind, Needs: NeedsDelivery, Help: "events found twice"},
-		{Name: "reordered", Kind: CountKind, Needs: NeedsDelivery, Help: "events out of order"},
-		{Name: "corrupted", Kind: CountKind, Needs: NeedsDelivery, Help: "events altered"},
-		{Name: "index-share", Kind: ShareKind, AtLeast: true, Help: "documents indexed, of those expected"},
-		{Name: "cpu", Kind: ShareKind, Help: "processor time of the system, as a share of its machine's"},
-		{Name: "rss", Kind: SizeKind, Help: "resident memory of the system, peak"},
-		{Name: "steady", Kind: VerdictKind, Needs: NeedsSending, Help: "in flight and response time do not climb, and answers do not stop"},
-		{Name: "keeps-up", Kind: VerdictKind, Help: "reading keeps up with writing: the backlog does not grow"},
-	}
-}
 
 // other names of results.
 var limitAliases = map[string]string{
@@ -200,8 +153,7 @@ func ParseLimit(text string) (Limit, error) {
 	l := Limit{Text: strings.TrimSpace(text)}
 	name, rest := splitLimit(l.Text)
 	l.Name = canonicalLimit(name)
-	r, err := l.resolve(name)
-	if err != nil {
+	if err := l.resolve(name); err != nil {
 		return Limit{}, err
 	}
 	if l.Kind == VerdictKind {
@@ -213,7 +165,7 @@ func ParseLimit(text string) (Limit, error) {
 	if rest == "" {
 		return Limit{}, &protocol.Error{Err: errors.New("it has no comparison"), Hint: limitForm}
 	}
-	for _, op := range []LimitOp{AtMost, AtLeast, Less, Greater, Equal} {
+	for _, op := range []LimitOp{AtMost, AtLeast, Below, Above, Equal} {
 		if value, ok := strings.CutPrefix(rest, string(op)); ok {
 			l.Op, rest = op, strings.TrimSpace(strings.TrimPrefix(value, "="))
 			if op != Equal {
@@ -229,20 +181,25 @@ func ParseLimit(text string) (Limit, error) {
 		return Limit{}, &protocol.Error{Err: errors.New("it is more than one limit"), Hint: "give --slo once for each limit"}
 	}
 	l.Written = rest
+	better := Less
+	if l.Result != nil {
+		better = l.Result.Better
+	}
+	var err error
 	if l.Value, err = parseLimitValue(l.Kind, rest); err != nil {
-		return Limit{}, &protocol.Error{Err: err, Hint: limitHint(l.Kind, name, r.AtLeast)}
+		return Limit{}, &protocol.Error{Err: err, Hint: limitHint(l.Kind, name, better)}
 	}
 	switch {
 	case l.Kind == ShareKind && l.Value >= 1 && !strings.HasSuffix(rest, "%"):
 		return Limit{}, &protocol.Error{Err: fmt.Errorf("%s may mean %s%% or %s", rest, rest, units.FormatPercent(l.Value)), Hint: fmt.Sprintf("write '%s%s%s%%'", name, l.Op, rest)}
 	case l.Op == Equal && l.Kind != CountKind && l.Kind != NumberKind && l.Value != 0:
-		return Limit{}, &protocol.Error{Err: fmt.Errorf("%s is measured and never exactly equal", l.Name), Hint: limitHint(l.Kind, name, r.AtLeast)}
-	case l.Op == Less && l.Value == 0 && l.Metric == "":
+		return Limit{}, &protocol.Error{Err: fmt.Errorf("%s is measured and never exactly equal", l.Name), Hint: limitHint(l.Kind, name, better)}
+	case l.Op == Below && l.Value == 0 && l.Metric == "":
 		return Limit{}, &protocol.Error{Err: errors.New("no result is below 0"), Hint: fmt.Sprintf("write '%s<=%s'", name, rest)}
 	case l.Metric != "":
-	case r.AtLeast && l.Op.Upper():
+	case better == More && l.Op.Upper() && (l.Op != Equal || l.Kind != CountKind):
 		return Limit{}, &protocol.Error{Err: fmt.Errorf("%s is a lower limit: more is better", l.Name), Hint: fmt.Sprintf("write '%s>=%s'", name, rest)}
-	case !r.AtLeast && !l.Op.Upper():
+	case better == Less && !l.Op.Upper():
 		return Limit{}, &protocol.Error{Err: fmt.Errorf("%s is an upper limit: less is better", l.Name), Hint: fmt.Sprintf("write '%s<=%s'", name, rest)}
 	}
 	return l, nil
@@ -279,26 +236,27 @@ func canonicalLimit(name string) string {
 	if a, ok := limitAliases[name]; ok {
 		return a
 	}
+	if r := ResultNamed(strings.ReplaceAll(name, "-", "_")); r != nil {
+		return r.Name
+	}
 	return name
 }
 
 // resolve finds the result that the name is of; written is the name as it was written.
-func (l *Limit) resolve(written string) (LimitResult, error) {
+func (l *Limit) resolve(written string) error {
 	if l.Name == "" {
-		return LimitResult{}, &protocol.Error{Err: errors.New("it names no result"), Hint: limitForm}
+		return &protocol.Error{Err: errors.New("it names no result"), Hint: limitForm}
 	}
 	if from, metric, ok := ofMetric(l.Name); ok {
 		if metric == "" {
-			return LimitResult{}, &protocol.Error{Err: errors.New("it names no metric"), Hint: "write " + from + ".NAME, with a name from the metrics of a report"}
+			return &protocol.Error{Err: errors.New("it names no metric"), Hint: "write " + from + ".NAME, with a name from the metrics of a report"}
 		}
 		l.Kind, l.From, l.Metric = NumberKind, from, metric
-		return LimitResult{}, nil
+		return nil
 	}
-	for _, r := range LimitResults() {
-		if r.Name == l.Name {
-			l.Kind, l.Needs = r.Kind, r.Needs
-			return r, nil
-		}
+	if r := ResultNamed(l.Name); r != nil {
+		l.Kind, l.Needs, l.Result = r.Kind, r.Needs, r
+		return nil
 	}
 	stat := l.Name
 	for i := range limitTimes {
@@ -310,25 +268,25 @@ func (l *Limit) resolve(written string) (LimitResult, error) {
 	switch {
 	case stat == "max":
 		l.Stat = MaxStat
-		return LimitResult{}, nil
+		return nil
 	case stat == "mean":
 		l.Stat = MeanStat
-		return LimitResult{}, nil
+		return nil
 	case isPercentile.MatchString(stat):
 		p, err := strconv.ParseFloat(stat[1:], 64)
 		if err == nil && p > 0 && p < 100 {
 			l.Stat, l.Percentile = PercentileStat, p
-			return LimitResult{}, nil
+			return nil
 		}
 		if stat == "p100" {
-			return LimitResult{}, &protocol.Error{Err: errors.New("p100 is the largest value"), Hint: "write max"}
+			return &protocol.Error{Err: errors.New("p100 is the largest value"), Hint: "write max"}
 		}
 	}
 	hint := "carronade help slo lists the names"
 	if near := advice.Nearest(written, limitNames()); near != "" {
 		hint = "did you mean " + near + "? " + hint
 	}
-	return LimitResult{}, &protocol.Error{Err: fmt.Errorf("unknown result %q", l.Name), Hint: hint}
+	return &protocol.Error{Err: fmt.Errorf("unknown result %q", l.Name), Hint: hint}
 }
 
 // limitNames lists examples of every name, for suggestions.
@@ -344,7 +302,7 @@ func limitNames() []string {
 			out = append(out, limitTimes[i].name+"."+stat)
 		}
 	}
-	for _, r := range LimitResults() {
+	for _, r := range Results() {
 		out = append(out, r.Name)
 	}
 	return out
@@ -364,6 +322,13 @@ func parseLimitValue(k LimitKind, text string) (float64, error) {
 		return float64(n), err
 	case SizeKind:
 		n, err := units.ParseSize(text)
+		return float64(n), err
+	case SpeedKind:
+		size, ok := strings.CutSuffix(text, "/s")
+		if !ok {
+			return 0, fmt.Errorf("must be a size a second, not %q", text)
+		}
+		n, err := units.ParseSize(size)
 		return float64(n), err
 	}
 	// A metric: a number in its unit, or a size, a time (in seconds) or a percentage.
@@ -387,12 +352,12 @@ func parseLimitValue(k LimitKind, text string) (float64, error) {
 	return 0, fmt.Errorf("must be a number, a size, a time or a percentage, not %q", text)
 }
 
-func limitHint(k LimitKind, name string, atLeast bool) string {
+func limitHint(k LimitKind, name string, better Better) string {
 	op := AtMost
-	if atLeast {
+	if better == More {
 		op = AtLeast
 	}
-	example := map[LimitKind]string{DurationKind: "20ms", RateKind: "50k/s", ShareKind: "1%", CountKind: "0", SizeKind: "2GiB", NumberKind: "0.5"}[k]
+	example := map[LimitKind]string{DurationKind: "20ms", RateKind: "50k/s", ShareKind: "1%", CountKind: "0", SizeKind: "2GiB", SpeedKind: "50MB/s", NumberKind: "0.5"}[k]
 	return fmt.Sprintf("such as '%s%s%s'", name, op, example)
 }
 
@@ -409,6 +374,8 @@ func (k LimitKind) Format(x float64) string {
 		return units.FormatCount(uint64(max(x, 0)))
 	case SizeKind:
 		return units.FormatSize(int64(x))
+	case SpeedKind:
+		return units.FormatSize(int64(x)) + "/s"
 	}
 	return strconv.FormatFloat(x, 'g', 6, 64)
 }
@@ -419,7 +386,7 @@ func (l *Limit) String() string {
 		return l.Name
 	}
 	value := l.Written
-	if l.Kind != NumberKind && l.Kind != SizeKind { // the unit of a metric is known only when it is read, and 3GB is not 2.79 GiB
+	if l.Kind != NumberKind && l.Kind != SizeKind && l.Kind != SpeedKind { // the unit of a metric is known only when it is read, and 3GB is not 2.79 GiB
 		value = l.Kind.Format(l.Value)
 	}
 	return l.Name + " " + string(l.Op) + " " + value

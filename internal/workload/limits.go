@@ -114,7 +114,7 @@ func checkSLO(text string) error {
 func (w *Workload) require() (name string, err error) {
 	for _, l := range w.Limits() {
 		switch {
-		case w.Op == Consume && l.Name != "outage" && (l.Needs != NeedsNothing || l.Stat != NoStat):
+		case w.Op == Consume && (l.Stat != NoStat || slices.Contains([]LimitNeed{NeedsSending, NeedsSchedule, NeedsDelivery, NeedsCommits}, l.Needs)):
 			return "slo", &protocol.Error{Err: fmt.Errorf("%q: a run that only reads has no such result", l.Text), Hint: "throughput, longest-stall, outage and keeps-up can be limited; end-to-end times need --op roundtrip"}
 		case l.Needs == NeedsSchedule && !w.Has("rate") && !w.Has("shape"):
 			hint := "add --rate or --shape"
@@ -124,13 +124,13 @@ func (w *Workload) require() (name string, err error) {
 			return "slo", &protocol.Error{Err: fmt.Errorf("%q: without a schedule nothing is due, so this is not measured", l.Text), Hint: hint}
 		case l.Time == "end_to_end" && w.Op != RoundTrip && w.Op != Pipeline:
 			return "slo", &protocol.Error{Err: fmt.Errorf("%q: a run that only sends has no end-to-end times", l.Text), Hint: "add --op roundtrip"}
-		case (l.Name == "cpu" || l.Name == "rss" || l.From == "system") && !w.HasSystem():
+		case (l.Needs == NeedsSystem || l.From == "system") && !w.HasSystem():
 			return "slo", &protocol.Error{Err: fmt.Errorf("%q: the system is not watched", l.Text), Hint: "add --system-pid PID, --system-container NAME or --system-cmd CMD"}
-		case l.Name == "index-share" && !w.Has("index"):
+		case l.Needs == NeedsIndex && !w.Has("index"):
 			return "slo", &protocol.Error{Err: fmt.Errorf("%q: documents behind the system are not counted", l.Text), Hint: "add --index URL, with a target that has this option"}
-		case l.Name == "keeps-up" && (w.Op == Produce || w.Op == ReadSingle):
+		case l.Needs == NeedsReading && (w.Op == Produce || w.Op == ReadSingle):
 			return "slo", &protocol.Error{Err: fmt.Errorf("%q: a run that only sends does not read", l.Text), Hint: "add --op roundtrip"}
-		case l.Needs == NeedsDelivery && !w.Verify():
+		case (l.Needs == NeedsDelivery || l.Needs == NeedsCommits) && !w.Verify():
 			s := find(w.table, "verify")
 			if v, ok := w.values["verify"]; s == nil || !s.AppliesTo(w.Op) || ok && v.from > FromPreset ||
 				!slices.Contains(w.Kind.Ops(), Consume) && !w.Kind.Capabilities().Verifies {

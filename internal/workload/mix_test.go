@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -338,14 +337,4 @@ func FuzzParseLimit(f *testing.F) {
 		assert.True(t, err == nil && again == l, "%q: parsed again: %+v, %v; want %+v", l.Text, again, err, l)
 		_ = l.String()
 	})
-}
-
-// TestDocumented: docs/workload.md has a row for each result.
-func TestDocumented(t *testing.T) {
-	page := assert.Value(os.ReadFile("../../docs/workload.md"))(t)
-	kinds := map[LimitKind]string{RateKind: "rate", ShareKind: "share", CountKind: "count", DurationKind: "time", SizeKind: "size"}
-	for _, r := range LimitResults() {
-		row := "| `" + r.Name + "` | " + kinds[r.Kind] + " | " + r.Help + " |\n"
-		assert.True(t, strings.Contains(string(page), row), "docs/workload.md lacks the row %q", row)
-	}
 }

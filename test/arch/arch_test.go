@@ -166,6 +166,10 @@ func TestFindings(t *testing.T) {
 		{"a second list of percentiles", "run/a.go", "package run\n\nvar x = []string{\"p50\", \"p99\", \"p999\"}\n", []string{
 			"run/a.go:3: the percentiles of reports are listed by measure.PercentilesOf, and nowhere else: use it",
 		}},
+		{"a second list of results", "run/a.go", "package run\n\nvar x = []y{\n\t{\"lost\", KindCount},\n\t{\"seen\", KindCount},\n}\nvar z = map[string]uint64{\"target-share\": x.Share}\n", []string{
+			"run/a.go:4: results are listed by workload.Results, and nowhere else: use it",
+			"run/a.go:7: results are listed by workload.Results, and nowhere else: use it",
+		}},
 		{"the send delay", "load/times.go", "package load\n\nvar x = p.Sent-max(due, p.Ready)\n", nil},
 		{"others' files", "load/testdata/a.go", "package util\n", nil},
 	}

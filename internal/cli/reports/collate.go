@@ -43,6 +43,7 @@ const collateExample = `
 type collating struct {
 	sort     string
 	last     string
+	columns  []string
 	all      bool
 	csv      bool
 	json     bool
@@ -65,6 +66,7 @@ func Collate(t Tools) *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringVar(&c.sort, "sort", "", "sort rows and groups by `FIELD`, the best or newest first; -FIELD: reversed")
 	fs.StringVarP(&c.last, "last", "n", fmt.Sprint(judge.CollateGroups), "at most `N` groups, or only reports up to an age, such as 168h")
+	fs.StringArrayVar(&c.columns, "column", nil, "another column: a `FIELD` that was measured, such as lost or in-flight-max (repeatable)")
 	fs.BoolVar(&c.all, "all", false, "include groups in which VAR has only one value")
 	fs.BoolVar(&c.csv, "csv", false, "as CSV, one line per row")
 	fs.BoolVar(&c.json, "json", false, "as JSON")
@@ -91,7 +93,7 @@ func (c *collating) run(ctx context.Context, s store.Store, args []string) error
 		return &protocol.Error{Err: fmt.Errorf("%s cannot be combined", strings.Join(given, " and ")), Hint: "give one of them"}
 	}
 	now := time.Now()
-	o := judge.CollateOptions{Var: args[0], Sort: c.sort, All: c.all, Now: now, SameSystem: c.same, FilterStarts: c.starts}
+	o := judge.CollateOptions{Var: args[0], Sort: c.sort, Columns: c.columns, All: c.all, Now: now, SameSystem: c.same, FilterStarts: c.starts}
 	var err error
 	if o.Last, err = store.ParseLast(c.last); err != nil {
 		return &protocol.Error{Err: fmt.Errorf("--last: %w", err), Hint: "-n 5 shows five groups, -n 168h uses the reports of the last week"}

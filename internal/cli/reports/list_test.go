@@ -195,6 +195,8 @@ func TestCollate(t *testing.T) {
 		{"a filter mistyped", []string{"branch", "tracin=false"}, host.ExitFailed, "no report has the field "},
 		{"no report matches all filters", []string{"tracing", "rate=1/s", "branch=pr"}, host.ExitFailed, "no report of 3 matches all filters"},
 		{"sorted by an unknown field", []string{"branch", "--sort", "speed"}, host.ExitFailed, "no report has the field "},
+		{"another column", []string{"tracing", "--column", "longest-stall", "--csv"}, host.ExitOK, ",stall,stall_spread,"},
+		{"an unknown column", []string{"branch", "--column", "speed"}, host.ExitFailed, "no report has the field "},
 		{"VAR does not vary", []string{"for"}, host.ExitOK, "for does not vary"},
 		{"one repetition", []string{"tracing"}, host.ExitOK, "one repetition of each"},
 	} {
