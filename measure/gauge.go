@@ -15,6 +15,15 @@ type Figure struct {
 	// Total marks a number that only rises, counted since its source started: its mean
 	// is meaningless.
 	Total bool
+	// Stage marks the count of the run's events at a Stage, since the run began.
+	Stage bool
+}
+
+// A Stage is a part of the way of events behind their acknowledgement, as the system counts it: such as events that a
+// receiver accepted, or that it passed on.
+type Stage struct {
+	Name    string // "exported"
+	Metrics string // its counters in Prometheus's text format, whose sum it is; * matches any text
 }
 
 // A Gauge is one figure over a run, on the run's own time axis.
@@ -24,6 +33,7 @@ type Gauge struct {
 	Unit   string   // Figure.Unit
 	Counts bool     // Figure.Counts
 	Total  bool     // Figure.Total
+	Stage  bool     // Figure.Stage
 	Before *float64 // reported before anything was sent; nil: not reported then
 	After  *float64 // reported when everything was completed; nil: not reported then
 	Points []Point  // one per interval, in order of time; none for an interval without an answer

@@ -37,6 +37,9 @@ type KindCapabilities struct {
 	// certain to be taken, and rather too little than too much, since a run that fits must not be
 	// refused. It must not take much itself.
 	Needs     func(s Spec) []Need
+	// Stages are what the system counts of events behind their acknowledgement, in the order of their way. They are
+	// reported if the run reads the system's metrics; the last one also as a share of the acked events over time.
+	Stages    []measure.Stage
 	Inspector Inspector // nil: the kind cannot look at a system before a run
 }
 

@@ -77,14 +77,7 @@ func free(t testing.TB) string {
 
 func (c *collector) start() {
 	c.t.Helper()
-	path, err := testkit.Make("otelcol-0.165.0", func(path string) error {
-		build := exec.Command("go", "build", "-o", path, ".")
-		build.Dir = filepath.Join("testdata", "otelcol")
-		if out, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("%w: %s", err, out)
-		}
-		return nil
-	})
+	path, err := testkit.Make(testkit.Collector, testkit.BuildGo(filepath.Join("testdata", "otelcol")))
 	assert.OK(c.t, err)
 	c.cmd = exec.Command(path, "--config", c.file)
 	c.cmd.Stderr = c.t.Output()

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"carronade/measure"
 	"carronade/protocol"
 )
 
@@ -71,5 +72,6 @@ func (Kind) Open(ctx context.Context, s protocol.Spec) (protocol.Session, error)
 func (k Kind) Capabilities() protocol.KindCapabilities {
 	return protocol.KindCapabilities{
 		Presets: k.Presets, LimitsInFlight: k.limitsInFlight, Check: k.Check, DefaultPort: k.defaultPort, Needs: k.Needs, Inspector: k,
+		Stages: []measure.Stage{{Name: "accepted by the receiver", Metrics: "otelcol_receiver_accepted_*"}, {Name: "refused", Metrics: "otelcol_receiver_refused_*"}, {Name: "exported", Metrics: "otelcol_exporter_sent_*"}},
 	}
 }

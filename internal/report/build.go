@@ -128,6 +128,9 @@ func Build(in Input) *Document {
 	for i := range in.Gauges {
 		d.Gauges = append(d.Gauges, gauge(&in.Gauges[i], &r.Measurement))
 	}
+	if share := d.passedOn(); share != nil {
+		d.Gauges = append(d.Gauges, gauge(share, &r.Measurement))
+	}
 	for _, m := range in.Moments {
 		d.Moments = append(d.Moments, Moment{From: m.From, Name: m.Name, AtS: m.At.Seconds(), LengthS: m.Length.Seconds()})
 	}
@@ -260,7 +263,7 @@ func (b *builder) inFlightMax(t *measure.Tally) uint64 {
 // gauge adds to a gauge its statistics over the measurement.
 func gauge(g *measure.Gauge, measurement *measure.Tally) Gauge {
 	out := Gauge{
-		From: g.From, Name: g.Name, Unit: g.Unit, Counts: g.Counts, Total: g.Total,
+		From: g.From, Name: g.Name, Unit: g.Unit, Counts: g.Counts, Total: g.Total, Stage: g.Stage,
 		Before: g.Before, After: g.After, Missed: g.Missed, Points: make([]Point, 0, len(g.Points)),
 	}
 	if mean, most, ok := g.Within(measurement.Start, measurement.End); ok && !g.Total {

@@ -290,6 +290,7 @@ type Gauge struct {
 	Unit   string   `json:"unit"`
 	Counts bool     `json:"counts"`
 	Total  bool     `json:"total"`
+	Stage  bool     `json:"stage,omitempty"`
 	Before *float64 `json:"before"`
 	Mean   *float64 `json:"mean"`
 	Max    *float64 `json:"max"`

@@ -43,6 +43,7 @@ func (d *Document) Text(w io.Writer, style layout.Style) error {
 	d.intervalTable(p)
 	d.faults(p, false)
 	d.gauges(p)
+	d.stages(p)
 	d.answers(p)
 	d.failures(p)
 	d.ledger(p, mostRows)

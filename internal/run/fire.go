@@ -211,7 +211,11 @@ func dueOf(plan *load.Plan, partitioner load.Partitioner) func(stream int32, ind
 func (e *execution) endGauges(ctx context.Context, q *gaugeReader, out *outcome) {
 	asking, cancel := e.waiting(ctx)
 	defer cancel()
-	q.end(asking)
+	acked := uint64(0)
+	if r := out.result; r != nil {
+		acked = r.Warmup.Acked + r.Measurement.Acked
+	}
+	q.end(asking, acked)
 	e.system.finish(asking)
 	var words []string
 	out.gauges, words = q.gauges()

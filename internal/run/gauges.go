@@ -121,10 +121,55 @@ func (q *gaugeReader) begin(now func() time.Duration) {
 	}
 }
 
-// end stops the periodic reading and reads a last time.
-func (q *gaugeReader) end(ctx context.Context) {
+// Bounds of the wait for what the system counts behind the acknowledgements.
+const (
+	mostSettling  = 30 * time.Second
+	settledAfter  = 3 * time.Second // without a change
+	settlingEvery = 250 * time.Millisecond
+)
+
+// settle waits until the last stage has counted what was acked, or no longer changes.
+func (q *gaugeReader) settle(ctx context.Context, acked uint64) {
+	counting := slices.DeleteFunc(slices.Clone(q.sources), func(a *polledSource) bool {
+		return !slices.ContainsFunc(a.figureSeries, func(g *figureSeries) bool { return g.Stage })
+	})
+	if len(counting) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, mostSettling)
+	defer cancel()
+	tick := time.NewTicker(settlingEvery)
+	defer tick.Stop()
+	for count, since := -1.0, time.Now(); ; {
+		last := count
+		for _, a := range counting {
+			figures, _ := a.poll(ctx, pollTimeout)
+			for _, f := range figures {
+				if f.Stage {
+					last = f.Value
+				}
+			}
+		}
+		if last != count {
+			count, since = last, time.Now()
+		}
+		if last >= float64(acked) || time.Since(since) > settledAfter {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// end stops the periodic reading and reads a last time. If the system counts what becomes of the events that were
+// acked, that is when it has counted them.
+func (q *gaugeReader) end(ctx context.Context, acked uint64) {
 	q.stop()
 	q.going.Wait()
+	q.settle(ctx, acked)
 	q.each(func(a *polledSource) {
 		figures, err := a.poll(ctx, pollTimeout)
 		a.countFailure(err)
@@ -262,7 +307,7 @@ func (a *polledSource) gauge(f measure.Figure, ask int) *figureSeries {
 
 func (g *figureSeries) gauge(a *polledSource) measure.Gauge {
 	out := measure.Gauge{
-		From: a.from, Name: g.Name, Unit: g.Unit, Counts: g.Counts, Total: g.Total,
+		From: a.from, Name: g.Name, Unit: g.Unit, Counts: g.Counts, Total: g.Total, Stage: g.Stage,
 		Before: g.before, After: g.after, Missed: uint64(a.polls - g.since - g.count),
 	}
 	for _, c := range g.points {

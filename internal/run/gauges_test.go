@@ -59,7 +59,7 @@ func TestGaugeReader(t *testing.T) {
 		began := time.Now()
 		q.begin(func() time.Duration { return time.Since(began) })
 		time.Sleep(5700 * time.Millisecond) // the last request to the slow source has ended
-		q.end(t.Context())
+		q.end(t.Context(), 0)
 		got, words := q.gauges()
 		want := []measure.Gauge{
 			{
@@ -82,6 +82,30 @@ func TestGaugeReader(t *testing.T) {
 	})
 }
 
+// The last reading waits for what the system counts of the acked events: until all are counted, or nothing more is.
+func TestGaugeReaderSettles(t *testing.T) {
+	for _, tt := range []struct {
+		most float64 // that the system ever counts
+		took time.Duration
+	}{{100, 2 * time.Second}, {50, 3*settlingEvery + settledAfter + settlingEvery}} {
+		synctest.Test(t, func(t *testing.T) {
+			n := 0.0
+			count := func(context.Context) ([]measure.Figure, error) {
+				n++
+				return []measure.Figure{{Name: "exported", Value: min(10*n, tt.most), Total: true, Stage: true}}, nil
+			}
+			q := newGaugeReader([]namedSource{{"system", count}}, time.Second, nil)
+			q.before(t.Context())
+			q.begin(func() time.Duration { return 0 })
+			ended := time.Now()
+			q.end(t.Context(), 100)
+			assert.Equal(t, time.Since(ended), tt.took, "wait")
+			g, _ := q.gauges()
+			assert.True(t, len(g) == 1 && g[0].Stage && *g[0].After == tt.most, "gauges %+v", g)
+		})
+	}
+}
+
 // The end of a run cancels a request, which does not count as a failure.
 func TestGaugeReaderIsCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -97,7 +121,7 @@ func TestGaugeReaderIsCanceled(t *testing.T) {
 		q.before(t.Context())
 		q.begin(func() time.Duration { return 0 })
 		time.Sleep(1200 * time.Millisecond)
-		q.end(t.Context())
+		q.end(t.Context(), 0)
 		if g, words := q.gauges(); len(words) != 0 || g[0].Missed != 0 || g[0].After == nil {
 			t.Errorf("got %+v and the words %q, want no miss and no words", g, words)
 		}

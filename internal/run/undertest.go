@@ -139,7 +139,7 @@ func (e *execution) systemSpec() (system.Spec, error) {
 		ReadyWithin: w.Duration("system-ready-within"), StopWithin: w.Duration("system-stop-within"),
 		Memory: w.Size("system-mem"), Engine: w.String("system-engine"), Publish: w.List("system-publish"),
 		Git: w.String("system-git"), Branch: w.String("system-branch"), Revision: w.String("revision"), Vars: w.String("system-vars"), Metrics: w.String("system-metrics"),
-		Names: w.List("system-names"), GCLog: w.String("system-gc-log"), JVMGC: w.Bool("system-jvm-gc"),
+		Names: w.List("system-names"), Stages: w.Kind.Capabilities().Stages, GCLog: w.String("system-gc-log"), JVMGC: w.Bool("system-jvm-gc"),
 		Listen: listening(w.Kind, w.URL), Logf: e.Logf,
 	}
 	if w.Has("system-checkout") || w.Has("system-build") {

@@ -45,6 +45,26 @@ type source struct {
 	failures int
 	last     error // of the latest request that failed
 	dropped  int   // the most figures beyond mostSourceFigures in one answer
+
+	stages []stage // what it counts of a run's events
+}
+
+// A stage is a measure.Stage with its count.
+type stage struct {
+	measure.Stage
+	seen        bool
+	last, count float64 // the sum of its counters at the last request, and what came since the first one
+}
+
+// add notes the sum of its counters now. They begin again at 0 when the system restarts.
+func (s *stage) add(sum float64, first bool) {
+	if sum < s.last {
+		s.last = 0
+	}
+	if !first {
+		s.count += sum - s.last
+	}
+	s.last = sum
 }
 
 // expvarSource makes a source for expvar: one JSON object, whose numbers are reported by
@@ -141,7 +161,14 @@ func (s *source) collect(ctx context.Context) ([]measure.Figure, error) {
 	first := s.at.IsZero()
 	var out []measure.Figure
 	dropped := 0
+	sums := make([]float64, len(s.stages))
 	err = s.read(s.body, func(name string, value float64, counter bool) {
+		for i := range s.stages {
+			if counter && matches(s.stages[i].Metrics, name) {
+				sums[i] += value
+				s.stages[i].seen = true
+			}
+		}
 		if !s.filter.Selects(name) {
 			return
 		}
@@ -167,6 +194,15 @@ func (s *source) collect(ctx context.Context) ([]measure.Figure, error) {
 		}
 		out = append(out, f)
 	})
+	for i := range s.stages {
+		t := &s.stages[i]
+		if err == nil {
+			t.add(sums[i], first)
+		}
+		if t.seen && err == nil {
+			out = append(out, measure.Figure{Name: t.Name, Unit: "events", Value: t.count, Total: true, Stage: true})
+		}
+	}
 	s.at = at
 	s.dropped = max(s.dropped, dropped)
 	return out, err

@@ -153,6 +153,28 @@ func TestMetricsNamed(t *testing.T) {
 }
 
 // TestRedirect: a source does not connect to where an answer points, nor to an address that is not allowed.
+// TestStages: what the system counts of the events since the first reading, whatever is selected, with all labels, and
+// over a restart. It is there from the first counter on.
+func TestStages(t *testing.T) {
+	answer, url := answering(t)
+	s := assert.Value(prometheusSource(url, nil, newFilter([]string{"other"})))(t)
+	defer s.Close()
+	s.stages = []stage{{Stage: measure.Stage{Name: "accepted", Metrics: "in_*"}}, {Stage: measure.Stage{Name: "exported", Metrics: "out_*"}}}
+	for _, tt := range []struct {
+		body string
+		want map[string]float64
+	}{
+		{"# TYPE in_x counter\nin_x{a=\"1\"} 5\nin_x{a=\"2\"} 6\n", map[string]float64{"accepted [events]": 0}},
+		{"# TYPE in_x_total counter\nin_x_total{a=\"1\"} 10\nin_x_total{a=\"2\"} 7\n# TYPE out_y counter\nout_y 4\n# TYPE out_size gauge\nout_size 9\n", map[string]float64{"accepted [events]": 6, "exported [events]": 4}},
+		{"# TYPE in_x counter\nin_x 2\n# TYPE out_y counter\nout_y 1\n", map[string]float64{"accepted [events]": 8, "exported [events]": 5}},
+	} {
+		answer.body = tt.body
+		got, err := s.Figures(t.Context())
+		assert.OK(t, err)
+		assert.Same(t, figures(got), tt.want, "figures")
+	}
+}
+
 func TestRedirect(t *testing.T) {
 	asked := false
 	elsewhere := testkit.HTTP(t, func(http.ResponseWriter, *http.Request) { asked = true })

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"carronade/measure"
 )
 
 // A Spec describes the requested system under test. One of Command, PID,
@@ -51,12 +53,13 @@ type Spec struct {
 	Revision string // its revision in words, without a repository
 	Build    *Build // what was built for this run; its facts take precedence over Git's
 
-	Vars    string      // URL of expvar
-	Metrics string      // URL of metrics in Prometheus's text format
-	Names   []string    // which of their names are read: see newFilter
-	Header  http.Header // for Vars and Metrics; its values are secrets
-	GCLog   string      // a JVM's unified log; %p and * are wildcards
-	JVMGC   bool        // make the JVM of Command write one, and read it
+	Vars    string          // URL of expvar
+	Metrics string          // URL of metrics in Prometheus's text format
+	Names   []string        // which of their names are read: see newFilter
+	Stages  []measure.Stage // what Metrics has about a run's events
+	Header  http.Header     // for Vars and Metrics; its values are secrets
+	GCLog   string          // a JVM's unified log; %p and * are wildcards
+	JVMGC   bool            // make the JVM of Command write one, and read it
 
 	Secrets []string          // further values that must not be in any output
 	Output  func(line string) // gets each line of the output, without secrets; may be nil

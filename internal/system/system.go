@@ -232,6 +232,9 @@ func (s *System) openSources() (err error) {
 		if s.metrics, err = prometheusSource(s.spec.Metrics, s.spec.Header, filter); err != nil {
 			return &protocol.Error{Doing: "prepare --system-metrics", Err: err, Hint: "such as http://127.0.0.1:9100/metrics"}
 		}
+		for _, t := range s.spec.Stages {
+			s.metrics.stages = append(s.metrics.stages, stage{Stage: t})
+		}
 	}
 	return nil
 }

@@ -56,9 +56,14 @@ func (u *Suite) startDiscardingAPM(b testing.TB) *server {
 	return s
 }
 
-// apmRequests is the program, sending requests.
+// apmRequests is the program, sending requests to an APM Server.
 func (u *Suite) apmRequests(name, what, addr string, lasts time.Duration, args ...string) contestant {
-	args = append([]string{"apm+http://" + addr, "--for", lasts.String()}, args...)
+	return u.requests(name, what, "apm+http://"+addr, lasts, args...)
+}
+
+// requests is the program, sending requests.
+func (u *Suite) requests(name, what, url string, lasts time.Duration, args ...string) contestant {
+	args = append([]string{url, "--for", lasts.String()}, args...)
 	return contestant{name, func(ctx context.Context) (sample, error) {
 		d, e, err := u.runProgram(ctx, what, args...)
 		if err != nil {
@@ -67,7 +72,7 @@ func (u *Suite) apmRequests(name, what, addr string, lasts time.Duration, args .
 		return sample{
 			requestsPerS: d.Totals.EventsPS * float64(d.Totals.Batches) / float64(d.Totals.Acked), eventsPerS: d.Totals.EventsPS,
 			bytesPerS:     float64(d.Totals.WireBytes) / d.Totals.ElapsedS,
-			cpuPerRequest: float64(e.cpu.Microseconds()) / float64(d.Totals.Batches),
+			cpuPerRequest: float64(e.cpu.Microseconds()) / float64(d.Totals.Batches), events: float64(d.Totals.Acked),
 		}.cpu(e, d.Totals.Acked), nil
 	}}
 }
@@ -180,27 +185,34 @@ func (u *Suite) watching(b testing.TB) {
 	u.addLine(r, cpuShare, atMost(0.01), bound{})
 }
 
-// bodyOf writes the body that the program repeats to a file. A server in this
-// process receives it.
+// bodyOf writes the body that the program repeats to a file.
 func (u *Suite) bodyOf(b testing.TB, args ...string) (path string) {
 	b.Helper()
-	var (
-		mu   sync.Mutex
-		body []byte
-	)
+	path, body := u.sentBody(b, "apm+", http.StatusAccepted, append(args, repeated)...)
+	if n := bytes.Count(body, []byte(`{"transaction":`)); n != 10 {
+		b.Fatalf("bench: the program's body has %d transactions, want 10", n)
+	}
+	return path
+}
+
+// sentBody writes the largest body of a hundred events that the program sends to a file; the shorter ones are of
+// probes. A server in this process receives them.
+func (u *Suite) sentBody(b testing.TB, kind string, status int, args ...string) (path string, body []byte) {
+	b.Helper()
+	var mu sync.Mutex
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got, err := io.ReadAll(r.Body)
 		mu.Lock()
-		if err == nil && r.Method == http.MethodPost && len(got) > len(body) { // the shorter one is a probe, with only metadata
+		if err == nil && r.Method == http.MethodPost && len(got) > len(body) {
 			body = got
 		}
 		mu.Unlock()
 		if r.Method == http.MethodPost {
-			w.WriteHeader(http.StatusAccepted)
+			w.WriteHeader(status)
 		}
 	}))
 	defer s.Close()
-	args = append([]string{"run", "apm+" + s.URL, "--count", "100", "--quiet", "--json", repeated}, args...)
+	args = append([]string{"run", kind + s.URL, "--count", "100", "--quiet", "--json"}, args...)
 	e, err := runProcess(b.Context(), false, u.program, args...)
 	if err == nil {
 		_, err = readDocument(e)
@@ -210,38 +222,40 @@ func (u *Suite) bodyOf(b testing.TB, args ...string) (path string) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	path = filepath.Join(u.dir, "body.ndjson")
+	path = filepath.Join(u.dir, kind+"body")
 	if err := os.WriteFile(path, body, 0o600); err != nil {
 		b.Fatal("bench: make a file for a peer: ", err)
 	}
-	if n := bytes.Count(body, []byte(`{"transaction":`)); n != 10 {
-		b.Fatalf("bench: the program's body has %d transactions, want 10", n)
-	}
-	return path
+	return path, body
 }
 
 // wrkScript makes wrk post a file.
 const wrkScript = `local file = assert(io.open(%q, "rb"))
 wrk.method, wrk.body = "POST", file:read("*a")
-wrk.headers["Content-Type"] = "application/x-ndjson"
+wrk.headers["Content-Type"] = %q
 `
 
-// wrk is wrk, which repeats one request on each connection, each after the answer
-// to the one before.
+// wrk posts a body of APM.
 func (u *Suite) wrk(name string, threads int, addr, body string, lasts time.Duration) contestant {
+	return u.wrkPosts(name, threads, "http://"+addr+intakePath, "application/x-ndjson", body, lasts)
+}
+
+// wrkPosts is wrk, which repeats one request on each connection, each after the answer
+// to the one before.
+func (u *Suite) wrkPosts(name string, threads int, url, media, body string, lasts time.Duration) contestant {
 	return contestant{name, func(ctx context.Context) (sample, error) {
 		exe, err := exec.LookPath("wrk")
 		if err != nil {
 			return nil, fmt.Errorf("wrk is missing; install it: apt-get install wrk, or brew install wrk: %w", err)
 		}
 		script := filepath.Join(u.dir, "post.lua")
-		if err := os.WriteFile(script, []byte(fmt.Sprintf(wrkScript, body)), 0o600); err != nil {
+		if err := os.WriteFile(script, []byte(fmt.Sprintf(wrkScript, body, media)), 0o600); err != nil {
 			return nil, fmt.Errorf("make a script for a peer: %w", err)
 		}
 		// wrk accepts only whole seconds.
 		seconds := max(1, int(lasts.Round(time.Second)/time.Second))
-		args := []string{"-t", strconv.Itoa(threads), "-c", apmClients, "-d", strconv.Itoa(seconds) + "s", "-s", script, "http://" + addr + intakePath}
-		u.note("apm, "+name, exe, args...)
+		args := []string{"-t", strconv.Itoa(threads), "-c", apmClients, "-d", strconv.Itoa(seconds) + "s", "-s", script, url}
+		u.note(filepath.Base(body)+", "+name, exe, args...)
 		e, err := runSuccessfully(ctx, exe, args...)
 		if err != nil {
 			return nil, err

@@ -22,6 +22,7 @@ func (u *Suite) manyConnections(b testing.TB) {
 		{"kafka", "kafka://" + u.startDiscardingKafka(b).addr + "/" + topic},
 		{"riemann", "riemann://" + u.startDiscardingRiemann(b).addr},
 		{"apm", "apm+http://" + u.startDiscardingAPM(b).addr},
+		{"otlp over gRPC", "otlp+grpc://" + u.startDiscardingOTLP(b).second},
 	} {
 		work := fmt.Sprintf("many connections, %s, open loop at 100 k/s over 10,000", t.name)
 		r := u.alternate(b.Context(), work, contestant{carronade, func(ctx context.Context) (sample, error) {

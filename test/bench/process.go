@@ -133,6 +133,21 @@ func residentSize(pid int) (now, peak uint64) {
 	return statusBytes(text, "VmRSS:"), statusBytes(text, "VmHWM:")
 }
 
+// cpuOf is the CPU time that a process has used so far, from proc(5): Linux only.
+func cpuOf(pid int) (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, fmt.Errorf("read the CPU time of process %d: %w", pid, err)
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // from the third on
+	ticks := 0
+	for _, f := range fields[11:13] { // user and system time, in hundredths of a second
+		n, _ := strconv.Atoi(f)
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond, nil
+}
+
 // statusBytes reads a size from /proc/PID/status.
 func statusBytes(text []byte, name string) uint64 {
 	for line := range strings.Lines(string(text)) {
@@ -146,9 +161,9 @@ func statusBytes(text []byte, name string) uint64 {
 
 // A server is a child that listens until it is stopped.
 type server struct {
-	addr string
-	ws   string // of Riemann's stand-in, if it was started with --ws
-	stop func()
+	addr   string
+	second string // another address of it, such as Riemann's for WebSockets
+	stop   func()
 }
 
 // serve starts a command and waits for its "listening on ADDR".
@@ -185,7 +200,8 @@ func serve(ctx context.Context, name string, args ...string) (*server, error) {
 			s.stop()
 			return nil, fmt.Errorf("%s %s ended before it listened: %s", name, strings.Join(args, " "), errs.String())
 		}
-		s.addr, s.ws, _ = strings.Cut(addr, ", ws ")
+		s.addr, addr, _ = strings.Cut(addr, ", ")
+		_, s.second, _ = strings.Cut(addr, " ")
 		return s, nil
 	case <-ctx.Done():
 		s.stop()

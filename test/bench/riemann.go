@@ -69,7 +69,7 @@ func (u *Suite) riemannBulk(b testing.TB) {
 func (u *Suite) riemannOpenLoop(b testing.TB) {
 	s := u.startDiscardingRiemann(b, "--ws", "127.0.0.1:0")
 	u.openLoop(b, openLoopRow{"riemann, open loop at 100 k/s, single events", 100e3, 150, 0.35, bound{}}, "riemann://"+s.addr, "--rate", "100k/s")
-	u.openLoop(b, openLoopRow{"riemann over WebSocket, open loop at 20 k/s, single events", 20e3, 150, 0.50, bound{}}, "riemann+ws://"+s.ws, "--rate", "20k/s")
+	u.openLoop(b, openLoopRow{"riemann over WebSocket, open loop at 20 k/s, single events", 20e3, 150, 0.50, bound{}}, "riemann+ws://"+s.second, "--rate", "20k/s")
 }
 
 func (u *Suite) riemannMemory(b testing.TB) {

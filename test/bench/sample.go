@@ -14,6 +14,7 @@ type metric string
 
 const (
 	eventsPerS    metric = "events/s"
+	events        metric = "events" // acked in a run
 	bytesPerS     metric = "bytes/s"
 	requestsPerS  metric = "requests/s"
 	cpuPerRequest metric = "CPU us/request"

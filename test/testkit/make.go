@@ -3,6 +3,7 @@ package testkit
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 )
 
@@ -15,6 +16,21 @@ func Make(name string, write func(path string) error) (string, error) {
 		return "", fmt.Errorf("testkit: find the user's cache directory: %w", err)
 	}
 	return makeIn(filepath.Join(cache, "carronade"), name, write)
+}
+
+// Collector is the name of the OpenTelemetry Collector, which BuildGo makes of the module in internal/otlp/testdata.
+const Collector = "otelcol-0.165.0"
+
+// BuildGo returns what Make needs to build the program of a Go module in a directory.
+func BuildGo(dir string) func(path string) error {
+	return func(path string) error {
+		build := exec.Command("go", "build", "-o", path, ".")
+		build.Dir = dir
+		if out, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	}
 }
 
 func makeIn(parent, name string, write func(path string) error) (string, error) {

@@ -731,6 +731,7 @@ declare module "carronade" {
     unit: string;
     counts: boolean;
     total: boolean;
+    stage?: boolean;
     before: number | null;
     mean: number | null;
     max: number | null;
