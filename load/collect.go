@@ -16,6 +16,8 @@ type collector struct {
 	run    *Run
 	total  []tally                      // per phase
 	parts  []partTally                  // nil if the run has no parts
+	groups []groupTally                 // nil if it has no groups
+	acked  uint64                       // in closed intervals, with groups; without acks: sent
 	open   map[int]map[int]*sum         // by interval and phase: not closed yet
 	next   int                          // first interval not closed
 	end    time.Duration                // of the measurement, once all threads have ended; Never before
@@ -49,7 +51,7 @@ func (r *Run) collect(firing *sync.WaitGroup) {
 	c := &collector{
 		run: r, total: make([]tally, len(r.phases)), open: map[int]map[int]*sum{},
 		rows: map[string]*measure.Interval{}, series: measure.NewSeries(measure.DefaultSeries),
-		texts: map[failureKey]*measure.Failure{}, parts: newPartTallies(r), end: Never,
+		texts: map[failureKey]*measure.Failure{}, parts: newPartTallies(r), groups: newGroupTallies(r), end: Never,
 	}
 	started := time.Now()
 	ended := make(chan struct{})
@@ -100,14 +102,16 @@ func (c *collector) takePages(going bool) {
 		}
 	}
 	upto = min(upto, int(r.Now()/r.plan.Interval)) // ended threads report a huge number
-	r.consumed.takeBefore(upto, !going, func(p *page) {
-		c.add(p)
-		p.reset()
-		select {
-		case r.consumed.rec.free <- p:
-		default:
-		}
-	})
+	for _, j := range r.consumed {
+		j.takeBefore(upto, !going, func(p *page) {
+			c.add(p)
+			p.reset()
+			select {
+			case j.rec.free <- p:
+			default:
+			}
+		})
+	}
 	for going && c.next < upto {
 		c.closeInterval(c.next, time.Duration(c.next+1)*r.plan.Interval)
 	}
@@ -137,6 +141,7 @@ func (c *collector) add(p *page) {
 		g.Batches += f.Batches
 	}
 	i := max(p.interval, c.next)
+	c.addToGroup(p, i)
 	if c.open[i] == nil {
 		c.open[i] = map[int]*sum{}
 	}
@@ -193,6 +198,13 @@ func (c *collector) closeInterval(i int, end time.Duration) {
 		}
 	}
 	slices.Sort(phases)
+	acked := uint64(0)
+	for _, s := range sums {
+		if acked += s.Acked; r.plan.Unanswered {
+			acked += s.Sent - s.Counts.Failed
+		}
+	}
+	read := c.closeGroups(i, acked, now >= r.firstMeasurement() && r.phaseAt(max(start, end-1)) < len(r.phases))
 	var rows []measure.Interval
 	if d := end - start; d > 0 {
 		for ph := range c.total {
@@ -213,6 +225,7 @@ func (c *collector) closeInterval(i int, end time.Duration) {
 			row.Counts, row.Set, row.Statuses, row.Classes = s.Counts, s.Set, s.statuses, s.classes
 			s.statuses, s.classes = nil, nil // the row keeps them
 		}
+		row.Groups = c.groupRows(read, ph, ph == now)
 		if ph == now {
 			row.WireBytes = wire
 			c.total[ph].WireBytes += wire
@@ -230,6 +243,7 @@ func (c *collector) closeInterval(i int, end time.Duration) {
 			combined.Phase = row.Phase
 			combined.Within += row.Within
 			combined.Arrived += row.Arrived
+			combined.Groups = measure.JoinGroups(combined.Groups, row.Groups)
 			combined.Counts.Add(row.Counts)
 			combined.Set.Merge(&row.Set)
 			combined.Statuses.Merge(row.Statuses)

@@ -64,6 +64,8 @@ func (c *collector) finish(started time.Time) *Result {
 	slices.SortStableFunc(res.Intervals, func(a, b measure.Interval) int { return cmp.Compare(a.Start, b.Start) })
 	res.Whole = res.Stopped == Interrupted && r.plan.Endless() && measurement.Length() > 0 && r.abortAt.Load() == int64(Never)
 	res.Parts = c.partTallies(measurement.Start, end)
+	acked := res.Warmup.Arrived + measurement.Arrived
+	res.Groups = c.groupResults(measure.Tally{Start: measurement.Start, End: end}, acked)
 	c.failures(res)
 	c.generatorLoad(res)
 	if r.plan.Portion.Whole() || r.plan.Schedule == nil { // with a schedule, the limit is on the events of all generators
@@ -203,7 +205,9 @@ func (c *collector) tally(i int, name string, start, end time.Duration) measure.
 	t := measure.Tally{Name: name, Rate: c.run.phases[i].rate, Start: start, End: end, SendWire: c.total[i].wire, Counts: c.total[i].Counts, Set: c.total[i].Set, Statuses: c.total[i].statuses}
 	var area float64
 	var lower lowerBounds
-	lower.merge(&c.run.consumed.lower[i])
+	for _, j := range c.run.consumed {
+		lower.merge(&j.lower[i])
+	}
 	for _, th := range c.run.threads {
 		lower.merge(&th.lower[i])
 		th.eachOf(i, func(p *phaseCount) { p.addTo(&t) })

@@ -14,17 +14,19 @@ type page struct {
 	interval int
 	phase    int
 	part     int
+	group    int    // of a reader, from 1; 0: of a thread, or of the only reader
 	arrived  uint64 // answers that came while the run was in the phase
 	measure.Counts
 	measure.Set
 	statuses measure.Statuses
 	failures map[failureKey]*measure.Failure
+	read     uint64 // of a group: consumed events that were acked
 }
 
 type failureKey struct{ class, text string }
 
 func (p *page) reset() {
-	p.Counts, p.arrived = measure.Counts{}, 0
+	p.Counts, p.arrived, p.read = measure.Counts{}, 0, 0
 	p.statuses = p.statuses[:0]
 	p.Set.Each(func(_ string, h **measure.Histogram) {
 		if *h != nil {
@@ -55,6 +57,7 @@ func recordN(h **measure.Histogram, d time.Duration, n uint64) {
 // A recorder contains the open pages of a thread.
 type recorder struct {
 	length time.Duration // of an interval
+	group  int           // of its pages
 	open   []*page
 	last   *page         // the one of the call before, as nearly always; nil: none
 	from   time.Duration // its interval, without a division
@@ -83,7 +86,7 @@ func (r *recorder) at(t time.Duration, phase, part int) *page {
 	default:
 		p = &page{failures: map[failureKey]*measure.Failure{}}
 	}
-	p.interval, p.phase, p.part = i, phase, part
+	p.interval, p.phase, p.part, p.group = i, phase, part, r.group
 	r.open = append(r.open, p)
 	r.last = p
 	return p
@@ -181,27 +184,4 @@ func (b *pageQueue) take() (pages []*page, owners []int, upto int) {
 		upto = min(upto, u)
 	}
 	return pages, owners, upto
-}
-
-// A consumedRecorder records what only the consumption of an event shows. Consumers
-// are few and deliver in batches, so one lock is enough.
-type consumedRecorder struct {
-	mu    sync.Mutex
-	rec   recorder
-	lower []lowerBounds // per phase of the events
-}
-
-// takeBefore removes the pages of intervals before i, or all of them.
-func (j *consumedRecorder) takeBefore(i int, all bool, emit func(*page)) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if i > j.rec.oldest {
-		j.rec.takeBefore(i, emit)
-	}
-	if all {
-		for _, p := range j.rec.open {
-			emit(p)
-		}
-		j.rec.open, j.rec.last = nil, nil
-	}
 }

@@ -35,6 +35,7 @@ type Plan struct {
 	Retry      int           // maximum number of times that a failed batch is fired again
 	Ends       bool          // something else than the limits ends the run: an interruption is not its intended end
 	Returns    bool          // events are read after they were sent, and those that are not have an age in the end-to-end times: see Run.Consumed and Run.Unread
+	Groups     []Group       // several readers of the events; nil: there is one, or none
 	Threads    int           // maximum number of sending threads; 0: one per client, at most one per processor, or as many as a Poller prefers
 	Gate       *Gate         // allowance, usually from another run; nil: none
 	Portable   bool          // wait only by the Go runtime's timers (virtual time; other systems do so anyway)

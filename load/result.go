@@ -27,7 +27,8 @@ type Result struct {
 	Measurement measure.Tally
 	Drain       measure.Tally // only its length and what arrived in it: no event is due in a drain
 	Steps       []measure.Tally
-	Parts       []PartResult // of a Mix
+	Parts       []PartResult  // of a Mix
+	Groups      []GroupResult // of a run that several groups read
 
 	Intervals []measure.Interval // limited in number: a long series is merged pairwise
 	Failures  []measure.Failure  // the first 32 distinct texts, then one row of other texts per class

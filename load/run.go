@@ -37,7 +37,7 @@ type Run struct {
 	byLane   atomic.Pointer[[]atomic.Pointer[thread]]
 	laneMu   sync.Mutex
 	pages    pageQueue
-	consumed consumedRecorder
+	consumed []*consumedRecorder // by reader
 
 	watchdog  watchdog
 	disturbed disturbances
@@ -193,7 +193,13 @@ func (r *Run) prepare(lead time.Duration) int {
 	none := []atomic.Pointer[thread]{}
 	r.byLane.Store(&none)
 	r.pages.init(n)
-	r.consumed.rec = recorder{length: r.plan.Interval, free: make(chan *page, 4)}
+	for i := range r.plan.readers() {
+		group := i
+		if len(r.plan.Groups) > 0 {
+			group++
+		}
+		r.consumed = append(r.consumed, newConsumedRecorder(r, group))
+	}
 	for i := range n {
 		r.threads = append(r.threads, newThread(r, i, n))
 	}
@@ -211,7 +217,6 @@ func (r *Run) prepare(lead time.Duration) int {
 	for _, g := range r.gated {
 		g.onChange(r.wakeAll)
 	}
-	r.consumed.lower = make([]lowerBounds, len(r.phases))
 	r.watchdog.clip, r.watchdog.cause = r.within, r.plan.Cause
 	r.watchdog.resume = make(chan struct{}, 1)
 	r.watchdog.active.Store(int32(n)) //nolint:gosec // threads

@@ -116,7 +116,7 @@ func (s *Stage) follow(out []Outcome) {
 	for i := range out {
 		o := &out[i]
 		if s.stopped || !s.Reads(o) {
-			s.run.Unread(o, s.run.Now())
+			s.run.Unread(0, o, s.run.Now())
 			back += uint64(o.Events)
 			if o.Acked < o.Events {
 				s.partial += uint64(o.Acked)
@@ -245,9 +245,9 @@ func (s *Stage) complete(reads []Outcome) {
 			if o.Earliest > 0 {
 				earliest = o.Earliest
 			}
-			s.run.Consumed(&r.sent, o.Done, max(earliest-since.delay, r.sent.Done))
+			s.run.Consumed(0, &r.sent, o.Done, max(earliest-since.delay, r.sent.Done))
 		} else {
-			s.run.Unread(&r.sent, o.Done)
+			s.run.Unread(0, &r.sent, o.Done)
 		}
 		if s.plan.Done != nil {
 			s.plan.Done(&r.sent, o)
@@ -366,7 +366,7 @@ func (s *Stage) giveUp() {
 		r := s.waiting.pop()
 		s.unread += uint64(r.sent.Events)
 		s.tally.total[r.sent.Phase].Unsent += uint64(r.sent.Events)
-		s.run.Unread(&r.sent, s.run.Now())
+		s.run.Unread(0, &r.sent, s.run.Now())
 		if s.plan.Done != nil {
 			o := Outcome{Batch: r.sent.Batch, Sent: -1, Done: s.run.Now(), Failed: r.sent.Events, Class: Canceled, Text: TextUnwritten, Place: -1}
 			s.plan.Done(&r.sent, &o)

@@ -50,6 +50,11 @@ func (iv *Interval) code(c *rowCoder) {
 	}
 	codeNumber(c, &iv.LagEvents)
 	codeSlice(c, &iv.LagLogs, func(v *int64) { codeNumber(c, v) })
+	codeSlice(c, &iv.Groups, func(v *GroupInterval) {
+		codeNumber(c, &v.Consumed)
+		codeNumber(c, &v.Backlog)
+		codeNumber(c, &v.Unassigned)
+	})
 	codeSlice(c, &iv.Statuses, func(v *Status) {
 		codeNumber(c, &v.Code)
 		codeNumber(c, &v.Batches)

@@ -112,7 +112,7 @@ func (s *Series) Bytes() int { return s.bytes + rowBytes*len(s.rows) }
 
 // cellBytes is how many bytes of a row depend on what was measured.
 func (iv *Interval) cellBytes() int {
-	n := 8 * len(iv.LagLogs)
+	n := 8 * (len(iv.LagLogs) + 3*len(iv.Groups))
 	iv.Each(func(_ string, h **Histogram) {
 		if *h != nil {
 			n += len((*h).packed)
@@ -183,7 +183,19 @@ func Join(a, b Interval) Interval {
 	out.Classes.Merge(b.Classes)
 	out.InFlight = b.InFlight
 	out.LagEvents, out.LagLogs = b.LagEvents, b.LagLogs
+	out.Groups = JoinGroups(a.Groups, b.Groups)
 	out.Generator = a.Generator.Join(b.Generator)
+	return out
+}
+
+// JoinGroups returns what groups did in two intervals, or two phases of one, with the levels of the later one. The
+// first may have none.
+func JoinGroups(a, b []GroupInterval) []GroupInterval {
+	out := slices.Clone(b)
+	for i := range min(len(a), len(b)) {
+		out[i].Consumed += a[i].Consumed
+		out[i].Unassigned += a[i].Unassigned
+	}
 	return out
 }
 

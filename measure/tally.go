@@ -1,6 +1,9 @@
 package measure
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A Set contains the histograms of one phase, step or interval. A nil histogram means
 // that the number does not exist for this run (a closed loop has no response times),
@@ -13,6 +16,7 @@ type Set struct {
 	Queueing      *Histogram // free - ready, per batch
 	FailedService *Histogram // done - sent, per batch that failed
 	EndToEnd      *Histogram // consumed - due (or - sent, without a schedule), per event consumed in a round trip
+	AckedToRead   *Histogram // consumed - done, per acked event that a consumer group read; 0 if it was read first
 
 	// Censored contains the ages of events without an answer: unknown and unsent ones.
 	// They are included in the percentiles of Response.
@@ -23,7 +27,7 @@ type Set struct {
 }
 
 // Histograms is the number of histograms in a Set.
-const Histograms = 9
+const Histograms = 10
 
 // AgesOf names the histogram with the ages of events that have no value of a time, by the name of the time:
 // each value that is missing is at least the age. "" if no time is missing values.
@@ -48,6 +52,7 @@ func (s *Set) Each(f func(name string, h **Histogram)) {
 	f("end_to_end", &s.EndToEnd)
 	f("censored", &s.Censored)
 	f("unread", &s.UnreadAges)
+	f("acked_to_read", &s.AckedToRead)
 }
 
 // Merge adds o to s, allocating histograms that only o has.
@@ -191,6 +196,15 @@ type Interval struct {
 	// LagLogs is the same for each log, in the order of the result's logs; nil if there
 	// are too many to keep.
 	LagLogs []int64
+	// Groups are the consumer groups of a round trip, in the order of the result's; nil if there are none.
+	Groups []GroupInterval
+}
+
+// A GroupInterval is what one of several consumer groups did in an interval.
+type GroupInterval struct {
+	Consumed   uint64        // events, each once
+	Backlog    uint64        // events acked and not consumed, at the end of the interval
+	Unassigned time.Duration // without an assignment, the mean over the members
 }
 
 // Usage is what a process consumed in a span of time.
@@ -350,11 +364,72 @@ type Ledger struct {
 	Blocked   string      `json:"blocked,omitempty"` // why the system held back what was not read; "": it is not known to have
 	Method    string      `json:"method"`            // how events were distinguished: "batches", "stamps", ...
 	Logs      []LedgerLog `json:"logs,omitempty"`    // per partition
+	// Groups are the consumer groups that read the events, if there are some: an event counts once for each of them
+	// in all counts above.
+	Groups []LedgerGroup `json:"groups,omitempty"`
+}
+
+// LedgerGroup is the ledger of one consumer group.
+type LedgerGroup struct {
+	Group    string `json:"group"`
+	Complete bool   `json:"complete"`
+	Removed  uint64 `json:"removed"`
+	Foreign  uint64 `json:"foreign"`
+	Blocked  string `json:"blocked,omitempty"`
+	LedgerCounts
+}
+
+// JoinLedgers returns the ledgers of consumer groups as one.
+func JoinLedgers(names []string, of []Ledger) Ledger {
+	all := Ledger{Complete: true}
+	for i := range of {
+		l := &of[i]
+		part := LedgerGroup{Group: names[i], Complete: l.Complete, Removed: l.Removed, Foreign: l.Foreign, Blocked: l.Blocked, LedgerCounts: LedgerCounts{
+			Acked: l.Acked, Read: l.Read, Lost: l.Lost, Duplicated: l.Duplicated, Reordered: l.Reordered, Corrupted: l.Corrupted,
+			Recovered: l.Recovered, Unread: l.Unread, Compacted: l.Compacted, Phantom: l.Phantom, Inexact: l.Inexact,
+		}}
+		all.Groups = append(all.Groups, part)
+		all.Acked += l.Acked
+		all.Read += l.Read
+		all.Lost += l.Lost
+		all.Duplicated += l.Duplicated
+		all.Reordered += l.Reordered
+		all.Corrupted += l.Corrupted
+		all.Recovered += l.Recovered
+		all.Contradicted += l.Contradicted
+		all.Unread += l.Unread
+		all.Removed += l.Removed
+		all.Compacted += l.Compacted
+		all.Committed += l.Committed
+		all.CommittedRead += l.CommittedRead
+		all.Aborted += l.Aborted
+		all.Phantom += l.Phantom
+		all.Inexact += l.Inexact
+		all.Foreign += l.Foreign
+		all.Complete = all.Complete && l.Complete
+		if all.Blocked == "" {
+			all.Blocked = l.Blocked
+		}
+		all.Method, all.Unchecked = l.Method, l.Unchecked
+		if all.Logs == nil {
+			all.Logs = slices.Clone(l.Logs)
+			continue
+		}
+		for k := range l.Logs {
+			all.Logs[k].Add(l.Logs[k].LedgerCounts)
+		}
+	}
+	return all
 }
 
 // LedgerLog is the ledger of one log (a partition).
 type LedgerLog struct {
-	Log        string `json:"log"`
+	Log string `json:"log"`
+	LedgerCounts
+}
+
+// LedgerCounts are the counts of a part of a ledger: of a log, or of a consumer group.
+type LedgerCounts struct {
 	Acked      uint64 `json:"acked"`
 	Read       uint64 `json:"read"`
 	Lost       uint64 `json:"lost"`
@@ -366,4 +441,19 @@ type LedgerLog struct {
 	Compacted  uint64 `json:"compacted"`
 	Phantom    uint64 `json:"phantom"`
 	Inexact    uint64 `json:"inexact"`
+}
+
+// Add adds o to c.
+func (c *LedgerCounts) Add(o LedgerCounts) {
+	c.Acked += o.Acked
+	c.Read += o.Read
+	c.Lost += o.Lost
+	c.Duplicated += o.Duplicated
+	c.Reordered += o.Reordered
+	c.Corrupted += o.Corrupted
+	c.Recovered += o.Recovered
+	c.Unread += o.Unread
+	c.Compacted += o.Compacted
+	c.Phantom += o.Phantom
+	c.Inexact += o.Inexact
 }

@@ -26,6 +26,8 @@ type KindCapabilities struct {
 	// Verifies says that events can be read back although the kind has no operation that reads (an
 	// index that is queried). A run may then be asked to verify, and its session has a Source.
 	Verifies bool
+	// Groups says that several consumer groups can read what a round trip sends: see Spec.Groups.
+	Groups bool
 	// Check finds what is wrong with a Spec by itself, such as options that contradict each other,
 	// without connecting. Open finds the same. A series of runs asks before the first one, so that
 	// it does not end in the middle.
@@ -52,6 +54,9 @@ type SessionCapabilities struct {
 	// Pipeline returns what reads the events that are sent, each batch after it was acked. It is
 	// there if the operation is a pipeline, and is called once, before the run.
 	Pipeline func() (load.Follower, load.StagePlan)
+	// Groups are the consumer groups that read what is sent, if the workload asks for some: each of them reads every
+	// event. The session has no Source then.
+	Groups []Group
 	// Transactions are nil if events are not sent in transactions.
 	Transactions Transactions
 	// Encoding says when the bytes of the events are made; nil if the session sends none. It is
@@ -83,6 +88,13 @@ type SessionCapabilities struct {
 	// for a bounded time, until the store's count no longer changes; when the context ends earlier
 	// it returns what it knows, if anything.
 	Confirm func(ctx context.Context, acked uint64) (*measure.Indexed, error)
+}
+
+// A Group is one of several consumer groups that read what a session sends, each of them all of it, from where the
+// logs ended when the session was opened. Its source has a Seeker, and may deliver an event more than once.
+type Group struct {
+	Name   string
+	Source load.Source
 }
 
 // Figures are the numbers that a system, or the machine, reports about itself now.

@@ -64,6 +64,8 @@ type Spec struct {
 	Linger      time.Duration
 	Verify      bool // stamp events that have room for a stamp
 	RoundTrip   bool
+	Groups      int           // consumer groups that read what is sent, each of them all of it; 0: there is one reader, or none
+	Members     int           // of each group, for each topic; at least 1
 	Count       uint64        // number of events requested; 0: no limit
 	Most        uint64        // maximum number of events, warm-up included; 0: not known
 	Length      time.Duration // maximum duration of sending, warm-up included; 0: not known

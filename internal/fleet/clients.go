@@ -77,6 +77,8 @@ func Check(w *workload.Workload, reader string) error {
 	switch {
 	case w.Has("fault") || w.Has("exec"):
 		return errors.New("--fault and --exec are for a run of this machine: agents stop no processes and run no commands")
+	case w.Groups() > 0:
+		return errors.New("--groups and --members are for a run of this machine: one agent cannot yet read for several groups what the others send")
 	case reads && !slices.Contains(w.Kind.Ops(), workload.Consume):
 		return fmt.Errorf("another machine cannot read the events of %s: a fleet cannot verify them", w.Kind.Name())
 	case reads && len(w.Parts()) > 0:

@@ -12,7 +12,7 @@ func committedSource(cl *cluster.Cluster, stamped bool, starts []int64) *wireSou
 	c.Fetch.Committed = true
 	reader := *cl
 	reader.Config = &c
-	return newWireSourceAt(&reader, stamped, starts)
+	return newWireSourceAt(&reader, stamped, starts, c.Clients)
 }
 
 // transactions are those of the client.

@@ -124,19 +124,20 @@ func newWireSource(ctx context.Context, cl *cluster.Cluster, stamped bool) (*wir
 	if err != nil {
 		return nil, err
 	}
-	return newWireSourceAt(cl, stamped, starts), nil
+	return newWireSourceAt(cl, stamped, starts, cl.Config.Clients), nil
 }
 
-func newWireSourceAt(cl *cluster.Cluster, stamped bool, starts []int64) *wireSource {
+// newWireSourceAt returns a source of a number of clients, which divide the partitions evenly.
+func newWireSourceAt(cl *cluster.Cluster, stamped bool, starts []int64, clients int) *wireSource {
 	n := cl.Partitions()
 	s := &wireSource{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, parts: make([]*partition, n), skipped: make([][]load.Span, n)}
 	for i := range cl.Topics {
 		s.topics = append(s.topics, wire.Topic{Name: cl.Topics[i].Name, ID: cl.Topics[i].ID})
 	}
 	places := cluster.Places(cl.Topics)
-	clients := min(cl.Config.Clients, n)
-	if clients < cl.Config.Clients {
-		cl.Warnings = append(cl.Warnings, fmt.Sprintf("%d of %d clients read nothing: the topic has %d partitions", cl.Config.Clients-clients, cl.Config.Clients, n))
+	if n < clients {
+		cl.Warnings = append(cl.Warnings, fmt.Sprintf("%d of %d clients read nothing: the topic has %d partitions", clients-n, clients, n))
+		clients = n
 	}
 	for i := range s.parts {
 		s.parts[i] = &partition{id: int32(i), place: places[i], client: i % clients, connIndex: i / clients % connsPerBroker, leader: cl.Leaders[i], epoch: -1, start: starts[i], offset: starts[i], end: math.MaxInt64}

@@ -51,7 +51,7 @@ func (Kind) Inspect(ctx context.Context, s protocol.Spec) (protocol.Inspection, 
 // Capabilities implements protocol.Kind.
 func (k Kind) Capabilities() protocol.KindCapabilities {
 	return protocol.KindCapabilities{
-		Presets: k.presets, LimitsInFlight: k.limitsInFlight, Unacknowledged: k.unacknowledged,
+		Groups: true, Presets: k.presets, LimitsInFlight: k.limitsInFlight, Unacknowledged: k.unacknowledged,
 		Check: k.Check, DefaultPort: k.defaultPort, Needs: k.Needs, Inspector: k,
 	}
 }

@@ -48,8 +48,10 @@ type consumerEngine interface {
 type session struct {
 	cl  *cluster.Cluster
 	out producerEngine // nil when only consuming
-	in  consumerEngine // nil when only producing
-	by  *itemReader    // reads records by their offsets; nil otherwise
+	in  consumerEngine // nil when only producing, or with groups
+
+	groups []group     // that read what is sent
+	by     *itemReader // reads records by their offsets; nil otherwise
 
 	follower *follower // of a pipeline; nil otherwise
 
@@ -87,7 +89,7 @@ func (Kind) Open(ctx context.Context, spec protocol.Spec) (protocol.Session, err
 	return s, nil
 }
 
-func (s *session) open(ctx context.Context) error {
+func (s *session) open(ctx context.Context) (err error) {
 	c := s.cl.Config
 	stamped := false
 	c.Compacted = c.Verify && !c.OnlyReads() && s.cl.Compacts()
@@ -121,6 +123,10 @@ func (s *session) open(ctx context.Context) error {
 	}
 	// No event is sent before the run starts, so the consuming side begins where
 	// the logs end now, and misses none.
+	if c.Groups > 0 && !s.cl.Absent {
+		s.groups, err = openGroups(ctx, s.cl, stamped)
+		return err
+	}
 	in, err := newConsumerEngine(ctx, s.cl, stamped)
 	if err != nil {
 		return err
@@ -227,6 +233,9 @@ func (s *session) Facts() map[string]any {
 	if s.in != nil {
 		maps.Copy(f, s.in.Facts())
 	}
+	if len(s.groups) > 0 {
+		f["groups"] = groupFacts(s.cl.Config, s.groups)
+	}
 	if s.by != nil {
 		maps.Copy(f, s.by.facts())
 	}
@@ -242,6 +251,9 @@ func (s *session) Capabilities() protocol.SessionCapabilities {
 	c := protocol.SessionCapabilities{
 		Unanswered: s.cl.Config.Acks == 0 && s.by == nil, Encoding: s.encoding,
 		Brokers: s.Brokers, Survey: s.cl.Survey, Leader: s.cl.Leader, Finish: s.list.finish, Notice: s.notice,
+	}
+	for _, g := range s.groups {
+		c.Groups = append(c.Groups, protocol.Group{Name: g.name, Source: g.in})
 	}
 	if s.follower != nil {
 		c.Pipeline = func() (load.Follower, load.StagePlan) { return s.follower, s.cl.Config.Stage }
@@ -295,6 +307,9 @@ func (s *session) Warnings() []string {
 	if s.in != nil {
 		w = append(w, s.in.Warnings()...)
 	}
+	for _, g := range s.groups {
+		w = append(w, g.in.Warnings()...)
+	}
 	return append(w, s.list.warnings()...)
 }
 
@@ -317,6 +332,9 @@ func (s *session) Close() error {
 	}
 	if s.in != nil {
 		errs = append(errs, s.in.Close())
+	}
+	for _, g := range s.groups {
+		errs = append(errs, g.in.Close())
 	}
 	if s.by != nil {
 		errs = append(errs, s.by.Close())

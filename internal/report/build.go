@@ -110,6 +110,7 @@ func Build(in Input) *Document {
 	for i := range min(len(r.Parts), len(in.Parts)) {
 		d.Parts = append(d.Parts, b.part(&r.Parts[i], &in.Parts[i], d))
 	}
+	d.Groups = b.groups(r.Groups)
 	if !d.staged() {
 		d.Fairness = fairness(d.Parts)
 	}
@@ -284,6 +285,7 @@ func (b *builder) times(t *measure.Tally) Times {
 		Queueing:      b.summary(b.scheduled(), t.Queueing, nil),
 		FailedService: b.summary(b.answered(), t.FailedService, nil),
 		EndToEnd:      b.summary(t.UnreadAges != nil, t.EndToEnd, t.UnreadAges),
+		AckedToRead:   b.summary(false, t.AckedToRead, nil),
 		ResponseLower: b.summary(b.scheduled() && b.answered(), t.Lower.Response, t.Censored),
 		ServiceLower:  b.summary(b.answered(), t.Lower.Service, nil),
 		EndToEndLower: b.summary(t.UnreadAges != nil, t.Lower.EndToEnd, t.UnreadAges),

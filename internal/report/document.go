@@ -59,6 +59,7 @@ type Document struct {
 	Steps  []Phase `json:"steps"`
 	Phases []Phase `json:"phases"`
 	Parts  []Part  `json:"parts,omitempty"`
+	Groups []Group `json:"groups,omitempty"` // consumer groups of a round trip
 	// Fairness is Jain's index of what share of its due events each part got acked: 1 if all
 	// shares are equal, 1/n if only one of n parts got any. Null: there are no parts.
 	Fairness *float64 `json:"fairness,omitempty"`
@@ -231,6 +232,7 @@ type Times struct {
 	Queueing      *measure.Summary `json:"queueing"`
 	FailedService *measure.Summary `json:"failed_service"`
 	EndToEnd      *measure.Summary `json:"end_to_end"`
+	AckedToRead   *measure.Summary `json:"acked_to_read,omitempty"` // of consumer groups
 
 	// The lower bounds: the times without the generator's own delays.
 	ResponseLower *measure.Summary `json:"response_lower"`
@@ -270,11 +272,12 @@ type Interval struct {
 	Service    *measure.Summary `json:"service"`
 	SendDelay  *measure.Summary `json:"send_delay"`
 	EndToEnd   *measure.Summary `json:"end_to_end"`
+	Groups     []GroupInterval  `json:"groups,omitempty"` // in the order of the document's
 	Generator  Usage            `json:"generator"`
 
 	// Histograms are complete: each is a base64 HdrHistogram in microseconds, V2 compressed,
 	// by the name of the time (response, service, send_delay, batching, queueing,
-	// failed_service, end_to_end, censored, unread).
+	// failed_service, end_to_end, acked_to_read, censored, unread).
 	Histograms map[string]string `json:"histograms,omitempty"`
 
 	times *measure.Set // histograms that are encoded when they are needed, instead of Histograms; nil: there are none such

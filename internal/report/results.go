@@ -252,7 +252,14 @@ func (d *Document) notFound() uint64 {
 	for i := range d.Phases {
 		n += d.Phases[i].Totals.Failed + d.Phases[i].Totals.Unknown
 	}
-	return n - min(d.Ledger.Recovered, n)
+	found := d.Ledger.Recovered
+	for i := range d.Ledger.Groups { // an event that some group did not find is counted
+		g := &d.Ledger.Groups[i]
+		if i == 0 || g.Recovered < found {
+			found = g.Recovered
+		}
+	}
+	return n - min(found, n)
 }
 
 // checkBacklog checks whether reading kept up with writing: a consumer by its lag, a round
@@ -261,12 +268,13 @@ func (d *Document) checkBacklog() finding {
 	b := trust.Backlog{Read: d.Mode == load.Consuming}
 	var ahead float64
 	end := d.measurementEnd()
+	readers := float64(max(1, len(d.Groups)))
 	for i := range d.Intervals {
 		iv := &d.Intervals[i]
 		behind := float64(iv.LagEvents)
 		if d.Mode != load.Consuming {
-			if ahead += float64(iv.Acked); d.Totals.RateOf == RateSent {
-				ahead += float64(iv.Sent) - float64(iv.Failed)
+			if ahead += readers * float64(iv.Acked); d.Totals.RateOf == RateSent {
+				ahead += readers * (float64(iv.Sent) - float64(iv.Failed))
 			}
 			if iv.EndToEnd != nil {
 				ahead -= float64(iv.EndToEnd.Count)

@@ -86,6 +86,7 @@ func (s *Series) row(iv *measure.Interval, summary func(exists bool, h, censored
 		Service:   summary(s.answered(), iv.Service, nil),
 		SendDelay: summary(s.scheduled(), iv.SendDelay, nil),
 		EndToEnd:  summary(iv.UnreadAges != nil, iv.EndToEnd, iv.UnreadAges),
+		Groups:    groupIntervals(iv.Groups),
 		Generator: usage(iv.Generator),
 		times:     &set,
 	}

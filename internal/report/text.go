@@ -36,6 +36,7 @@ func (d *Document) Text(w io.Writer, style layout.Style) error {
 	}
 	d.events(p)
 	d.parts(p)
+	d.groups(p, len(d.Groups))
 	d.steps(p, len(d.Steps))
 	d.times(p)
 	d.partSections(p)

@@ -92,6 +92,7 @@ func (d *Document) brief(style layout.Style, unusual string, level brevity, more
 		p.WriteString(unusual)
 	}
 	d.parts(p)
+	d.groups(p, mostGroups)
 	if len(d.Steps) > 0 {
 		d.steps(p, briefSteps)
 	} else {

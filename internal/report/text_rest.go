@@ -54,7 +54,7 @@ func (d *Document) ledger(p *layout.Page, most int) {
 		return g.Lost+g.Unread+g.Duplicated+g.Reordered+g.Corrupted+g.Recovered+g.Phantom+g.Inexact == 0
 	})
 	for i := range bad[:min(len(bad), most)] {
-		row(bad[i].Log, ledgerRows(&bad[i]))
+		row(bad[i].Log, ledgerRows(&bad[i].LedgerCounts))
 	}
 	p.Table(&t)
 	if n := len(bad) - most; n > 0 {

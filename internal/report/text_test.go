@@ -152,7 +152,7 @@ func overloaded() Input {
 	in.Warnings = []string{"topic bench was made by the broker, with 1 partition and 1 replica"}
 	in.Ledger = &measure.Ledger{
 		Acked: 970_000, Read: 971_010, Lost: 10, Duplicated: 1000, Reordered: 3, Recovered: 20, Contradicted: 5, Inexact: 5, Foreign: 12, Method: "batches",
-		Logs: []measure.LedgerLog{{Log: "bench-0", Acked: 500_000, Read: 500_000}, {Log: "bench-1", Acked: 470_000, Read: 471_010, Lost: 10, Duplicated: 1000, Reordered: 3, Recovered: 20, Inexact: 5}},
+		Logs: []measure.LedgerLog{{Log: "bench-0", LedgerCounts: measure.LedgerCounts{Acked: 500_000, Read: 500_000}}, {Log: "bench-1", LedgerCounts: measure.LedgerCounts{Acked: 470_000, Read: 471_010, Lost: 10, Duplicated: 1000, Reordered: 3, Recovered: 20, Inexact: 5}}},
 	}
 	in.Clients = []measure.Client{
 		{Broker: "1 127.0.0.1:9092", Requests: 3960, Batches: 3960, EventsPerBatch: 250, Bytes: 99_000_000, CompressionRatio: 1, Reconnects: 2},
@@ -409,7 +409,7 @@ func losses() Input {
 	in := roundTrip()
 	in.Ledger = &measure.Ledger{
 		Acked: 1_000_000, Read: 999_863, Lost: 137, Complete: true, Method: "batches and stamps",
-		Logs: []measure.LedgerLog{{Log: "bench-0", Acked: 333_333, Read: 333_196, Lost: 137}, {Log: "bench-1", Acked: 666_667, Read: 666_667}},
+		Logs: []measure.LedgerLog{{Log: "bench-0", LedgerCounts: measure.LedgerCounts{Acked: 333_333, Read: 333_196, Lost: 137}}, {Log: "bench-1", LedgerCounts: measure.LedgerCounts{Acked: 666_667, Read: 666_667}}},
 	}
 	return in
 }

@@ -41,6 +41,10 @@ var times = []struct {
 		func(t *Times) *measure.Summary { return t.EndToEnd }, func(iv *Interval) *measure.Summary { return iv.EndToEnd },
 	},
 	{
+		Time{Name: "acked_to_read", Title: "acked to read", Of: "an event", Meaning: "from its answer to a group"},
+		func(t *Times) *measure.Summary { return t.AckedToRead }, nil,
+	},
+	{
 		Time{Name: "send_delay", Title: "send delay", Of: "an event", Meaning: "the generator's lateness"},
 		func(t *Times) *measure.Summary { return t.SendDelay }, func(iv *Interval) *measure.Summary { return iv.SendDelay },
 	},

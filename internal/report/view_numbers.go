@@ -135,17 +135,17 @@ func (d *Document) Figures() []Row {
 // ledgerCounts are the counts of a ledger, or of one of its logs.
 var ledgerCounts = []struct {
 	Row
-	of func(*measure.LedgerLog) uint64
+	of func(*measure.LedgerCounts) uint64
 }{
-	{Row{Name: "acked", Meaning: "the system accepted them"}, func(l *measure.LedgerLog) uint64 { return l.Acked }},
-	{Row{Name: "read", Meaning: "found in the logs"}, func(l *measure.LedgerLog) uint64 { return l.Read }},
-	{Row{Name: "lost", Meaning: "acked, but not found"}, func(l *measure.LedgerLog) uint64 { return l.Lost }},
-	{Row{Name: "unread", Meaning: "acked, but not read"}, func(l *measure.LedgerLog) uint64 { return l.Unread }},
-	{Row{Name: "duplicated", Meaning: "found more than once"}, func(l *measure.LedgerLog) uint64 { return l.Duplicated }},
-	{Row{Name: "reordered", Meaning: "found out of order"}, func(l *measure.LedgerLog) uint64 { return l.Reordered }},
-	{Row{Name: "corrupted", Meaning: "found altered"}, func(l *measure.LedgerLog) uint64 { return l.Corrupted }},
-	{Row{Name: "recovered", Meaning: "not acked, but found"}, func(l *measure.LedgerLog) uint64 { return l.Recovered }},
-	{Row{Name: "phantom", Meaning: "of aborted transactions, but seen"}, func(l *measure.LedgerLog) uint64 { return l.Phantom }},
+	{Row{Name: "acked", Meaning: "the system accepted them"}, func(l *measure.LedgerCounts) uint64 { return l.Acked }},
+	{Row{Name: "read", Meaning: "found in the logs"}, func(l *measure.LedgerCounts) uint64 { return l.Read }},
+	{Row{Name: "lost", Meaning: "acked, but not found"}, func(l *measure.LedgerCounts) uint64 { return l.Lost }},
+	{Row{Name: "unread", Meaning: "acked, but not read"}, func(l *measure.LedgerCounts) uint64 { return l.Unread }},
+	{Row{Name: "duplicated", Meaning: "found more than once"}, func(l *measure.LedgerCounts) uint64 { return l.Duplicated }},
+	{Row{Name: "reordered", Meaning: "found out of order"}, func(l *measure.LedgerCounts) uint64 { return l.Reordered }},
+	{Row{Name: "corrupted", Meaning: "found altered"}, func(l *measure.LedgerCounts) uint64 { return l.Corrupted }},
+	{Row{Name: "recovered", Meaning: "not acked, but found"}, func(l *measure.LedgerCounts) uint64 { return l.Recovered }},
+	{Row{Name: "phantom", Meaning: "of aborted transactions, but seen"}, func(l *measure.LedgerCounts) uint64 { return l.Phantom }},
 }
 
 // LedgerRows are the results of the read-back; nil if there was none.
@@ -154,7 +154,7 @@ func (d *Document) LedgerRows() []Row {
 	if l == nil {
 		return nil
 	}
-	out := ledgerRows(&measure.LedgerLog{
+	out := ledgerRows(&measure.LedgerCounts{
 		Acked: l.Acked, Read: l.Read, Lost: l.Lost, Unread: l.Unread, Duplicated: l.Duplicated,
 		Reordered: l.Reordered, Corrupted: l.Corrupted, Recovered: l.Recovered, Phantom: l.Phantom,
 	})
@@ -162,7 +162,7 @@ func (d *Document) LedgerRows() []Row {
 		Row{Name: "inexact", Label: "inexact", Unit: "events", Meaning: "not checked individually", Value: float64(l.Inexact)})
 }
 
-func ledgerRows(l *measure.LedgerLog) []Row {
+func ledgerRows(l *measure.LedgerCounts) []Row {
 	out := make([]Row, len(ledgerCounts))
 	for i := range ledgerCounts {
 		r := ledgerCounts[i].Row

@@ -3,13 +3,10 @@ package run
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	"carronade/internal/run/ledger"
 	"carronade/internal/workload"
 	"carronade/load"
-	"carronade/units"
 )
 
 // ledgerBytes limits the ledger's memory.
@@ -31,8 +28,8 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	if err != nil {
 		return out, err
 	}
-	if f.back != nil {
-		f.back.run = r
+	for _, back := range f.readers {
+		back.run = r
 	}
 	if err := e.openHDR(); err != nil {
 		return out, err
@@ -60,7 +57,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	faults.begin(ctx, r.Started())
 	q.begin(r.Now)
 	if f.readsMeanwhile(e.Workload.Op) {
-		f.back.start()
+		f.readers.start()
 	}
 	unguard := e.watchProgress(f.pipeline.progress(sendingProgress(r, e.session.Target())))
 	e.await(ctx, r, e.system.died())
@@ -70,9 +67,9 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	out.faults = f.marks.report(out.result)
 	e.endGauges(ctx, q, &out)
 	out.confirm(ctx, e)
-	if f.back != nil {
-		e.readBack(ctx, f.back, &out)
-		f.marks.deliver(&out, f.back, f.tgt.Partitioner())
+	if len(f.readers) > 0 {
+		e.readBack(ctx, f.readers, &out)
+		f.marks.deliver(&out, f.readers, f.tgt.Partitioner())
 	}
 	f.pipeline.finish(e, &out)
 	f.rows.close(&out)
@@ -81,10 +78,10 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 
 // A sendingRun has the parts of a run that sends.
 type sendingRun struct {
-	plan load.Plan
-	tgt  load.Target
-	back *readback // nil: nothing is read back
-	rows *tracing  // nil: none
+	plan    load.Plan
+	tgt     load.Target
+	readers readers  // of what is sent; empty: nothing is read back
+	rows    *tracing // nil: none
 
 	marks *marking // nil: the run takes no marks
 
@@ -106,22 +103,8 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 		if err := e.keepOutcomes(plan, f.tgt, w.Op == workload.RoundTrip); err != nil {
 			return nil, err
 		}
-	} else if src := e.session.Source(); src != nil {
-		back, err := e.newReadback(f.tgt, src)
-		if err != nil {
-			return nil, err
-		}
-		f.back, plan.Observe, e.ledger = back, back.fired, back.ledger
-		if w.Op == workload.RoundTrip {
-			f.tgt = back.join(f.tgt, plan.Concurrency > 0)
-			back.samples = newSamples(e.spec.Seed, dueOf(plan, f.tgt.Partitioner()))
-			back.samples.cameBack = e.CameBack
-			plan.Completed = func() {
-				waiting, cancel := e.waiting(ctx)
-				defer cancel()
-				back.comeBack(waiting, e.session, plan.Drain)
-			}
-		}
+	} else if err := e.openReaders(ctx, f); err != nil {
+		return nil, err
 	}
 	if n := f.tgt.Capabilities().Events; n > 0 {
 		plan.Gate = load.NewGate()
@@ -129,7 +112,7 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 		plan.Gate.Close()
 	}
 	f.pipeline = e.newPipeline(ctx, plan, f.tgt)
-	f.rows = e.newTracing(plan, f.back, f.pipeline)
+	f.rows = e.newTracing(plan, f.readers, f.pipeline)
 	f.marks = e.newMarking(plan, f.tgt)
 	if e.Share != nil {
 		if plan.StartAt, err = e.Share.join(ctx, plan, f.tgt); err != nil {
@@ -152,50 +135,7 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 // reading would slow down the run, so it comes after the run. So it does with a schedule,
 // if the ledger can store everything until then.
 func (f *sendingRun) readsMeanwhile(op string) bool {
-	return f.back != nil && (op == workload.RoundTrip || f.plan.Schedule != nil && !readAfter(&f.plan, f.tgt.Partitioner().Streams()))
-}
-
-// readBack reads the events that were not read back during the run, and completes the ledger.
-func (e *execution) readBack(ctx context.Context, back *readback, out *outcome) {
-	reading, cancel := e.waiting(ctx)
-	defer cancel()
-	if back.cut {
-		cancel()
-	}
-	t := e.can().Transactions
-	if t != nil {
-		t.EndTransactions() // a read_committed consumer stops at an open transaction
-	}
-	if e.Workload.Op == workload.Produce {
-		// A scheduled run needs this too: its newest events may be unread.
-		e.Logf("reading back what was sent")
-		back.start()
-		back.catchUp(reading, readbackIdle)
-	}
-	var look func(ends []int64) error
-	if t != nil && e.Workload.Verify() && t.Committed() != nil {
-		look = func(ends []int64) error { return back.readCommitted(reading, t, ends) }
-	}
-	verdict, err := back.finish(reading, look)
-	if reading.Err() != nil {
-		e.interrupted(out.result)
-	}
-	if e.Workload.Verify() {
-		out.ledger = &verdict
-	} else if back.blocked != "" && verdict.Unread > 0 {
-		out.warnings = append(out.warnings, "not everything was read: "+back.blocked)
-	}
-	if err != nil {
-		out.warnings = append(out.warnings, "reading back failed: "+err.Error())
-	}
-	if most := back.ledger.KeysLeft(); most > 0 && verdict.Unread > 0 {
-		out.warnings = append(out.warnings, fmt.Sprintf("the topic is compacted and has more keys than are tracked (%s): missing events of the other keys may be lost or compacted; use fewer keys, such as --key 'uniform(%d)'",
-			units.FormatCount(uint64(most)), most/2))
-	}
-	out.result.Logs = back.logs()
-	if back.samples != nil {
-		out.samples = back.samples.report(back.src.Logs(), back.logOf)
-	}
+	return len(f.readers) > 0 && (op == workload.RoundTrip || f.plan.Schedule != nil && !readAfter(&f.plan, f.tgt.Partitioner().Streams()))
 }
 
 // dueOf returns the due times of a stream's events, nil without a schedule.
@@ -315,24 +255,4 @@ func (e *execution) await(ctx context.Context, r *load.Run, died <-chan struct{}
 			return
 		}
 	}
-}
-
-// newReadback connects the sending and the reading side.
-func (e *execution) newReadback(tgt load.Target, src load.Source) (*readback, error) {
-	can, seek := tgt.Capabilities(), src.Capabilities().Seeker
-	if can.LogOf == nil || seek == nil {
-		return nil, errors.New("this target does not report where its events are stored, so they cannot be read back")
-	}
-	b := &readback{src: src, seek: seek, logOf: can.LogOf, began: time.Now(), stop: make(chan struct{}), done: make(chan struct{}), counts: make([]counted, len(src.Logs()))}
-	if can.Stamped {
-		id := uint32(e.spec.RunID)
-		b.stamp = &id
-	}
-	cfg := ledger.Config{
-		Logs: len(src.Logs()), Start: seek.Starts(), LogOf: can.LogOf,
-		RunID: uint32(e.spec.RunID), Stamped: can.Stamped, Memory: ledgerBytes,
-		Keys: can.AppendKeyHashes,
-	}
-	b.ledger = ledger.New(cfg)
-	return b, nil
 }

@@ -11,7 +11,7 @@ import (
 
 // deliver adds to the scores of faults what the check of the delivery found of the events due
 // around each.
-func (m *marking) deliver(out *outcome, back *readback, of load.Partitioner) {
+func (m *marking) deliver(out *outcome, all readers, of load.Partitioner) {
 	if m == nil || out.faults == nil || out.ledger == nil || len(out.faults.Scores) == 0 {
 		return
 	}
@@ -20,7 +20,7 @@ func (m *marking) deliver(out *outcome, back *readback, of load.Partitioner) {
 		out.faults.Notes = append(out.faults.Notes, "without a schedule it is not known which fault lost, duplicated or reordered an event")
 		return
 	}
-	scores := out.faults.Scores
+	scores, places := out.faults.Scores, all.places()
 	from, to := fault.Windows(scores)
 	rest := fault.Delivery{Lost: out.ledger.Lost, Duplicated: out.ledger.Duplicated, Reordered: out.ledger.Reordered}
 	for i := range scores {
@@ -28,9 +28,9 @@ func (m *marking) deliver(out *outcome, back *readback, of load.Partitioner) {
 			continue
 		}
 		d := &fault.Delivery{
-			Lost:       dueIn(back.places.Lost, due, from[i], to[i]),
-			Duplicated: dueIn(back.places.Duplicated, due, from[i], to[i]),
-			Reordered:  dueIn(back.places.Reordered, due, from[i], to[i]),
+			Lost:       dueIn(places.Lost, due, from[i], to[i]),
+			Duplicated: dueIn(places.Duplicated, due, from[i], to[i]),
+			Reordered:  dueIn(places.Reordered, due, from[i], to[i]),
 		}
 		scores[i].Delivery = d
 		rest.Lost -= min(rest.Lost, d.Lost)

@@ -42,7 +42,7 @@ func TestDeliver(t *testing.T) {
 			plan := assert.Value(resolve(t, &fakeKind{}, tt.load, "for=1h", "marks=true").Plan())(t)
 			m := &marking{plan: &plan}
 			f := &report.Faults{Scores: []fault.Score{faultAt(20, 20), heal, faultAt(40, 20)}}
-			m.deliver(&outcome{faults: f, ledger: &tt.total}, &readback{places: tt.places}, load.RoundRobin(2))
+			m.deliver(&outcome{faults: f, ledger: &tt.total}, readers{{places: tt.places}}, load.RoundRobin(2))
 			var got []*fault.Delivery
 			for i := range f.Scores {
 				got = append(got, f.Scores[i].Delivery)

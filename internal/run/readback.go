@@ -20,6 +20,8 @@ import (
 // A readback reads the events that a run sent, for the ledger and, in a round trip, for the
 // end-to-end times.
 type readback struct {
+	group  int    // its number among the plan's groups; 0 if it is the only reader
+	name   string // of the group; "": it is the only reader
 	src    load.Source
 	seek   load.Seeker
 	ledger *ledger.Ledger
@@ -352,11 +354,10 @@ func (b *readback) logs() []load.LogResult {
 	return out
 }
 
-// join makes the readback measure a round trip. In a closed loop, a caller gets its answer
-// when its event was consumed.
-func (b *readback) join(t load.Target, closedLoop bool) load.Target {
+// join makes the readback measure a round trip.
+func (b *readback) join() {
 	b.pair = ledger.NewJoin(b.logOf, func(o load.Outcome, at, earliest time.Duration) {
-		b.run.Consumed(&o, at, earliest)
+		b.run.Consumed(b.group, &o, at, earliest)
 		b.samples.add(&o, at)
 		b.rows.consumed(&o, at)
 		if b.returner != nil {
@@ -367,20 +368,11 @@ func (b *readback) join(t load.Target, closedLoop bool) load.Target {
 	if b.stamp != nil {
 		b.pair.Stamped(*b.stamp) // so that unacknowledged events match, too
 	}
-	if !closedLoop {
-		return t
-	}
-	b.returner = &returner{Target: t, b: b, waiting: map[batchKey]waitingOutcome{}, lanes: map[load.Lane]*returnerLane{}}
-	return b.returner
 }
 
 // comeBack waits for the events of a round trip that were sent, for at least the idle time if some do not come.
-// Those that have not come then are unread, and what arrives later changes nothing.
-func (b *readback) comeBack(ctx context.Context, s protocol.Session, idle time.Duration) {
-	t := s.Capabilities().Transactions
-	if t != nil {
-		t.EndTransactions() // a read_committed consumer stops at an open transaction
-	}
+// Those that have not come then are unread, and what arrives later changes nothing. t has ended its transactions.
+func (b *readback) comeBack(ctx context.Context, t protocol.Transactions, idle time.Duration) {
 	b.catchUp(ctx, idle)
 	b.cut = ctx.Err() != nil
 	if t != nil {
@@ -407,7 +399,7 @@ func (b *readback) missed(o load.Outcome) {
 		spans = (*aborted)[o.Stream]
 	}
 	if len(spans) == 0 {
-		b.run.Unread(&o, at)
+		b.run.Unread(b.group, &o, at)
 		return
 	}
 	for k := range o.Events {
@@ -415,7 +407,7 @@ func (b *readback) missed(o load.Outcome) {
 		next := sort.Search(len(spans), func(i int) bool { return spans[i].to > index })
 		if next == len(spans) || spans[next].from > index {
 			one := ledger.Part(&o, k, 1)
-			b.run.Unread(&one, at)
+			b.run.Unread(b.group, &one, at)
 		}
 	}
 }

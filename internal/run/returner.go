@@ -12,8 +12,8 @@ import (
 // reports what became of it. It has the capabilities of the target, and its lanes those of the lanes.
 type returner struct {
 	load.Target
-	b    *readback
-	sink load.Sink
+	readers readers // each of them consumes the events
+	sink    load.Sink
 
 	mu      sync.Mutex
 	waiting map[batchKey]waitingOutcome
@@ -27,18 +27,27 @@ type batchKey struct {
 
 type waitingOutcome struct {
 	o     load.Outcome
-	left  int32 // events that were not consumed so far
+	left  int32 // events that were not consumed so far, by each reader
 	since time.Duration
 }
 
 // longestWait is how long a caller waits for its event to be consumed.
 const longestWait = 30 * time.Second
 
+// newReturner wraps a target whose events the readers read.
+func newReturner(t load.Target, all readers) *returner {
+	r := &returner{Target: t, readers: all, waiting: map[batchKey]waitingOutcome{}, lanes: map[load.Lane]*returnerLane{}}
+	for _, b := range all {
+		b.returner = r
+	}
+	return r
+}
+
 // Start implements load.Target.
 func (r *returner) Start(sink load.Sink) {
 	r.sink = sink
 	r.Target.Start(&returnerSink{Sink: sink, r: r})
-	go r.watch(r.b.run.Done())
+	go r.watch(r.readers[0].run.Done())
 }
 
 // watch returns batches that waited too long.
@@ -121,12 +130,14 @@ func (s *returnerSink) Complete(out []load.Outcome) {
 			continue
 		}
 		wait = append(wait, out[i])
-		s.r.waiting[batchKey{out[i].Lane, out[i].Seq}] = waitingOutcome{out[i], out[i].Acked, s.Now()}
+		s.r.waiting[batchKey{out[i].Lane, out[i].Seq}] = waitingOutcome{out[i], out[i].Acked * int32(len(s.r.readers)), s.Now()} //nolint:gosec // few groups
 	}
 	s.r.mu.Unlock()
 	s.Sink.Complete(pass)
 	if len(wait) > 0 {
-		s.r.b.pair.Fired(wait) // may release at once: the event can be consumed before its ack came
+		for _, b := range s.r.readers {
+			b.pair.Fired(wait)
+		} // may release at once: the event can be consumed before its ack came
 	}
 }
 

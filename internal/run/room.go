@@ -73,8 +73,8 @@ func sampled(s metrics.Sample) uint64 {
 // keepRoom gives the collector the room for the end of an interval.
 func (e *execution) keepRoom(s *load.Snapshot) {
 	kept := int64(s.Kept)
-	if e.ledger != nil {
-		kept += e.ledger.Bytes()
+	for _, l := range e.ledgers {
+		kept += l.Bytes()
 	}
 	// The rest is what is not counted: the allocator's rounding, and some hundred bytes of each interval
 	// elsewhere (percentiles, metrics of the system).

@@ -347,7 +347,7 @@ type execution struct {
 	records *fleetLedger // nil: this process checks what it sends, or nothing is checked
 	room    heapRoom
 
-	ledger *ledger.Ledger // of what is sent and read back here; nil: nothing is
+	ledgers []*ledger.Ledger // of what is sent and read back here, by reader
 
 	// unconnected is closed when faults of the run have left no connection; nil: that is not watched.
 	unconnected <-chan struct{}

@@ -20,13 +20,13 @@ type tracing struct {
 }
 
 // newTracing prepares the requested trace, nil for none.
-func (e *execution) newTracing(plan *load.Plan, back *readback, of *pipeline) *tracing {
+func (e *execution) newTracing(plan *load.Plan, all readers, of *pipeline) *tracing {
 	if e.Trace == "" && e.Rows == nil {
 		return nil
 	}
 	t := &tracing{}
-	if back != nil && back.pair != nil {
-		t.later, back.rows = back.joins, t
+	if len(all) > 0 && all[0].pair != nil { // one row has one time of reading: with groups that of the first
+		t.later, all[0].rows = all[0].joins, t
 	}
 	if of != nil {
 		t.later, of.rows = of.stage.Reads, t

@@ -62,7 +62,7 @@ func producedReport() *report.Document {
 			ElapsedS: 30, EventsPerS: 2.5, BytesPerS: 266, RateOf: report.RateAcked, InFlightMean: 1.25, InFlightMax: 4, InFlightPeak: 6,
 		},
 		Times: report.Times{
-			Response: measure.Summarize(answered, unanswered, []float64{75}), Service: times(1, 2, 3.0004), SendDelay: times(0.01), Batching: times(0.5), Queueing: times(0.2), FailedService: times(7), EndToEnd: times(11, 12),
+			Response: measure.Summarize(answered, unanswered, []float64{75}), Service: times(1, 2, 3.0004), SendDelay: times(0.01), Batching: times(0.5), Queueing: times(0.2), FailedService: times(7), EndToEnd: times(11, 12), AckedToRead: times(8),
 			ResponseLower: measure.Summarize(answered, unanswered, nil), ServiceLower: times(1, 1.5), EndToEndLower: times(10, 11),
 		},
 		Faults: &report.Faults{Scores: []fault.Score{{

@@ -130,6 +130,7 @@ var limitTimes = []struct {
 	{"response", "response", NeedsSchedule},
 	{"service", "service", NeedsSending},
 	{"end-to-end", "end_to_end", NeedsNothing},
+	{"acked-to-read", "acked_to_read", NeedsNothing},
 	{"send-delay", "send_delay", NeedsSchedule},
 	{"batching", "batching", NeedsSchedule},
 	{"queueing", "queueing", NeedsSchedule},

@@ -222,7 +222,7 @@ func TestOpenParts(t *testing.T) {
 	assert.Same(t, s.Facts(), want, "facts")
 	assert.Same(t, s.Warnings(), []string{"a: careful", "b: careful"})
 	can := s.Capabilities()
-	assert.Same(t, lacking(can), []string{"Pipeline", "Transactions", "Confirm"}, "what parts can do and a mix cannot")
+	assert.Same(t, lacking(can), []string{"Pipeline", "Groups", "Transactions", "Confirm"}, "what parts can do and a mix cannot")
 	assert.Equal(t, assert.Value(can.Leader(t.Context(), -1))(t), "a:1", "the leader is that of the first part")
 	assert.Same(t, can.Encoding(), &measure.Encoding{Events: measure.Pooled, Distinct: 1, Codec: "gzip"})
 	assert.Same(t, s.Target().Capabilities().Pending(), []string{"a: an answer", "b: an answer"})

@@ -204,6 +204,8 @@ func (w *Workload) Spec() (protocol.Spec, error) {
 		Linger:      p.Linger,
 		Verify:      w.Verify(),
 		RoundTrip:   w.Op == RoundTrip,
+		Groups:      w.Groups(),
+		Members:     int(max(1, w.Count("members"))),
 		Count:       p.Measurement.Events,
 		Clients:     int(min(max(1, w.Count("clients")), math.MaxInt)),
 

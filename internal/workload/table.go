@@ -35,6 +35,9 @@ const (
 // notReading marks settings that do not apply to consuming.
 var notReading = []string{Consume}
 
+// notGroups marks settings of consumer groups that read what a run writes.
+var notGroups = []string{Produce, Consume, ReadSingle, Pipeline}
+
 // loadTable is the table of the load's settings, in the order of help and documents. A kind's
 // option of the same name replaces a row: it may have another default, but has the same type.
 func loadTable() []Setting {
@@ -45,6 +48,16 @@ func loadTable() []Setting {
 		{
 			Option: protocol.Option{Name: "verify", Type: protocol.Bool, Group: groupWork, Independent: true, Help: "read back what was sent and account for every event"},
 			NotOps: []string{Consume, ReadSingle, Pipeline},
+		},
+		{
+			Option: protocol.Option{Name: "groups", Type: protocol.Int, Group: groupWork, Independent: true, Help: "number of consumer groups, each of which reads every event while the run writes"},
+			NotOps: notGroups,
+			check:  countBetween(1, 1000),
+		},
+		{
+			Option: protocol.Option{Name: "members", Type: protocol.Int, Group: groupWork, Independent: true, Help: "members of each group for each topic (default: 1)"},
+			NotOps: notGroups,
+			check:  countBetween(1, 10_000),
 		},
 		{
 			Option: protocol.Option{Name: "seed", Type: protocol.Int, Default: "1", Group: groupWork, Help: "seed of payloads, keys and random schedules"},

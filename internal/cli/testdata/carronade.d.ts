@@ -38,6 +38,10 @@ declare module "carronade" {
     op?: string | number;
     /** read back what was sent and account for every event */
     verify?: boolean;
+    /** number of consumer groups, each of which reads every event while the run writes */
+    groups?: string | number;
+    /** members of each group for each topic (default: 1) */
+    members?: string | number;
     /** seed of payloads, keys and random schedules [1] */
     seed?: string | number;
     /** open loop: events due per second, such as 50k/s */
@@ -501,12 +505,14 @@ declare module "carronade" {
     queueing: Times | null;
     failed_service: Times | null;
     end_to_end: Times | null;
+    acked_to_read?: Times | null;
     response_lower: Times | null;
     service_lower: Times | null;
     end_to_end_lower: Times | null;
     steps: Phase[];
     phases: Phase[];
     parts?: Part[];
+    groups?: Group[];
     fairness?: number | null;
     intervals: Interval[];
     gauges: Gauge[];
@@ -663,6 +669,7 @@ declare module "carronade" {
     queueing: Times | null;
     failed_service: Times | null;
     end_to_end: Times | null;
+    acked_to_read?: Times | null;
     response_lower: Times | null;
     service_lower: Times | null;
     end_to_end_lower: Times | null;
@@ -685,9 +692,24 @@ declare module "carronade" {
     queueing: Times | null;
     failed_service: Times | null;
     end_to_end: Times | null;
+    acked_to_read?: Times | null;
     response_lower: Times | null;
     service_lower: Times | null;
     end_to_end_lower: Times | null;
+  }
+
+  export interface Group {
+    name: string;
+    consumed: number;
+    unread: number;
+    events_per_s: number;
+    bytes_per_s: number;
+    backlog_events: number;
+    backlog_most_events: number;
+    unassigned_s: number;
+    end_to_end: Times | null;
+    end_to_end_lower: Times | null;
+    acked_to_read: Times | null;
   }
 
   export interface Interval {
@@ -721,6 +743,7 @@ declare module "carronade" {
     service: Times | null;
     send_delay: Times | null;
     end_to_end: Times | null;
+    groups?: GroupInterval[];
     generator: Usage;
     histograms?: { [name: string]: string };
   }
@@ -802,6 +825,7 @@ declare module "carronade" {
     blocked?: string;
     method: string;
     logs?: LedgerLog[];
+    groups?: LedgerGroup[];
   }
 
   export interface Indexed {
@@ -1025,6 +1049,12 @@ declare module "carronade" {
     batches: number;
   }
 
+  export interface GroupInterval {
+    consumed: number;
+    backlog_events: number;
+    unassigned_s?: number;
+  }
+
   export interface Usage {
     cpu_s: number;
     rss_bytes: number;
@@ -1082,6 +1112,25 @@ declare module "carronade" {
 
   export interface LedgerLog {
     log: string;
+    acked: number;
+    read: number;
+    lost: number;
+    duplicated: number;
+    reordered: number;
+    corrupted: number;
+    recovered: number;
+    unread: number;
+    compacted: number;
+    phantom: number;
+    inexact: number;
+  }
+
+  export interface LedgerGroup {
+    group: string;
+    complete: boolean;
+    removed: number;
+    foreign: number;
+    blocked?: string;
     acked: number;
     read: number;
     lost: number;

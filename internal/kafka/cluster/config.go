@@ -81,6 +81,8 @@ type Config struct {
 
 	// Consuming.
 	Group       string
+	Groups      int            // that read what a round trip sends, instead of one reader; 0: none
+	Members     int            // of each of Groups, for each topic
 	Topics      *regexp.Regexp // of topic names, instead of Topic; nil: none
 	WaitTopic   time.Duration  // how long to wait for a missing topic; 0: it is an error
 	ShareGroup  string         // joined instead of a group: brokers distribute its records
@@ -170,6 +172,8 @@ func newConfig(s *protocol.Spec, v protocol.Values, warnings []string) *Config {
 		ClientConfig: v.String("client-config"),
 
 		Group:       v.String("group"),
+		Groups:      s.Groups,
+		Members:     max(1, s.Members),
 		ShareGroup:  v.String("share-group"),
 		Assigned:    v.String("group-protocol") == "consumer",
 		WaitTopic:   v.Duration("wait-topic"),
@@ -400,6 +404,14 @@ func (c *Config) check() error {
 			return contradiction("a client cannot be in a consumer group and in a share group", "leave out --group or --share-group")
 		case c.UntilEnd:
 			return contradiction("a share group has no end: other members may read on", "give --count or --for instead of --until-end")
+		}
+	}
+	if c.Groups > 0 {
+		switch {
+		case c.ShareGroup != "":
+			return contradiction("the members of a share group divide the events, and each of --groups reads all of them", "leave out --share-group or --groups")
+		case c.Txn.On && c.Verify:
+			return contradiction("transactions are verified with one reader", "leave out --groups, --verify or --transactions")
 		}
 	}
 	if (c.Op == OpRead || c.Op == OpPipeline) && c.Engine == EngineClient {

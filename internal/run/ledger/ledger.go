@@ -299,7 +299,7 @@ func (l *Ledger) Gone(log int32, events uint64) {
 }
 
 // subtractGone removes events that were found but no longer exist from a verdict.
-func subtractGone(r *measure.LedgerLog, gone, foreign uint64) {
+func subtractGone(r *measure.LedgerCounts, gone, foreign uint64) {
 	gone = min(gone, r.Read)
 	r.Read -= gone
 	lost := min(gone-min(gone, r.Duplicated+r.Recovered+r.Inexact+foreign), r.Acked-min(r.Acked, r.Lost+r.Unread+r.Compacted))
@@ -367,7 +367,6 @@ func (l *Ledger) Places(whole []bool, ends []int64) (measure.Ledger, Places) {
 		subtractGone(&r, g.gone, j.foreign)
 		g.mu.Unlock()
 		places.add(&j.places)
-		r.Log = l.name(i)
 		v.Acked += r.Acked
 		v.Read += r.Read
 		v.Lost += r.Lost
@@ -385,7 +384,7 @@ func (l *Ledger) Places(whole []bool, ends []int64) (measure.Ledger, Places) {
 		v.Phantom += r.Phantom
 		v.Inexact += r.Inexact
 		v.Foreign += j.foreign
-		v.Logs = append(v.Logs, r)
+		v.Logs = append(v.Logs, measure.LedgerLog{Log: l.name(i), LedgerCounts: r})
 	}
 	v.Method = l.method(bare)
 	if v.Method == offsets {

@@ -12,7 +12,7 @@ import (
 type balance struct {
 	g   *log
 	end int64 // the end of what was read
-	v   measure.LedgerLog
+	v   measure.LedgerCounts
 
 	foreign, refused uint64
 	unidentified     uint64 // read events that cannot be identified
@@ -53,7 +53,7 @@ type balance struct {
 func (g *log) verdict(end int64) *balance {
 	j := balance{
 		g: g, end: end,
-		v: measure.LedgerLog{
+		v: measure.LedgerCounts{
 			Acked: g.acked, Read: g.read, Duplicated: g.duplicated, Corrupted: g.corrupted,
 			Recovered: g.recovered, Inexact: max(g.uncheckedAcked, g.uncheckedRead) + g.unordered, Reordered: g.reordered,
 		},
