@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -23,14 +24,12 @@ type tickSource struct {
 	closed    chan struct{}
 }
 
-func (*tickSource) Logs() []string               { return []string{"log"} }
-func (*tickSource) Lanes() int                   { return 1 }
-func (*tickSource) Lag() []int64                 { return []int64{-1} }
-func (*tickSource) Rebalancing() time.Duration   { return 7 * time.Millisecond }
-func (*tickSource) Wire() (written, read uint64) { return 0, 0 }
-func (*tickSource) Capabilities() SourceCapabilities {
-	return SourceCapabilities{}
-}
+func (*tickSource) Logs() []string                   { return []string{"log"} }
+func (*tickSource) Lanes() int                       { return 1 }
+func (*tickSource) Lag() []int64                     { return []int64{-1} }
+func (*tickSource) Rebalancing() time.Duration       { return 7 * time.Millisecond }
+func (*tickSource) Wire() (written, read uint64)     { return 0, 0 }
+func (*tickSource) Capabilities() SourceCapabilities { return SourceCapabilities{} }
 
 func (s *tickSource) Receive(ctx context.Context, now func() time.Duration, sink func(int, []Arrival)) error {
 	if s.closed != nil {
@@ -104,9 +103,8 @@ func TestConsumeLimits(t *testing.T) {
 					assert.Equal(t, s.Rebalance, 7*time.Millisecond, "a snapshot without an assignment")
 				}
 				r := assert.Value(Consume(t.Context(), tt.plan, &tt.src))(t)
-				if r.Stopped != tt.why || r.Measurement.Consumed != tt.consumed || r.Measurement.Length() != tt.length {
-					t.Errorf("stopped by %q, %d events in %v; want %q, %d, %v", r.Stopped, r.Measurement.Consumed, r.Measurement.Length(), tt.why, tt.consumed, tt.length)
-				}
+				assert.True(t, r.Stopped == tt.why && r.Measurement.Consumed == tt.consumed && r.Measurement.Length() == tt.length,
+					"stopped by %q, %d events in %v; want %q, %d, %v", r.Stopped, r.Measurement.Consumed, r.Measurement.Length(), tt.why, tt.consumed, tt.length)
 				assert.Equal(t, r.Stall.Longest, tt.longest, "longest time without an arrival")
 				var rows uint64
 				for _, iv := range r.Intervals {
@@ -278,9 +276,8 @@ func TestStoppedBeforeStart(t *testing.T) {
 				}
 				r.Start()
 				res := assert.Value(r.Wait())(t)
-				if res.Stopped != Interrupted || res.Measurement.Consumed != 0 || res.Measurement.Length() != 0 {
-					t.Errorf("stopped by %q, %d events in %v", res.Stopped, res.Measurement.Consumed, res.Measurement.Length())
-				}
+				assert.True(t, res.Stopped == Interrupted && res.Measurement.Consumed == 0 && res.Measurement.Length() == 0,
+					"stopped by %q, %d events in %v", res.Stopped, res.Measurement.Consumed, res.Measurement.Length())
 			})
 		})
 		t.Run("run, "+tt.name, func(t *testing.T) {
@@ -298,5 +295,132 @@ func TestStoppedBeforeStart(t *testing.T) {
 					"stopped by %q, offered %d, sent %d", res.Stopped, res.Measurement.Offered, res.Measurement.Sent)
 			})
 		})
+	}
+}
+
+// TestAnswersByWhenTheyCame: the rate of answers counts those that arrived within the
+// measurement, whatever they say; those that arrive in the drain count for the drain.
+func TestAnswersByWhenTheyCame(t *testing.T) {
+	const service = 300 * time.Millisecond
+	for _, tt := range []struct {
+		name        string
+		outcome     Outcome
+		measurement uint64 // batches
+	}{
+		{"taken", Outcome{}, 12},
+		{"refused", Outcome{Failed: 2, Class: Rejected, Text: "no"}, 12},
+		{"an answer that decides nothing", Outcome{Unknown: 2, Class: Timeout, Text: "504", Status: 504}, 12},
+		{"none", Outcome{Unknown: 2, Class: Timeout, Text: "late"}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				plan := Plan{Concurrency: 4, BatchEvents: 2, Measurement: Limits{Time: time.Second}, Drain: time.Minute}
+				r := fireTest(t, plan, newFake(Single(), 1, func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
+					return at + service, tt.outcome
+				}))
+				drained := min(tt.measurement, 4) // the fourth of each caller
+				assert.True(t, r.Measurement.Batches == 16 && r.Measurement.Answers == tt.measurement && r.Drain.Answers == drained,
+					"%d batches, answered %d in the measurement and %d in the drain; want 16, %d, %d",
+					r.Measurement.Batches, r.Measurement.Answers, r.Drain.Answers, tt.measurement, drained)
+				assert.Equal(t, r.Measurement.AnswersPerSecond(), float64(tt.measurement), "answers a second")
+			})
+		})
+	}
+}
+
+// TestSendsByWhenTheyLeft: the rate of what was sent counts what left within the measurement. What waits for the
+// in-flight limit is sent in the drain, and counts there.
+func TestSendsByWhenTheyLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plan := Plan{Schedule: Constant(100), MaxInFlight: 1, BatchEvents: 1, Measurement: Limits{Time: time.Second}, Drain: time.Minute}
+		r := fireTest(t, plan, newFake(Single(), 1, func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
+			return at + 99*time.Millisecond, Outcome{}
+		}))
+		m := &r.Measurement
+		events, _, _ := m.SentPerSecond()
+		assert.True(t, m.Sent == 100 && m.Sends == 11 && events == 11 && r.Drain.Sends == 89,
+			"%d sent, %d of them in the measurement (%v/s) and %d in the drain; want 100, 11 and 89", m.Sent, m.Sends, events, r.Drain.Sends)
+	})
+}
+
+// TestLastInterval: the series lasts as long as the measurement, also if nothing is due at its end: the rate of the
+// last interval is not that of the moments until its last event.
+func TestLastInterval(t *testing.T) {
+	for _, length := range []time.Duration{3 * time.Second, 3300 * time.Millisecond, 10 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			rate := 3 / length.Seconds()
+			plan := Plan{Schedule: Constant(rate), BatchEvents: 1, Interval: time.Second, Measurement: Limits{Time: length}}
+			r := fireTest(t, plan, newFake(Single(), 1, constantly(time.Millisecond)))
+			within := time.Duration(0)
+			for i := range r.Intervals {
+				iv := &r.Intervals[i]
+				within += iv.Within
+				assert.True(t, iv.EventsPerSecond() <= 1/min(1, iv.Within.Seconds()), "interval %d of %v: %v events/s in %v", i, length, iv.EventsPerSecond(), iv.Within)
+			}
+			last := &r.Intervals[len(r.Intervals)-1]
+			assert.True(t, r.Measurement.Length() == length && within == length && last.End == length, "%v: the series has %v, up to %v", length, within, last.End)
+		})
+	}
+}
+
+// TestUnknownIsNotRefused: what may have been written before its connection was lost was not refused, whatever the lane says.
+func TestUnknownIsNotRefused(t *testing.T) {
+	for _, tt := range []struct {
+		outcome Outcome
+		class   string
+	}{
+		{Outcome{Failed: 2, Class: Refused, Text: "no connection"}, "refused"},
+		{Outcome{Unknown: 2, Class: Refused, Text: "connection lost"}, "disconnected"},
+		{Outcome{Failed: 1, Unknown: 1, Class: Refused, Text: "connection lost"}, "disconnected"},
+		{Outcome{Unknown: 2, Class: Timeout, Text: "late"}, "timeout"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var seen string
+			plan := Plan{Concurrency: 1, BatchEvents: 2, Measurement: Limits{Events: 4}, Observe: func(all []Outcome) { seen = all[0].Class.String() }}
+			r := fireTest(t, plan, newFake(Single(), 1, func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
+				return at + time.Millisecond, tt.outcome
+			}))
+			assert.True(t, len(r.Classes) == 1 && r.Classes[tt.class] == 4 && seen == tt.class,
+				"%+v: classes %v, and an observer saw %s; want 4 %s", tt.outcome, r.Classes, seen, tt.class)
+		})
+	}
+}
+
+// TestNeverSentIsNotAnswered: events that were never written failed without an answer.
+func TestNeverSentIsNotAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(Single(), 1, constantly(5*time.Millisecond))
+		u := &unwritten{f, &unwrittenLane{f.lanes[0], 1}}
+		r := assert.Value(Fire(t.Context(), Plan{Schedule: Constant(10), BatchEvents: 1, Measurement: Limits{Time: time.Second}, Portable: true}, u))(t)
+		assert.True(t, r.Measurement.Failed == 10 && r.Measurement.Answers == 0 && r.Drain.Answers == 0,
+			"%d failed, %d and %d answers; want 10, none", r.Measurement.Failed, r.Measurement.Answers, r.Drain.Answers)
+	})
+}
+
+// TestAccountPhases: whatever an account remembers, it counts in the phase that a moment lies in, also after the
+// ends of phases have changed.
+func TestAccountPhases(t *testing.T) {
+	for seed := range uint64(200) {
+		dice := rand.New(rand.NewPCG(seed, 1))
+		plan := Plan{WarmupEvents: 10 * (seed % 2), WarmupTime: time.Duration(seed%3) * 10, Measurement: Limits{Time: 60}}
+		if seed%5 == 0 {
+			plan.WarmupEvents, plan.Schedule = 0, Constant(1e9)
+			plan.Steps = []Step{{Start: 0, End: 20}, {Start: 20, End: 40}, {Start: 40, End: 60}}
+		}
+		r := assert.Value(New(plan, &instantTarget{}))(t)
+		r.start = time.Now()
+		a := newAccount(len(r.phases) + 1)
+		for range 300 {
+			at := time.Duration(dice.IntN(100))
+			if dice.IntN(50) == 0 {
+				r.claim(5, at)
+			}
+			if dice.IntN(200) == 0 {
+				r.stopAt.CompareAndSwap(int64(Never), int64(at))
+				r.edition.Add(1)
+			}
+			got := a.at(r, at)
+			assert.Must(t, got == &a.phases[r.phaseAt(at)] && a.phase == r.phaseAt(at), "seed %d: at %d in phase %d, want %d", seed, at, a.phase, r.phaseAt(at))
+		}
 	}
 }

@@ -37,9 +37,8 @@ func TestInFlightMeanKeepsToThePhase(t *testing.T) {
 				}
 				p.Portable = true
 				r := assert.Value(Fire(ctx, p, newFake(Single(), 1, constantly(5*time.Second))))(t)
-				if got := r.Measurement.InFlight; got < tt.want-0.01 || got > tt.want+0.01 {
-					t.Errorf("%.2f in flight over the measurement, want %.2f", got, tt.want)
-				}
+				got := r.Measurement.InFlight
+				assert.True(t, got >= tt.want-0.01 && got <= tt.want+0.01, "%.2f in flight over the measurement, want %.2f", got, tt.want)
 				assert.Equal(t, r.Measurement.InFlightPeak, tt.most, "in flight at most")
 			})
 		})
@@ -96,8 +95,7 @@ func TestRetryOfTheUnwritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(Single(), 1, constantly(5*time.Millisecond))
 		u := &unwritten{f, &unwrittenLane{f.lanes[0], 2}}
-		r, err := Fire(t.Context(), Plan{Schedule: Constant(10), BatchEvents: 1, Retry: 3, Measurement: Limits{Time: time.Second}, Portable: true}, u)
-		assert.OK(t, err)
+		r := assert.Value(Fire(t.Context(), Plan{Schedule: Constant(10), BatchEvents: 1, Retry: 3, Measurement: Limits{Time: time.Second}, Portable: true}, u))(t)
 		assert.Equal(t, r.Measurement.Service.Max(), 5*time.Millisecond, "longest service time")
 		assert.Equal(t, r.Measurement.Response.Max(), 7*time.Millisecond, "longest response time")
 		assert.Equal(t, r.Measurement.SendDelay.Max(), 0, "longest send delay while the system refuses first attempts")
@@ -135,8 +133,7 @@ func TestRetryThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(Single(), 1, constantly(5*time.Millisecond))
 		w := &waitingTarget{f, &waitingLane{unwrittenLane: &unwrittenLane{f.lanes[0], 1}, until: 300 * time.Millisecond}}
-		r, err := Fire(t.Context(), Plan{Schedule: Constant(1), BatchEvents: 1, Retry: 1, Measurement: Limits{Events: 1}, Portable: true}, w)
-		assert.OK(t, err)
+		r := assert.Value(Fire(t.Context(), Plan{Schedule: Constant(1), BatchEvents: 1, Retry: 1, Measurement: Limits{Events: 1}, Portable: true}, w))(t)
 		assert.Equal(t, r.Measurement.SendDelay.Max(), 0, "longest send delay")
 		assert.Equal(t, r.Measurement.Queueing.Max(), 300*time.Millisecond, "longest queueing")
 		assert.Equal(t, r.Measurement.Response.Max(), 305*time.Millisecond, "longest response time")
@@ -176,15 +173,14 @@ func TestRetriesCutShortAreObserved(t *testing.T) {
 		})
 		n := &blockedTarget{f, &blockedLane{fakeLane: f.lanes[0], from: 500 * time.Microsecond, to: time.Hour}}
 		var seen int32
-		r, err := Fire(t.Context(), Plan{
+		r := assert.Value(Fire(t.Context(), Plan{
 			Schedule: Constant(1), BatchEvents: 1, Retry: 1, Measurement: Limits{Time: 100 * time.Millisecond}, Drain: time.Second, Portable: true,
 			Observe: func(out []Outcome) {
 				for i := range out {
 					seen += out[i].Failed
 				}
 			},
-		}, n)
-		assert.OK(t, err)
+		}, n))(t)
 		assert.True(t, r.Measurement.Failed == 1 && seen == 1, "%d failed, %d of them observed; want 1 each", r.Measurement.Failed, seen)
 	})
 }
@@ -258,9 +254,8 @@ func TestWhicheverLimitIsFirst(t *testing.T) {
 					service = 20 * time.Millisecond
 				}
 				r := fireTest(t, tt.plan, newFake(Single(), 1, constantly(service)))
-				if r.Stopped != tt.why || r.Measurement.Length() != tt.length || r.Missing != tt.missing {
-					t.Errorf("stopped by %q after %v with %d missing; want %q, %v, %d", r.Stopped, r.Measurement.Length(), r.Missing, tt.why, tt.length, tt.missing)
-				}
+				assert.True(t, r.Stopped == tt.why && r.Measurement.Length() == tt.length && r.Missing == tt.missing,
+					"stopped by %q after %v with %d missing; want %q, %v, %d", r.Stopped, r.Measurement.Length(), r.Missing, tt.why, tt.length, tt.missing)
 			})
 		})
 	}
@@ -329,9 +324,8 @@ func checkStalls(t *testing.T, r *Result) {
 	for _, s := range r.Stall.Spans {
 		sum += max(0, min(s.At+s.Length, r.Measurement.End)-s.At)
 	}
-	if got := float64(sum) / float64(r.Measurement.Length()); math.Abs(got-r.Stall.Share) > 0.005 {
-		t.Errorf("%d stalls are %.3f of the measurement, want %.3f: %v", r.Stall.Count, got, r.Stall.Share, r.Stall.Spans)
-	}
+	got := float64(sum) / float64(r.Measurement.Length())
+	assert.True(t, math.Abs(got-r.Stall.Share) <= 0.005, "%d stalls are %.3f of the measurement, want %.3f: %v", r.Stall.Count, got, r.Stall.Share, r.Stall.Spans)
 }
 
 // Without a connection nothing can be in flight, but answers are missing. If it does not come back, they are

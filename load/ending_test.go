@@ -305,8 +305,7 @@ func TestReadingEndsWithinIntervals(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tt.plan.Portable = true
-				r, err := Consume(t.Context(), tt.plan, &tickSource{tick: time.Millisecond, until: 1700 * time.Millisecond})
-				assert.OK(t, err)
+				r := assert.Value(Consume(t.Context(), tt.plan, &tickSource{tick: time.Millisecond, until: 1700 * time.Millisecond}))(t)
 				if tt.name != "a warm-up" { // it ends later than what arrives
 					checkWithin(t, r.Measurement, r.Intervals, 10_000)
 				}

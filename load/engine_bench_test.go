@@ -48,8 +48,7 @@ func (n *instantTarget) Flush() {
 	n.out = n.out[:0]
 }
 
-// BenchmarkBatch measures the engine's cost per batch: composed, fired, completed and
-// recorded on every clock.
+// BenchmarkBatch measures the engine's cost per batch: composed, fired, completed and recorded on every clock.
 func BenchmarkBatch(b *testing.B) {
 	for _, bb := range []struct {
 		name       string

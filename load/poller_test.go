@@ -148,9 +148,8 @@ func TestFreezesOfAnInterval(t *testing.T) {
 		longest time.Duration
 	}{{1, 50 * ms}, {3, 30 * ms}, {0, 0}} {
 		from := time.Duration(i) * time.Second
-		if n, longest := w.endedWithin(from, from+time.Second); n != want.n || longest != want.longest {
-			t.Errorf("interval %d: got %d, the longest %v, want %d and %v", i, n, longest, want.n, want.longest)
-		}
+		n, longest := w.endedWithin(from, from+time.Second)
+		assert.True(t, n == want.n && longest == want.longest, "interval %d: got %d, the longest %v, want %d and %v", i, n, longest, want.n, want.longest)
 	}
 }
 
@@ -172,9 +171,8 @@ func TestLateEvidence(t *testing.T) {
 		w.findCauses(at)
 	}
 	assert.Same(t, asked, []time.Duration{300 * ms, 20 * ms, 451 * ms}, "asked")
-	if got := w.end().Longest; len(got) != 2 || got[0].Cause != "stopped" || got[1].Cause != "" {
-		t.Errorf("got %+v, want the cause of the longer one", got)
-	}
+	got := w.end().Longest
+	assert.True(t, len(got) == 2 && got[0].Cause == "stopped" && got[1].Cause == "", "got %+v, want the cause of the longer one", got)
 }
 
 // TestWatchdogPauses: the watchdog runs only while a thread has something to do.
@@ -275,9 +273,7 @@ func TestDisturbancesRemembered(t *testing.T) {
 		{"forgotten", at(2*mostDisturbances - 1), 5 * time.Millisecond},
 		{"before all", -time.Millisecond, 0},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, l.at(tt.due), tt.want, "longest delay of an event due at %v", tt.due)
-		})
+		assert.Equal(t, l.at(tt.due), tt.want, "%s: longest delay of an event due at %v", tt.name, tt.due)
 	}
 }
 

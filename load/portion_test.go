@@ -169,8 +169,7 @@ func TestLease(t *testing.T) {
 			last = max(last, at)
 			return at + time.Millisecond, Outcome{}
 		})
-		r, err := New(Plan{Schedule: Constant(1000), Measurement: Limits{Time: 5 * time.Second}, Lease: &lease, Portable: true}, f)
-		assert.OK(t, err)
+		r := assert.Value(New(Plan{Schedule: Constant(1000), Measurement: Limits{Time: 5 * time.Second}, Lease: &lease, Portable: true}, f))(t)
 		r.Start()
 		time.Sleep(900 * time.Millisecond)
 		lease.Store(int64(2 * time.Second)) // renewed
@@ -191,8 +190,7 @@ func TestStartAt(t *testing.T) {
 			}
 			return now + time.Millisecond, Outcome{}
 		})
-		res, err := Fire(t.Context(), Plan{Schedule: Constant(100), StartAt: at, Measurement: Limits{Time: time.Second}, Portable: true}, f)
-		assert.OK(t, err)
+		res := assert.Value(Fire(t.Context(), Plan{Schedule: Constant(100), StartAt: at, Measurement: Limits{Time: time.Second}, Portable: true}, f))(t)
 		assert.True(t, first.Equal(at) && res.Measurement.Sent == 100,
 			"the first event was sent %v after the start, %d in all", first.Sub(at), res.Measurement.Sent)
 	})
@@ -261,10 +259,9 @@ func TestFirstFreeLane(t *testing.T) {
 func TestNoFreeLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(RoundRobin(2), 2, constantly(30*time.Millisecond)) // two at a time: 66 a second
-		r, err := Fire(t.Context(), Plan{
+		r := assert.Value(Fire(t.Context(), Plan{
 			Schedule: Constant(100), BatchEvents: 1, MaxInFlight: 1, Threads: 1, Measurement: Limits{Time: 3 * time.Second}, Drain: time.Minute, Portable: true,
-		}, sharingTarget{f})
-		assert.OK(t, err)
+		}, sharingTarget{f}))(t)
 		// The last is due at 2.99 s, and 300 take 150 rounds of 30 ms: 4.5 s.
 		if got := r.Measurement.Queueing.Max(); got < 1400*time.Millisecond || got > 1600*time.Millisecond {
 			t.Errorf("the longest queueing time is %v, want about 1.5 s", got)
@@ -283,13 +280,11 @@ func TestManyLanes(t *testing.T) {
 				fired[lane]++
 				return at + 5*time.Millisecond, Outcome{}
 			})
-			r, err := Fire(t.Context(), Plan{
+			r := assert.Value(Fire(t.Context(), Plan{
 				Schedule: Constant(float64(lanes)), BatchEvents: 1, MaxInFlight: 2, Threads: 1, Measurement: Limits{Time: 3 * time.Second}, Portable: true,
-			}, sharingTarget{f})
-			assert.OK(t, err)
-			if got := r.Measurement.Queueing.Max(); got != 0 || r.Measurement.Acked != 3*uint64(lanes) {
-				t.Errorf("%d lanes: %d acked, queueing took %v at most", lanes, r.Measurement.Acked, got)
-			}
+			}, sharingTarget{f}))(t)
+			got := r.Measurement.Queueing.Max()
+			assert.True(t, got == 0 && r.Measurement.Acked == 3*uint64(lanes), "%d lanes: %d acked, queueing took %v at most", lanes, r.Measurement.Acked, got)
 			for lane, n := range fired {
 				assert.Must(t, n == 3, "%d lanes: lane %d got %d batches, want 3", lanes, lane, n)
 			}
@@ -297,8 +292,7 @@ func TestManyLanes(t *testing.T) {
 	}
 }
 
-// A pausingLane pauses the thread once, while it fires the event with a number, and counts the
-// batches of each write.
+// A pausingLane pauses the thread once, while it fires the event with a number, and counts the batches of each write.
 type pausingLane struct {
 	*fakeLane
 	t *pausingTarget

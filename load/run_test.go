@@ -92,8 +92,7 @@ func TestConservation(t *testing.T) {
 			if stopAt > 0 {
 				time.AfterFunc(stopAt, cancel)
 			}
-			// A batch that is never answered occupies a slot forever; if nothing else
-			// ends the run, this timer does.
+			// A batch that is never answered occupies a slot forever; if nothing else ends the run, this timer does.
 			limit := time.AfterFunc(20*time.Second, cancel)
 			defer limit.Stop()
 			res, err := Fire(ctx, p, f)
@@ -318,9 +317,8 @@ func TestInterruptedDrain(t *testing.T) {
 				time.Sleep(3 * time.Second)
 				r.Stop(Interrupted)
 				res := assert.Value(r.Wait())(t)
-				if res.Measurement.Unknown != 100 || res.Measurement.Length() != tt.measurement || res.Stopped != Interrupted {
-					t.Errorf("%d unknown, a measurement of %v, stopped by %q; want 100, %v, %q", res.Measurement.Unknown, res.Measurement.Length(), res.Stopped, tt.measurement, Interrupted)
-				}
+				assert.True(t, res.Measurement.Unknown == 100 && res.Measurement.Length() == tt.measurement && res.Stopped == Interrupted,
+					"%d unknown, a measurement of %v, stopped by %q; want 100, %v, %q", res.Measurement.Unknown, res.Measurement.Length(), res.Stopped, tt.measurement, Interrupted)
 				got := res.Drain.Length()
 				assert.True(t, got <= 2100*time.Millisecond, "the drain took %v, want the 2 s until the interruption", got)
 			})

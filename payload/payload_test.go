@@ -207,9 +207,8 @@ func TestMonotonic(t *testing.T) {
 	g := generator(t, Spec{Payload: "monotonic", Size: "1KiB"})
 	for _, n := range []uint64{0, 9, 10, 12345, 1<<64 - 1} {
 		want := strconv.FormatUint(n, 10)
-		if got := string(g.AppendValue(nil, n)); got != want || g.Size(n) != len(want) {
-			t.Errorf("got %q of size %d, want %q", got, g.Size(n), want)
-		}
+		got := string(g.AppendValue(nil, n))
+		assert.True(t, got == want && g.Size(n) == len(want), "got %q of size %d, want %q", got, g.Size(n), want)
 	}
 }
 

@@ -71,8 +71,7 @@ func TestRingValues(t *testing.T) {
 		}
 		return b
 	}
-	g, err := New(Spec{Size: "1-350", Payload: "ring(100,${this.last() + 37}%{5},7a42d9c483244167)", Key: "number(36,${this.last() + 37}%{5},item-)"})
-	assert.OK(t, err)
+	g := assert.Value(New(Spec{Size: "1-350", Payload: "ring(100,${this.last() + 37}%{5},7a42d9c483244167)", Key: "number(36,${this.last() + 37}%{5},item-)"}))(t)
 	c := assert.Value(ParseCheck("ring(100,names(36,item-),7a42d9c483244167)"))(t)
 	for n := range uint64(200) {
 		value, key := g.AppendValue(nil, n), g.AppendKey(nil, n)
@@ -103,8 +102,7 @@ func TestRingFile(t *testing.T) {
 		size int
 		want string
 	}{{3, "abc"}, {7, "abcdefg"}, {18, "abcdefgabcdefgabcd"}} {
-		g, err := New(Spec{Size: "3", Payload: fmt.Sprintf("ring(%d,${this.last() + 1}%%{-1},file:%s)", tt.size, path)})
-		assert.OK(t, err)
+		g := assert.Value(New(Spec{Size: "3", Payload: fmt.Sprintf("ring(%d,${this.last() + 1}%%{-1},file:%s)", tt.size, path)}))(t)
 		twice := tt.want + tt.want
 		for n := range uint64(tt.size) {
 			assert.Equal(t, string(g.AppendValue(nil, n)), twice[n:n+3], "ring of %d: value %d", tt.size, n)
@@ -247,9 +245,8 @@ func TestHeadersOfEvents(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := generator(t, Spec{Seed: 1, Headers: tt.headers})
-			if g.HeadersVary() != tt.vary || g.NumHeaders() != len(tt.want) || (Spec{Headers: tt.headers}).Varies() != tt.vary {
-				t.Errorf("vary: %t, %d headers", g.HeadersVary(), g.NumHeaders())
-			}
+			assert.True(t, g.HeadersVary() == tt.vary && g.NumHeaders() == len(tt.want) && (Spec{Headers: tt.headers}).Varies() == tt.vary,
+				"vary: %t, %d headers", g.HeadersVary(), g.NumHeaders())
 			for i, want := range tt.want {
 				out, name := g.AppendHeader([]byte("before"), i, 7)
 				out = out[len("before"):]

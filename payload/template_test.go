@@ -281,9 +281,8 @@ func TestCut(t *testing.T) {
 		{"${a=b", "${a=b", "", false},
 		{"a=${b", "a", "${b", true},
 	} {
-		if before, after, found := CutText(tt.text, '='); before != tt.before || after != tt.after || found != tt.found {
-			t.Errorf("%s: got %q, %q, %t", tt.text, before, after, found)
-		}
+		before, after, found := CutText(tt.text, '=')
+		assert.True(t, before == tt.before && after == tt.after && found == tt.found, "%s: got %q, %q, %t", tt.text, before, after, found)
 	}
 }
 

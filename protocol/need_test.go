@@ -81,9 +81,7 @@ func TestRoom(t *testing.T) {
 			}
 			e, ok := errors.AsType[*protocol.Error](err)
 			assert.Must(t, ok, "got %v, want a target.Error", err)
-			if e.Error() != tt.want || e.Hint != tt.hint {
-				t.Errorf("got %q\n%q\nwant %q\n%q", e.Error(), e.Hint, tt.want, tt.hint)
-			}
+			assert.True(t, e.Error() == tt.want && e.Hint == tt.hint, "got %q\n%q\nwant %q\n%q", e.Error(), e.Hint, tt.want, tt.hint)
 		})
 	}
 }

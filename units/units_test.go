@@ -3,9 +3,12 @@ package units
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
@@ -116,9 +119,7 @@ func TestFormat(t *testing.T) {
 		{"negative percent", FormatPercent(-0.125), "-12.5%"},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			assert.Equal(t, test.got, test.want)
-		})
+		assert.Equal(t, test.got, test.want, "%s", test.name)
 	}
 }
 
@@ -146,4 +147,234 @@ func TestParseWeights(t *testing.T) {
 		assert.OK(t, err)
 		assert.Equal(t, got, tt.want, tt.text)
 	}
+}
+
+// near reports whether two numbers differ by at most half a unit of the third significant digit, with tolerance for float64.
+func near(got, want float64) bool { return math.Abs(got-want) <= 0.005001*math.Abs(want) }
+
+func TestPrintedFormsParse(t *testing.T) {
+	t.Run("duration", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			d := time.Duration(rapid.Int64Range(0, math.MaxInt64).Draw(t, "d"))
+			got, err := ParseDuration(FormatDuration(d))
+			// The two largest units, as in 1m00s, 1h00m, 1d00h: at most half of 1/60.
+			if err != nil || math.Abs(float64(got-d)) > 0.021*float64(d) {
+				t.Fatalf("%d printed %q: got %d, %v", d, FormatDuration(d), got, err)
+			}
+		})
+	})
+	t.Run("duration as the standard library prints it", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			d := time.Duration(rapid.Int64Range(0, math.MaxInt64).Draw(t, "d"))
+			if got, err := ParseDuration(d.String()); err != nil || got != d {
+				t.Fatalf("%q: got %v, %v", d.String(), got, err)
+			}
+		})
+	})
+	t.Run("size", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			n := rapid.Int64Range(0, 1<<50).Draw(t, "n")
+			got, err := ParseSize(FormatSize(n))
+			if err != nil || !near(float64(got), float64(n)) {
+				t.Fatalf("%d printed %q: got %d, %v", n, FormatSize(n), got, err)
+			}
+		})
+	})
+	t.Run("bare size", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			n := rapid.Int64Range(0, math.MaxInt64).Draw(t, "n")
+			if got, err := ParseSize(strconv.FormatInt(n, 10)); err != nil || got != n {
+				t.Fatalf("%d: got %d, %v", n, got, err)
+			}
+		})
+	})
+	t.Run("rate", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			r := math.Pow(10, rapid.Float64Range(-6, 11.9).Draw(t, "log10"))
+			got, err := ParseRate(FormatRate(r))
+			if err != nil || !near(got, r) {
+				t.Fatalf("%v printed %q: got %v, %v", r, FormatRate(r), got, err)
+			}
+		})
+	})
+	t.Run("exact rate", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			r := rapid.Float64Range(0, MaxRate).Filter(func(r float64) bool { return r == 0 || r > 1e-20 }).Draw(t, "r")
+			text := strconv.FormatFloat(r, 'g', -1, 64) + "/s"
+			if got, err := ParseRate(text); err != nil || got != r {
+				t.Fatalf("%q: got %v, %v", text, got, err)
+			}
+		})
+	})
+	t.Run("count", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			n := rapid.Uint64().Draw(t, "n")
+			if got, err := ParseCount(FormatCount(n)); err != nil || got != n {
+				t.Fatalf("%q: got %d, %v", FormatCount(n), got, err)
+			}
+			if n < 1e18 {
+				got, err := ParseCount(FormatCountShort(n))
+				if err != nil || !near(float64(got), float64(n)) {
+					t.Fatalf("%d printed %q: got %d, %v", n, FormatCountShort(n), got, err)
+				}
+			}
+		})
+	})
+	t.Run("percent", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			p := rapid.Float64Range(1e-9, 1).Draw(t, "p")
+			got, err := ParseShare(FormatPercent(p))
+			if err != nil || !near(got, p) || p < 1 && got == 1 {
+				t.Fatalf("%v printed %q: got %v, %v", p, FormatPercent(p), got, err)
+			}
+		})
+	})
+}
+
+// No text makes a parser panic or return an invalid quantity, and each refusal has a meaningful error.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{
+		"", "0", "1", "-1", "1h30m", "1.5GiB", "64K", "1 kb", "3m", "50k/s", "3/m", "12,345,678", "1%", "1e6", "1e-6s", "1_0", "1__0", ".", ".5d",
+		"1e", "1e+", "1eB", "9223372036854775807", "18446744073709551616", "NaN", "inf", "0x1p-2", "1µ", "\xff", "5 \xb5s", "1e40", "1e41", "٣s", "1s1",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		d, err := ParseDuration(s)
+		refused(t, err)
+		assert.True(t, d >= 0, "duration %q: got %d", s, d)
+		// The printed form of whatever was parsed can be parsed again.
+		if _, err := ParseDuration(FormatDuration(d)); err != nil {
+			t.Errorf("duration %q: %v", s, err)
+		}
+		size, err := ParseSize(s)
+		refused(t, err)
+		assert.True(t, size >= 0, "size %q: got %d", s, size)
+		rate, err := ParseRate(s)
+		refused(t, err)
+		assert.True(t, rate >= 0 && rate <= MaxRate, "rate %q: got %v", s, rate)
+		if _, err := ParseRate(FormatRate(rate)); err != nil {
+			t.Errorf("rate %q: %v", s, err)
+		}
+		n, err := ParseCount(s)
+		refused(t, err)
+		if got, err := ParseCount(fmt.Sprint(n)); got != n || err != nil {
+			t.Errorf("count %q: got %d, want %d", s, got, n)
+		}
+		share, err := ParseShare(s)
+		refused(t, err)
+		assert.True(t, share >= 0 && share <= 1, "share %q: got %v", s, share)
+	})
+}
+
+func refused(t *testing.T, err error) {
+	t.Helper()
+	if err != nil && (len(err.Error()) < 20 || len(err.Error()) > 1000) {
+		t.Errorf("error of %d bytes: %v", len(err.Error()), err)
+	}
+}
+
+func TestSpark(t *testing.T) {
+	tests := []struct {
+		name   string
+		values []float64
+		base   float64
+		ascii  bool
+		want   string
+	}{
+		{"none", nil, 0, false, ""},
+		{"a climb", []float64{0, 1, 2, 3, 4, 5, 6, 7}, 0, false, "▁▂▃▄▅▆▇█"},
+		{"far above its base", []float64{100, 101, 100}, 0, false, "███"},
+		{"nothing but the base", []float64{0, 0}, 0, false, "▁▁"},
+		{"below its base", []float64{-7, 0}, 0, false, "▁█"},
+		{"holes", []float64{1, math.NaN(), math.Inf(1), 1}, 0, false, "█  █"},
+		{"no blocks", []float64{0, 7}, 0, true, "_#"},
+	}
+	for _, tt := range tests {
+		assert.Equal(t, Spark(tt.values, tt.base, tt.ascii), tt.want, "%s", tt.name)
+	}
+}
+
+func TestFlag(t *testing.T) {
+	for _, tt := range []struct{ name, got, want string }{
+		{"no size", FlagSize(0), "0B"},
+		{"bytes", FlagSize(1500), "1500B"},
+		{"kibibytes", FlagSize(64 << 10), "64KiB"},
+		{"not whole in a larger unit", FlagSize(1536 << 20), "1536MiB"},
+		{"gibibytes", FlagSize(2 << 30), "2GiB"},
+		{"tebibytes", FlagSize(3 << 40), "3TiB"},
+		{"above: what is small is exact", FlagSizeAbove(1501), "1501B"},
+		{"above: rounded up", FlagSizeAbove(2000*1_000_000 - 1), "1908MiB"},
+		{"above: what is even stays", FlagSizeAbove(430 << 20), "430MiB"},
+		{"above: one more", FlagSizeAbove(430<<20 + 1), "431MiB"},
+		{"no time", FlagDuration(0), "0s"},
+		{"milliseconds", FlagDuration(1500 * time.Millisecond), "1.5s"},
+		{"microseconds", FlagDuration(85 * time.Microsecond), "85us"},
+		{"a minute", FlagDuration(time.Minute), "1m"},
+		{"ten seconds", FlagDuration(10 * time.Second), "10s"},
+		{"ten minutes", FlagDuration(10 * time.Minute), "10m"},
+		{"a minute and a half", FlagDuration(90 * time.Second), "1m30s"},
+		{"a day", FlagDuration(24 * time.Hour), "24h"},
+		{"a day and a second", FlagDuration(24*time.Hour + time.Second), "24h0m1s"},
+		{"no rate", FlagRate(0), "0/s"},
+		{"half an event", FlagRate(0.5), "0.5/s"},
+		{"thousands", FlagRate(50_000), "50k/s"},
+		{"not whole thousands", FlagRate(1_234), "1234/s"},
+		{"the highest", FlagRate(MaxRate), "1000G/s"},
+		{"no number", FlagRate(math.NaN()), "0/s"},
+	} {
+		assert.Equal(t, tt.got, tt.want, "%s", tt.name)
+	}
+}
+
+// TestFlagValuesParse: flag values are parsed to the same quantity, or a slightly
+// larger one where documented, and no shell splits them.
+func TestFlagValuesParse(t *testing.T) {
+	one := func(t *rapid.T, text string) string {
+		if strings.ContainsAny(text, " \t,'\"") {
+			t.Fatalf("%q is not one word", text)
+		}
+		return text
+	}
+	t.Run("size", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			n := rapid.Int64Min(0).Draw(t, "n")
+			if got, err := ParseSize(one(t, FlagSize(n))); err != nil || got != n {
+				t.Fatalf("%d printed %q: got %d, %v", n, FlagSize(n), got, err)
+			}
+		})
+	})
+	t.Run("size above", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			n := rapid.Int64Range(0, 1<<62).Draw(t, "n")
+			got, err := ParseSize(one(t, FlagSizeAbove(n)))
+			if err != nil || got < n || float64(got-n) > 0.1*float64(n) {
+				t.Fatalf("%d printed %q: got %d, %v", n, FlagSizeAbove(n), got, err)
+			}
+		})
+	})
+	t.Run("duration", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			d := time.Duration(rapid.Int64Min(0).Draw(t, "d"))
+			if got, err := ParseDuration(one(t, FlagDuration(d))); err != nil || got != d {
+				t.Fatalf("%d printed %q: got %d, %v", d, FlagDuration(d), got, err)
+			}
+		})
+	})
+	t.Run("whole duration", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			d := time.Second * time.Duration(rapid.Int64Range(0, 1e7).Draw(t, "s"))
+			if got, err := ParseDuration(one(t, FlagDuration(d))); err != nil || got != d {
+				t.Fatalf("%d printed %q: got %d, %v", d, FlagDuration(d), got, err)
+			}
+		})
+	})
+	t.Run("rate", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			r := rapid.OneOf(rapid.Float64Range(1e-6, MaxRate), rapid.Map(rapid.Int64Range(0, 1e12), func(n int64) float64 { return float64(n) })).Draw(t, "r")
+			if got, err := ParseRate(one(t, FlagRate(r))); err != nil || got != r {
+				t.Fatalf("%v printed %q: got %v, %v", r, FlagRate(r), got, err)
+			}
+		})
+	})
 }

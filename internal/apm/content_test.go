@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"carronade/internal/apm/standin"
 	"carronade/internal/apm/wire"
+	"carronade/internal/conn/web"
 	"carronade/load"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
@@ -15,8 +19,7 @@ import (
 
 func plan(events uint64) load.Plan { return load.Plan{Measurement: load.Limits{Events: events}} }
 
-// ids are the ids of transactions, spans and errors in the bodies, and their
-// times.
+// ids are the ids of transactions, spans and errors in the bodies, and their times.
 func ids(t *testing.T, bodies [][]byte) (ids map[string]int, oldest time.Time) {
 	t.Helper()
 	ids, oldest = map[string]int{}, time.Now().Add(time.Hour)
@@ -133,11 +136,9 @@ func TestVolume(t *testing.T) {
 		"%d bytes on the wire of %d, %d read", written, plain, read)
 }
 
-// A request that is sent again while it is still in flight is copied, with the
-// same ids.
+// A request that is sent again while it is still in flight is copied, with the same ids.
 func TestBusyRequestIsCopied(t *testing.T) {
-	m, err := newBodyPool(spec(t, "apm+http://h", map[string]string{"events": "2", "spans": "1", "gzip": "1"}).Options, 1, true)
-	assert.OK(t, err)
+	m := assert.Value(newBodyPool(spec(t, "apm+http://h", map[string]string{"events": "2", "spans": "1", "gzip": "1"}).Options, 1, true))(t)
 	cycles := assert.Value(m.cycles(t.Context(), 1, 2, func(int, int) []byte { return []byte("head\r\n\r\n") }))(t)
 	b := cycles[0]
 	first := assert.Value(b.prepared(0, 4))(t)
@@ -162,4 +163,162 @@ func (b *cycle) prepared(first uint64, events int) (*encodedRequest, error) {
 		return nil, err
 	}
 	return r.(*encodedRequest), nil
+}
+
+// Labels by expressions are in every transaction, error, metricset and log, and spans have none; from event to event they differ.
+func TestLabelsArrive(t *testing.T) {
+	t.Setenv("CARRONADE_TEST", "quotes \" and ä")
+	const events = 400
+	options := map[string]string{
+		"events": "10", "spans": "1", "mix": "transaction=1,error=1,metricset=1,log=1", "clients": "2", "pool": "1MiB",
+		optEventLabel: "order=o-${rnd.nextInt(1000000)}\x00fixed=a=b\x00env=%{env:get('CARRONADE_TEST')}",
+	}
+	for _, gzip := range []string{"none", "1"} {
+		s := newIntake(t, false)
+		options["gzip"] = gzip
+		r := fire(t, open(t, s.url(), options), plan(events))
+		assert.Must(t, r.Measurement.Acked == events, "acked %d of %d", r.Measurement.Acked, events)
+		bodies, _ := s.taken()
+		kinds, orders := map[string]int{}, map[string]bool{}
+		for line := range bytes.Lines(bytes.Join(bodies, nil)) {
+			var l map[string]struct {
+				Tags    map[string]string `json:"tags"`
+				Labels  map[string]string `json:"labels"`
+				Context struct {
+					Tags map[string]string `json:"tags"`
+				} `json:"context"`
+			}
+			if bytes.HasPrefix(line, []byte(`{"metadata"`)) {
+				continue
+			}
+			assert.OK(t, json.Unmarshal(line, &l), "%s", line)
+			for kind, e := range l {
+				labels := e.Context.Tags
+				switch kind {
+				case "metricset":
+					labels = e.Tags
+				case "log":
+					labels = e.Labels
+				case "span":
+					continue
+				}
+				kinds[kind]++
+				assert.Must(t, strings.HasPrefix(labels["order"], "o-") && labels["fixed"] == "a=b" && labels["env"] == "quotes \" and ä" && len(labels) >= 4,
+					"a %s has the labels %v", kind, labels)
+				orders[labels["order"]] = true
+			}
+		}
+		assert.True(t, len(kinds) == 4 && len(orders) >= 100, "gzip %s: %v events with %d different labels", gzip, kinds, len(orders))
+	}
+}
+
+// The stand-in, which checks events, accepts labels in every protocol.
+func TestLabelsAreValid(t *testing.T) {
+	t.Parallel()
+	for _, intake := range []string{"v2", "rum-v2", "rum-v3", "v1"} {
+		s := startStandin(t, standin.Options{V1: intake == "v1"})
+		r := fire(t, open(t, "apm+http://"+s.Addr(), map[string]string{"intake": intake, optEventLabel: "order=${rnd.nextLong()}"}), plan(400))
+		assert.Equal(t, r.Measurement.Acked, 400, "%s: events acked: %v", intake, r.Failures)
+		m := assert.Value(newBodyPool(spec(t, "apm+http://h", map[string]string{"intake": intake, optEventLabel: "order=o-${rnd.nextLong()}"}).Options, 1, true))(t)
+		body := m.source.Make(3).Bytes
+		assert.True(t, bytes.Count(body, []byte(`"order":"o-`)) == 10, "%s: the body has not ten labels: %s", intake, body)
+	}
+}
+
+// A server that repeats a label in its error does not show the environment.
+func TestLabelsHideTheEnvironment(t *testing.T) {
+	const value = "hunter2&<more>"
+	t.Setenv("CARRONADE_TEST", value)
+	c := assert.Value(parseConfig(spec(t, "apm+http://h", map[string]string{optEventLabel: "a=%{env:get('CARRONADE_TEST')}"}), true))(t)
+	sent := assert.Value(json.Marshal(value))(t)
+	for _, text := range []string{value, string(sent), strconv.Quote(value)} {
+		got := c.redactor.Line("invalid label " + text)
+		assert.True(t, !strings.Contains(got, "hunter2") && !strings.Contains(got, "more"), "got %q", got)
+	}
+}
+
+func TestLabelErrors(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ label, want string }{
+		{"order", "a name or a value is missing"},
+		{"=x", "a name or a value is missing"},
+		{"a-${1}=x", "a name is not an expression"},
+		{"a.b=x", "servers replace them"},
+		{"tier=x", "events have a label tier anyway"},
+		{"order=${foo}", "at 9: foo is not known"},
+		{"order=${time:nanos()}", "events are made before the run here"},
+		{"order=#{1}", "events are made before the run here"},
+		{"order=${string:format('%1000d%1000d', rnd.nextInt(), 1)}", "servers accept 1024"},
+		{"order=1\x00order=2", "two labels order"},
+	} {
+		_, err := parseConfig(spec(t, "apm+http://h", map[string]string{optEventLabel: tt.label}), true)
+		assert.True(t, err != nil && strings.Contains(err.Error(), tt.want) && strings.Contains(err.Error(), "--"+optEventLabel),
+			"%s: got %v, want %s", tt.label, err, tt.want)
+	}
+	_, err := parseConfig(spec(t, "apm+http://h", map[string]string{optEventLabel: "a=b", "corpus": "x"}), true)
+	assert.ErrorHas(t, err, "recorded", "labels and a corpus")
+}
+
+// cut ends an answer whose rest was not kept.
+const cut = "aaaaaaaaaaaaaaaa"
+
+func TestEvaluate(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		status int
+		body   string
+		want   web.Verdict
+	}{
+		{"accepted", 202, "", web.Verdict{Acked: 10}},
+		{"200, as v1 and gateways answer", 200, "", web.Verdict{Acked: 10}},
+		{"verbose", 202, `{"accepted":10}`, web.Verdict{Acked: 10}},
+		{"verbose and spaced", 202, "{\"accepted\":10}\n", web.Verdict{Acked: 10}},
+		{"verbose and with more", 202, `{"accepted":10,"errors":[]}`, web.Verdict{Acked: 10}},
+		{"verbose and fewer", 202, `{"accepted":1}`, web.Verdict{Acked: 1, Failed: 9, Class: load.Rejected, Text: "202 Accepted"}},
+		{"verbose and broken", 202, `{"accepted":}`, web.Verdict{Acked: 10}},
+		{"accepted in part", 202, `{"accepted":7,"errors":[{"message":"a"}]}`, web.Verdict{Acked: 7, Failed: 3, Class: load.Rejected, Text: "202 Accepted: a"}},
+		{"a page of a gateway", 200, `<html>ok</html>`, web.Verdict{Acked: 10}},
+		{"invalid events", 400, `{"accepted":8,"errors":[{"message":"invalid","document":"{}"},{"message":"invalid"}]}`, web.Verdict{Acked: 8, Failed: 2, Class: load.Rejected, Text: "400 Bad Request: invalid"}},
+		{"none accepted", 400, `{"accepted":0,"errors":[{"message":"bad metadata"}]}`, web.Verdict{Failed: 10, Class: load.Rejected, Text: "400 Bad Request: bad metadata"}},
+		{"more than there were", 400, `{"accepted":11}`, web.Verdict{Acked: 10}},
+		{"a negative number", 202, `{"accepted":-1}`, web.Verdict{Acked: 10}},
+		{"a document too long to keep", 400, `{"accepted":8,"errors":[{"message":"too long","document":"{` + cut, web.Verdict{Acked: 8, Failed: 2, Class: load.Rejected, Text: "400 Bad Request: too long"}},
+		{"the second one", 400, `{"accepted":8,"errors":[{"document":"{}","message":"a"},{"message":"b","document":"` + cut, web.Verdict{Acked: 8, Failed: 2, Class: load.Rejected, Text: "400 Bad Request: a"}},
+		{"a number that was not kept", 400, `{"errors":[{"message":"too long","document":"{` + cut, web.Verdict{Unknown: 10, Class: load.Rejected, Text: "400 Bad Request: too long"}},
+		{"an error of v1", 400, `{"error":"data validation error"}`, web.Verdict{Failed: 10, Class: load.Rejected, Text: "400 Bad Request: data validation error"}},
+		{"plain text on two lines", 400, "no\r\ngood", web.Verdict{Failed: 10, Class: load.Rejected, Text: "400 Bad Request: no good"}},
+		{"wrong token", 401, `{"accepted":0,"errors":[{"message":"unauthorized"}]}`, web.Verdict{Failed: 10, Class: load.Unauthorized, Text: "401 Unauthorized: unauthorized"}},
+		{"forbidden", 403, "", web.Verdict{Failed: 10, Class: load.Unauthorized, Text: "403 Forbidden"}},
+		{"too large", 413, "", web.Verdict{Failed: 10, Class: load.TooLarge, Text: "413 Request Entity Too Large"}},
+		{"too many", 429, `{"accepted":0,"errors":[{"message":"rate limit exceeded"}]}`, web.Verdict{Failed: 10, Class: load.Throttled, Text: "429 Too Many Requests: rate limit exceeded"}},
+		{"the queue filled on the way", 503, `{"accepted":4,"errors":[{"message":"queue is full"}]}`, web.Verdict{Acked: 4, Failed: 6, Class: load.Throttled, Text: "503 Service Unavailable: queue is full"}},
+		{"a fault inside", 500, "", web.Verdict{Failed: 10, Class: load.Rejected, Text: "500 Internal Server Error"}},
+		{"too slow for it", 408, "", web.Verdict{Failed: 10, Class: load.Timeout, Text: "408 Request Timeout"}},
+		{"a gateway whose server closed the connection", 502, "<html>", web.Verdict{Unknown: 10, Class: load.Refused, Text: "502 Bad Gateway"}},
+		{"a gateway whose server was silent", 504, "", web.Verdict{Unknown: 10, Class: load.Timeout, Text: "504 Gateway Timeout"}},
+		{"elsewhere", 302, "", web.Verdict{Failed: 10, Class: load.Protocol, Text: "302 Found"}},
+	} {
+		s := &session{cfg: &config{}}
+		got := s.evaluate(tt.status, []byte(tt.body), !strings.HasSuffix(tt.body, cut), 10)
+		assert.Equal(t, got, tt.want, tt.name)
+		assert.Equal(t, got.Acked+got.Failed+got.Unknown, 10, "%s: events that are accounted for", tt.name)
+	}
+}
+
+func FuzzEvaluate(f *testing.F) {
+	f.Add(202, []byte(`{"accepted":3}`))
+	f.Add(400, []byte(`{"accepted":1e9,"errors":[{"message":"\u0000x"}]}`))
+	f.Add(503, []byte("\xff\xfe"))
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		if status < 200 || status > 599 {
+			return
+		}
+		s := &session{cfg: &config{}}
+		v := s.evaluate(status, body, len(body)%2 == 0, 7)
+		assert.Must(t, v.Acked >= 0 && v.Failed >= 0 && v.Unknown >= 0 && v.Acked+v.Failed+v.Unknown == 7, "%+v does not add up to 7", v)
+		assert.Must(t, (v.Acked < 7) == (v.Class != load.OK), "%+v: a class without a failure, or the reverse", v)
+		assert.Must(t, !strings.ContainsAny(v.Text, "\r\n\x00") && len(v.Text) <= 260,
+			"a text of %d bytes: %q", len(v.Text), v.Text)
+	})
 }

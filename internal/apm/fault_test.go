@@ -18,10 +18,8 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// A scriptedServer answers GET /, accepts the request without events, and then
-// calls its script for each request; n counts from 0 over all connections. The
-// request's body has not been read. If the script returns false, the connection
-// is closed.
+// A scriptedServer answers GET /, accepts the request without events, and then calls its script for each request; n counts from 0
+// over all connections. The request's body has not been read. If the script returns false, the connection is closed.
 type scriptedServer struct {
 	ln     net.Listener
 	n      atomic.Int64
@@ -141,8 +139,7 @@ func fourthGets(answer string, closes bool) script {
 func TestFaults(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Parallel()
-	// Only two cases are about the time limit of a request. In all others no stall of
-	// the machine may exceed it.
+	// Only two cases are about the time limit of a request. In all others no stall of the machine may exceed it.
 	with := func(name, value string) map[string]string {
 		return map[string]string{"clients": "1", "events": "5", "spans": "0", "request-timeout": "1m", name: value}
 	}
@@ -239,15 +236,13 @@ func TestFaults(t *testing.T) {
 			if tt.text == "" {
 				return
 			}
-			if len(r.Failures) == 0 || !strings.Contains(r.Failures[0].Text, tt.text) || r.Classes[tt.class.String()] == 0 {
-				t.Errorf("failures %v, classes %v; want %q of class %s", r.Failures, r.Classes, tt.text, tt.class)
-			}
+			assert.True(t, len(r.Failures) != 0 && strings.Contains(r.Failures[0].Text, tt.text) && r.Classes[tt.class.String()] != 0,
+				"failures %v, classes %v; want %q of class %s", r.Failures, r.Classes, tt.text, tt.class)
 		})
 	}
 }
 
-// onIOMethods runs a test as in runs with and without a schedule, whose sending threads wait
-// by different methods.
+// onIOMethods runs a test as in runs with and without a schedule, whose sending threads wait by different methods.
 func onIOMethods(t *testing.T, name string, test func(t *testing.T, selectIO func(*session))) {
 	for _, scheduled := range []bool{false, true} {
 		t.Run(fmt.Sprintf("%s/scheduled=%t", name, scheduled), func(t *testing.T) {
@@ -314,9 +309,8 @@ func TestServerNeverComesBack(t *testing.T) {
 	if c := r.Measurement.Counts; c.Acked > 0 || c.Failed+c.Unknown != 100 || r.Classes["refused"] != c.Failed || r.Classes["disconnected"] != c.Unknown {
 		t.Errorf("acked %d, failed %d, unknown %d, classes %v; want 100, those that failed refused and the unknown ones disconnected", c.Acked, c.Failed, c.Unknown, r.Classes)
 	}
-	if got := strings.Join(sess.Warnings(), "\n"); !strings.Contains(got, "connecting to ") || !strings.Contains(got, "refused") {
-		t.Errorf("the warnings do not say why: %q", got)
-	}
+	got := strings.Join(sess.Warnings(), "\n")
+	assert.True(t, strings.Contains(got, "connecting to ") && strings.Contains(got, "refused"), "the warnings do not say why: %q", got)
 }
 
 // Retry-After is obeyed only with the option retry-after.
@@ -393,9 +387,8 @@ func TestFaultsOfHTTPLanes(t *testing.T) {
 			})
 			assert.Must(t, len(out) == 5, "%d outcomes of 5 batches", len(out))
 			o := out[3]
-			if o.Acked != tt.want.Acked || o.Failed != tt.want.Failed || o.Unknown != tt.want.Unknown || o.Class != tt.want.Class || o.Sent < 0 {
-				t.Errorf("got %+v, want %+v", o, tt.want)
-			}
+			assert.True(t, o.Acked == tt.want.Acked && o.Failed == tt.want.Failed && o.Unknown == tt.want.Unknown && o.Class == tt.want.Class && o.Sent >= 0,
+				"got %+v, want %+v", o, tt.want)
 		})
 	}
 }

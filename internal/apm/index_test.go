@@ -71,9 +71,7 @@ func TestConfirm(t *testing.T) {
 			assert.True(t, x.Store == "OpenSearch "+testkit.SearchVersion && x.HealthBefore != "" && x.HealthAfter != "",
 				"store %q, health %q and %q", x.Store, x.HealthBefore, x.HealthAfter)
 			assert.Equal(t, (x.Note != ""), tt.note, "note %q", x.Note)
-			if x.Span <= 0 || x.Rate() <= 0 {
-				t.Errorf("%v documents/s over %v", x.Rate(), x.Span)
-			}
+			assert.True(t, x.Span > 0 && x.Rate() > 0, "%v documents/s over %v", x.Rate(), x.Span)
 		})
 	}
 }
@@ -119,8 +117,7 @@ func TestConfirmAfterTheQueue(t *testing.T) {
 		"got %+v, want 10 documents, and nothing queued", x)
 }
 
-// Facts describe the store behind the system: its address, version and size, as far as
-// it says.
+// Facts describe the store behind the system: its address, version and size, as far as it says.
 func TestIndexFacts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -159,8 +156,7 @@ func TestConfirmNothing(t *testing.T) {
 	assert.True(t, open(t, s.url(), nil).Capabilities().Confirm == nil, "a run without --index may confirm")
 }
 
-// The wait is bounded, for a store whose count never becomes stable, and for one
-// that fails.
+// The wait is bounded, for a store whose count never becomes stable, and for one that fails.
 func TestConfirmIsBounded(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Parallel()
@@ -226,11 +222,9 @@ func TestIndexRefuses(t *testing.T) {
 	}
 	login := map[string]string{"index-user": "me", "index-password": "env:APM_TEST_SECRET"}
 	for _, tt := range []struct {
-		name    string
-		url     string
-		options map[string]string
-		want    string
-		hint    string
+		name, url  string
+		options    map[string]string
+		want, hint string
 	}{
 		{"nothing listens", "http://127.0.0.1:1", login, "refused", "is Elasticsearch running"},
 		{"no password", answering(401, `{"error":{"reason":"missing authentication"}}`), nil, "missing authentication", "--index-password"},
@@ -253,10 +247,8 @@ func TestIndexRefuses(t *testing.T) {
 
 // Figures are found in both forms that servers have used.
 func TestFind(t *testing.T) {
-	t.Parallel()
 	var v map[string]any
-	err := json.Unmarshal([]byte(`{"a.b":{"c":1,"d.e":2},"a":{"b":{"f":3}},"g.h.i":4,"j":"5","k":{}}`), &v)
-	assert.OK(t, err)
+	assert.OK(t, json.Unmarshal([]byte(`{"a.b":{"c":1,"d.e":2},"a":{"b":{"f":3}},"g.h.i":4,"j":"5","k":{}}`), &v))
 	for _, tt := range []struct {
 		name, path string
 		want       float64
@@ -269,10 +261,8 @@ func TestFind(t *testing.T) {
 		{"an object", "k", 0, false},
 		{"missing", "x.y", 0, false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, ok := find(v, tt.path)
-			assert.True(t, got == tt.want && ok == tt.ok, "got %v, %v; want %v, %v", got, ok, tt.want, tt.ok)
-		})
+		got, ok := find(v, tt.path)
+		assert.True(t, got == tt.want && ok == tt.ok, "%s: got %v, %v; want %v, %v", tt.name, got, ok, tt.want, tt.ok)
 	}
 }
 

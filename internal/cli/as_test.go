@@ -24,8 +24,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// Every tool takes the flags that it has in common with the others, and has no flag
-// of its own with such a name.
+// Every tool takes the flags that it has in common with the others, and has no flag of its own with such a name.
 func TestCommonFlags(t *testing.T) {
 	for _, tool := range oldTools() {
 		t.Run(tool.Name, func(t *testing.T) {
@@ -83,9 +82,8 @@ func TestTopicsJob(t *testing.T) {
 func TestReplayOfTopics(t *testing.T) {
 	s := &session{Program: &Program{}}
 	err := s.replayTopics(t.Context(), &cmdutil.Settings{}, &report.Document{Op: "topics create", Target: "kafka://b"})
-	if said := (*protocol.Error)(nil); !errors.As(err, &said) || said.Hint != "repeat the original command, or use carronade topics create kafka://b/TOPIC" {
-		t.Errorf("got %v", err)
-	}
+	said := (*protocol.Error)(nil)
+	assert.True(t, errors.As(err, &said) && said.Hint == "repeat the original command, or use carronade topics create kafka://b/TOPIC", "got %v", err)
 }
 
 // A program that is started under a tool's name behaves like the tool.
@@ -111,8 +109,7 @@ func TestNewWarnings(t *testing.T) {
 	assert.True(t, slices.Equal(got, []string{"late"}) && len(d.Warnings) == 2, "got %q of %q", got, d.Warnings)
 }
 
-// TestCalibrationFor checks which of several calibrations a report cites, and that it says so if
-// that is of another workload.
+// TestCalibrationFor checks which of several calibrations a report cites, and that it says so if that is of another workload.
 func TestCalibrationFor(t *testing.T) {
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	s := &session{Program: &Program{Kinds: Kinds()}}
@@ -132,8 +129,7 @@ func TestCalibrationFor(t *testing.T) {
 	keep := func(processors int, host string, c report.Calibration) {
 		t.Helper()
 		c.Version = "v"
-		_, err := keepCalibration(&calibration{Schema: calibrationSchema, Host: host, Processors: processors, Calibration: c})
-		assert.OK(t, err)
+		assert.Value(keepCalibration(&calibration{Schema: calibrationSchema, Host: host, Processors: processors, Calibration: c}))(t)
 	}
 	for i, c := range []report.Calibration{
 		{EventBytes: 100, NullPerS: 1}, // of an older program

@@ -98,8 +98,7 @@ func addresses(t *testing.T, text string) []string {
 	return pairs
 }
 
-// startServer starts a stand-in that an example starts, and returns its address
-// in the documents and the real one.
+// startServer starts a stand-in that an example starts, and returns its address in the documents and the real one.
 func startServer(t *testing.T, args []string) []string {
 	t.Helper()
 	for _, s := range exampleServers {
@@ -113,8 +112,7 @@ func startServer(t *testing.T, args []string) []string {
 	return nil
 }
 
-// startTeam starts the server of a team that an example starts, and returns its
-// addresses in the documents and the real ones.
+// startTeam starts the server of a team that an example starts, and returns its addresses in the documents and the real ones.
 func startTeam(t *testing.T, dir string) []string {
 	t.Helper()
 	cmd := exec.Command(carronade(t), "serve", "--text-port", "0", "--http-port", "0")
@@ -135,8 +133,7 @@ func startTeam(t *testing.T, dir string) []string {
 	return pairs
 }
 
-// startNode starts a node of mongoose that an example starts, and returns its address in the
-// documents and the real one.
+// startNode starts a node of mongoose that an example starts, and returns its address in the documents and the real one.
 func startNode(t *testing.T, dir string) []string {
 	t.Helper()
 	cmd := exec.Command(carronade(t), "as", "mongoose", "--run-node", "--load-step-node-port=0", "--run-port=0")
@@ -261,8 +258,7 @@ func carronade(t testing.TB) string {
 
 func child(t testing.TB, args ...string) *standin.Child {
 	t.Helper()
-	c, err := standin.Spawn(t.Context(), carronade(t), append(args[:len(args):len(args)], "--listen", "127.0.0.1:0")...)
-	assert.OK(t, err)
+	c := assert.Value(standin.Spawn(t.Context(), carronade(t), append(args[:len(args):len(args)], "--listen", "127.0.0.1:0")...))(t)
 	t.Cleanup(func() { _ = c.Stop() })
 	return c
 }

@@ -25,9 +25,8 @@ func examine(t *testing.T, args ...string) (*trust.Examination, int) {
 	t.Helper()
 	out, words, code := run(t, append([]string{"doctor", "--json"}, args...)...)
 	var r trust.Examination
-	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Schema != trust.ExaminationSchema || words != "" {
-		t.Fatalf("%v: %v\n%s\n%s", args, err, out, words)
-	}
+	err := json.Unmarshal([]byte(out), &r)
+	assert.Must(t, err == nil && r.Schema == trust.ExaminationSchema && words == "", "%v: %v\n%s\n%s", args, err, out, words)
 	want := 0
 	switch {
 	case r.Target != "" && !r.Answered:
@@ -141,9 +140,8 @@ func TestDoctorErrors(t *testing.T) {
 	}](t, "testdata/doctor_errors.yaml") {
 		t.Run(tt.Name, func(t *testing.T) {
 			out, words, code := run(t, append([]string{"doctor"}, tt.Args...)...)
-			if code != 2 || out != "" || !strings.HasPrefix(words, "error: ") || !strings.Contains(words, tt.Want) || !strings.Contains(words, tt.Hint) {
-				t.Errorf("exit code %d: %s%s", code, out, words)
-			}
+			assert.True(t, code == 2 && out == "" && strings.HasPrefix(words, "error: ") && strings.Contains(words, tt.Want) && strings.Contains(words, tt.Hint),
+				"exit code %d: %s%s", code, out, words)
 		})
 	}
 }

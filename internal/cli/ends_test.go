@@ -20,8 +20,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// TestEnds: everything that several concurrent runs have started is stopped, in
-// any order, and nothing that has already ended.
+// TestEnds: everything that several concurrent runs have started is stopped, in any order, and nothing that has already ended.
 func TestEnds(t *testing.T) {
 	var (
 		e     ends

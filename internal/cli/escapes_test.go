@@ -236,8 +236,7 @@ func TestEscapes(t *testing.T) {
 				assert.OK(t, os.Mkdir(filepath.Join(folder, name), 0o700))
 			}
 			before := files(t, victim)
-			in, err := json.Marshal(map[string]any{"Rules": rules, "Confined": walls.confined, "Open": walls.open, "Attempts": all})
-			assert.OK(t, err)
+			in := assert.Value(json.Marshal(map[string]any{"Rules": rules, "Confined": walls.confined, "Open": walls.open, "Attempts": all}))(t)
 			cmd := exec.CommandContext(t.Context(), program)
 			cmd.Dir, cmd.Stdin = folder, bytes.NewReader(in)
 			cmd.Env = []string{"HOME=" + dir, "XDG_DATA_HOME=" + filepath.Join(dir, "data"), "XDG_RUNTIME_DIR=" + filepath.Join(dir, "data"), "TMPDIR=" + filepath.Join(dir, "tmp"), "GODEBUG=multipathtcp=0", "NO_COLOR=1"}
@@ -270,7 +269,7 @@ func pathIn(args []string) string {
 func files(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+	assert.OK(t, filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			found[path] = d.Type().String()
 			return err
@@ -278,8 +277,7 @@ func files(t *testing.T, folder string) map[string]string {
 		text, err := os.ReadFile(path)
 		found[path] = string(text)
 		return err
-	})
-	assert.OK(t, err)
+	}))
 	return maps.Clone(found)
 }
 
@@ -318,26 +316,6 @@ func (l *listener) text() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.got.String()
-}
-
-// BenchmarkWalls measures a job's process from its start to its end, without a wall, with the rules alone,
-// and with the rules and the system. The difference is what the walls cost a job.
-func BenchmarkWalls(b *testing.B) {
-	program := carronade(b)
-	dir := b.TempDir()
-	rules := &serve.Rules{Folder: dir, Store: filepath.Join(dir, "reports.db")}
-	both := *rules
-	both.Wall = &serve.Wall{AnyPort: true}
-	for name, env := range map[string][]string{"none": nil, "rules": {rules.Environment()}, "rules and system": {both.Environment()}} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				cmd := exec.CommandContext(b.Context(), program, "version")
-				cmd.Env, cmd.Dir = append(env, "XDG_DATA_HOME="+dir, "HOME="+dir, "TMPDIR="+dir), dir
-				out, err := cmd.CombinedOutput()
-				assert.Must(b, err == nil, "%v\n%s", err, out)
-			}
-		})
-	}
 }
 
 // A job of a server connects to no address outside its rules, also if a broker announces it.

@@ -76,9 +76,8 @@ func TestExampleSeries(t *testing.T) {
 			Op     string
 			Totals struct{ Acked, Consumed uint64 }
 		}
-		if err := json.Unmarshal(data, &d); err != nil || d.Op != s.op || d.Totals.Acked+d.Totals.Consumed != 1e4 {
-			t.Errorf("run %d: %+v, want %s of 10,000 (%v)", i+1, d, s.op, err)
-		}
+		err := json.Unmarshal(data, &d)
+		assert.True(t, err == nil && d.Op == s.op && d.Totals.Acked+d.Totals.Consumed == 1e4, "run %d: %+v, want %s of 10,000 (%v)", i+1, d, s.op, err)
 	}
 }
 
@@ -109,8 +108,7 @@ func startStore(t *testing.T) (addr string) {
 	return strings.TrimPrefix(s.URL, "http://")
 }
 
-// exampleServer is built by the repository of the examples: a server that
-// accepts and ignores an APM Server's flags.
+// exampleServer is built by the repository of the examples: a server that accepts and ignores an APM Server's flags.
 const exampleServer = "#!/bin/sh\nexec carronade standin apm --listen 127.0.0.1:8200 --index http://" + exampleStore + "\n"
 
 // exampleRepository creates the folder apm-server of the examples, a repository whose make builds a server.

@@ -78,13 +78,11 @@ type reported struct {
 func compareTrials(t *testing.T, store string, a *answer) {
 	t.Helper()
 	for i, one := range a.Trials {
-		out, err := exec.Command(carronade(t), "report", "export", one.Report, "--as", "json", "--store", store).Output()
-		assert.OK(t, err, "trial %d, %+v", i+1, one)
+		out := assert.Value(exec.Command(carronade(t), "report", "export", one.Report, "--as", "json", "--store", store).Output())(t, "trial %d, %+v", i+1, one)
 		var d reported
 		assert.OK(t, json.Unmarshal(out, &d))
-		if d.Labels["find"] != a.ID || d.Labels["find-role"] != one.Role || d.Partial || d.Totals.Achieved != one.Achieved || d.EndedAt.Sub(d.StartedAt) != one.Elapsed {
-			t.Errorf("trial %d: got %+v, its report says %+v", i+1, one, d)
-		}
+		assert.True(t, d.Labels["find"] == a.ID && d.Labels["find-role"] == one.Role && !d.Partial && d.Totals.Achieved == one.Achieved && d.EndedAt.Sub(d.StartedAt) == one.Elapsed,
+			"trial %d: got %+v, its report says %+v", i+1, one, d)
 	}
 }
 
@@ -129,13 +127,11 @@ func TestFindOfASystemThatDies(t *testing.T) {
 	assert.OK(t, server.Stop())
 	p.exits(t, 2)
 	// It may stop before a trial connects, or while one does.
-	if a := p.answer(t); a.Ending != "died" || !strings.Contains(a.Why, "refused") && !strings.Contains(a.Why, "EOF") {
-		t.Errorf("got %+v", a)
-	}
+	a := p.answer(t)
+	assert.True(t, a.Ending == "died" && (strings.Contains(a.Why, "refused") || strings.Contains(a.Why, "EOF")), "got %+v", a)
 }
 
-// A search that was killed goes on where it was, and every trial that is taken from the store is
-// what it was when it ran.
+// A search that was killed goes on where it was, and every trial that is taken from the store is what it was when it ran.
 func TestFindResumed(t *testing.T) {
 	t.Parallel()
 	p, _, store, again := startFind(t, longSearch...)
@@ -173,8 +169,7 @@ func TestFindResumed(t *testing.T) {
 // searchID is the id of the search whose trials are in a store.
 func searchID(t *testing.T, store string) string {
 	t.Helper()
-	out, err := exec.Command(carronade(t), "report", "list", "--columns", "label.find", "--store", store, "--json").Output()
-	assert.OK(t, err)
+	out := assert.Value(exec.Command(carronade(t), "report", "list", "--columns", "label.find", "--store", store, "--json").Output())(t)
 	found := regexp.MustCompile(`label\.find": *"(s[0-9a-z]{7})"`).FindStringSubmatch(string(out))
 	assert.Must(t, found != nil, "no trial has a label:\n%s", out)
 	return found[1]
@@ -225,9 +220,8 @@ func TestFindOfLosses(t *testing.T) {
 	p.exits(t, 130)
 	var a answer
 	assert.OK(t, json.Unmarshal(p.out.Bytes(), &a))
-	if len(a.Limits) != 1 || a.Limits[0] != "not-found = 0" || len(a.Trials) == 0 || a.Trials[0].Role != "warm-up" || !strings.Contains(p.said.String(), " achieved\nplan: ") {
-		t.Errorf("got %+v; it said:\n%s", a, p.said.String())
-	}
+	assert.True(t, len(a.Limits) == 1 && a.Limits[0] == "not-found = 0" && len(a.Trials) != 0 && a.Trials[0].Role == "warm-up" && strings.Contains(p.said.String(), " achieved\nplan: "),
+		"got %+v; it said:\n%s", a, p.said.String())
 }
 
 // A kind knows which of its runs are never acknowledged.

@@ -309,16 +309,14 @@ func TestAgentWalls(t *testing.T) {
 	f := startFleet(t, []string{"a", "--allow-target", target.addr, "--data", data})
 	for _, file := range []string{"outside", "inside"} {
 		p := f.run(t, "apm+http://"+target.addr, "--rate", "1/s", "--for", "1s", "--secret-token", "file:"+file)
-		if code := p.end(t); code == 0 || file == "outside" && !strings.Contains(p.said.String(), "no such file") {
-			t.Errorf("%s: exit code %d:\n%s", file, code, p.said.String())
-		}
+		code := p.end(t)
+		assert.True(t, code != 0 && (file != "outside" || strings.Contains(p.said.String(), "no such file")), "%s: exit code %d:\n%s", file, code, p.said.String())
 	}
 	got := target.text()
 	assert.True(t, !strings.Contains(got, outside) && strings.Contains(got, inside), "the target was sent %q", got)
 	if sandbox.Here().Files {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", f.agents["a"].Process.Pid))
-		if err != nil || !strings.Contains(string(status), "NoNewPrivs:\t1") || !strings.Contains(string(status), "CapEff:\t0000000000000000") {
-			t.Errorf("the agent is not confined: %v\n%s", err, status)
-		}
+		assert.True(t, err == nil && strings.Contains(string(status), "NoNewPrivs:\t1") && strings.Contains(string(status), "CapEff:\t0000000000000000"),
+			"the agent is not confined: %v\n%s", err, status)
 	}
 }

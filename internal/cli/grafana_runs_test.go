@@ -73,8 +73,7 @@ func scrapePage(t *testing.T, addr string) (out []*dto.MetricFamily) {
 	}
 }
 
-// family adds the series that Prometheus makes of a family. A histogram has native buckets, and
-// may have classic ones.
+// family adds the series that Prometheus makes of a family. A histogram has native buckets, and may have classic ones.
 func (e exports) family(f *dto.MetricFamily, more ...string) {
 	for _, m := range f.Metric {
 		labels := slices.Clone(more)
@@ -142,9 +141,8 @@ func attributes(list []*commonpb.KeyValue) map[string]string {
 }
 
 // families are the last pushes as Prometheus stores them: names and labels by
-// https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics/, which is
-// what Prometheus's own receiver does by default. The resource becomes target_info, and job
-// and instance of all series.
+// https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics/, which is what Prometheus's own receiver
+// does by default. The resource becomes target_info, and job and instance of all series.
 func (p *pushes) families() (out []*dto.MetricFamily) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -53,8 +53,7 @@ func inProcess(t *testing.T, files map[string]string) (s *session, out *bytes.Bu
 	return &session{Program: p, out: &stdout{w: out}, interrupt: func(error) {}}, out, path
 }
 
-// untrusted makes these runs of a session, from 1, not trusted, and all others
-// trusted, however busy this machine is.
+// untrusted makes these runs of a session, from 1, not trusted, and all others trusted, however busy this machine is.
 func untrusted(runs ...int) func(*report.Document) {
 	n := 0
 	return func(d *report.Document) {
@@ -71,8 +70,7 @@ func interleaving(path func(string) string, base, candidate string, sizes ...int
 	return reports.Interleaving{Place: path("reports.db"), Base: path(base), Candidate: path(candidate), Sizes: sizes}
 }
 
-// Two workloads run A B B A, and their ids are returned by side; the store has
-// all reports, with the settings of their files.
+// Two workloads run A B B A, and their ids are returned by side; the store has all reports, with the settings of their files.
 func TestInterleave(t *testing.T) {
 	s, out, path := inProcess(t, map[string]string{
 		"a.yaml": "{target: 'null://', count: 300, label: [side=a, own=yes]}",
@@ -125,8 +123,7 @@ func TestInterleaveIsPublished(t *testing.T) {
 	assert.True(t, err == nil && len(found) == 0, "it left %v, %v", found, err)
 }
 
-// Reports that are not stored cannot be compared, which is an error before the
-// first run.
+// Reports that are not stored cannot be compared, which is an error before the first run.
 func TestInterleaveWithoutAStore(t *testing.T) {
 	s, _, path := inProcess(t, map[string]string{"a.yaml": "{target: 'null://', count: 10}"})
 	t.Setenv("CARRONADE_CONFIG", path("own.yaml"))
@@ -138,8 +135,7 @@ func TestInterleaveWithoutAStore(t *testing.T) {
 	assert.True(t, err == nil && len(found) == 0, "it left %v, %v", found, err)
 }
 
-// Mistakes are errors before anything runs, and an interrupted run ends the
-// comparison: half of one is useless.
+// Mistakes are errors before anything runs, and an interrupted run ends the comparison: half of one is useless.
 func TestInterleaveEndsEarly(t *testing.T) {
 	s, _, path := inProcess(t, map[string]string{
 		"one.yaml":   "{target: 'null://', count: 10}",
@@ -241,8 +237,7 @@ func TestInterleaveReplacesUntrustedRuns(t *testing.T) {
 	}
 }
 
-// Without a fixed number the runs go on until they are enough, or the budget is
-// spent.
+// Without a fixed number the runs go on until they are enough, or the budget is spent.
 func TestInterleaveUntilThereIsAVerdict(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
@@ -271,9 +266,8 @@ func TestInterleaveUntilThereIsAVerdict(t *testing.T) {
 			}
 			base, candidate, err := s.interleave(t.Context(), j)
 			assert.OK(t, err)
-			if got := sides(t, j.Place, base, candidate); got != tt.want || strings.Join(asked, " ") != tt.asked {
-				t.Errorf("ran %s, asked %q\nwant %s, %q", got, asked, tt.want, tt.asked)
-			}
+			got := sides(t, j.Place, base, candidate)
+			assert.True(t, got == tt.want && strings.Join(asked, " ") == tt.asked, "ran %s, asked %q\nwant %s, %q", got, asked, tt.want, tt.asked)
 			spent := strings.Contains(s.Err.(*bytes.Buffer).String(), "the budget of 1 ns is spent after 1 and 1 runs")
 			assert.Equal(t, spent, (tt.budget == time.Nanosecond), "it said %q", s.Err)
 		})

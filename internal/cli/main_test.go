@@ -1,7 +1,9 @@
 package cli_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -9,7 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,9 +49,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// trustByVariable makes runs trusted or not by the variable CARRONADE_TEST_UNTRUSTED: "2,5" makes the second
-// and the fifth run of the program untrusted, "none" no run, and all others are trusted however busy this
-// machine is. Without the variable it is nil.
+// trustByVariable makes runs trusted or not by the variable CARRONADE_TEST_UNTRUSTED: "2,5" makes the second and the fifth run of
+// the program untrusted, "none" no run, and all others are trusted however busy this machine is. Without the variable it is nil.
 func trustByVariable() func(*report.Document) {
 	list := os.Getenv("CARRONADE_TEST_UNTRUSTED")
 	if list == "" {
@@ -149,8 +152,7 @@ func measured(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// eventually runs the program like exec, again and again until it succeeds: what it asks for may
-// take a moment to be there.
+// eventually runs the program like exec, again and again until it succeeds: what it asks for may take a moment to be there.
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 || args[0] != "carronade" {
 		ts.Fatalf("usage: eventually carronade ARGS")
@@ -167,3 +169,86 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 }
+
+// A command line is a value: several run in one process independently.
+func TestProgramsSideBySide(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	counts := []string{"1000", "2000", "3000"}
+	outs := make([]bytes.Buffer, len(counts))
+	var all3 sync.WaitGroup
+	for i, n := range counts {
+		all3.Go(func() {
+			p := &cli.Program{
+				Kinds: cli.Kinds(), Args: []string{"run", "null://", "--count", n, "--json", "--quiet"},
+				In: strings.NewReader(""), Out: &outs[i], Err: new(bytes.Buffer),
+			}
+			code := p.Main()
+			assert.True(t, code == 0 || code == 3, "--count %s: exit code %d", n, code)
+		})
+	}
+	all3.Wait()
+	for i, n := range counts {
+		var d struct {
+			Totals struct{ Acked json.Number }
+		}
+		assert.OK(t, json.Unmarshal(outs[i].Bytes(), &d), "%s", outs[i].String())
+		assert.Equal(t, d.Totals.Acked.String(), n, "--count acked")
+	}
+}
+
+// The second signal calls Exit; the first only stops the run.
+func TestProgramSignals(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	signals := make(chan os.Signal, 1)
+	var out, words bytes.Buffer
+	p := &cli.Program{
+		Kinds: cli.Kinds(), Args: []string{"run", "null://", "--rate", "1k/s", "--for", "10m", "--interval", "20ms", "--json"},
+		In: strings.NewReader(""), Out: &out, Err: writer(func(b []byte) {
+			words.Write(b)
+			if bytes.Contains(b, []byte("measurement")) {
+				select {
+				case signals <- os.Interrupt:
+				default:
+				}
+			}
+		}),
+		Signals: signals,
+		Exit:    func(int) {},
+	}
+	code := p.Main()
+	assert.True(t, code == 130, "exit code: got %d, want 130; it said:\n%s", code, words.String())
+	assert.True(t, strings.Contains(out.String(), `"partial": true`),
+		"the report is not marked as partial:\n%s", out.String())
+}
+
+// A program whose parent was killed gets TERM several times. They count as one, so the run keeps its report.
+func TestTermOfKilledParent(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	signals := make(chan os.Signal, 3)
+	var out, words bytes.Buffer
+	var sent sync.Once
+	p := &cli.Program{
+		Kinds: cli.Kinds(), Args: []string{"run", "null://", "--rate", "1k/s", "--for", "10m", "--interval", "20ms", "--json"},
+		In: strings.NewReader(""), Out: &out, Err: writer(func(b []byte) {
+			words.Write(b)
+			if bytes.Contains(b, []byte("measurement")) {
+				sent.Do(func() {
+					for range cap(signals) {
+						signals <- syscall.SIGTERM
+					}
+				})
+			}
+		}),
+		Signals: signals,
+		Exit:    func(int) { t.Error("it exits at once") },
+	}
+	code := p.Main()
+	assert.True(t, code == 130, "exit code: got %d, want 130; it said:\n%s", code, words.String())
+	assert.True(t, strings.Contains(out.String(), `"partial": true`),
+		"the report is not marked as partial:\n%s", out.String())
+}
+
+// A writer is a function that gets the written bytes.
+type writer func([]byte)
+
+func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }

@@ -123,8 +123,7 @@ func TestCheckingKeepsNothing(t *testing.T) {
 	assert.True(t, after <= before+most, "100 command lines keep %d MiB", (after-before)>>20)
 }
 
-// TestManifestTarget checks that agents which may load the default target may also connect to
-// what the brokers there announce.
+// TestManifestTarget checks that agents which may load the default target may also connect to what the brokers there announce.
 func TestManifestTarget(t *testing.T) {
 	rules := &serve.Rules{Agent: true, Targets: []string{fleet.DefaultTarget}}
 	for address, want := range map[string]bool{

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,8 +38,7 @@ func TestReplayLabels(t *testing.T) {
 		{"the user's, with similar names", `["finder=x", "variant=find", "a=find=1"]`, []string{"finder=x", "variant=find", "a=find=1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			doc, err := replayed(&report.Document{ID: "r1", Workload: json.RawMessage(`{"target": "null://", "for": "1s", "label": ` + tt.give + `}`)})
-			assert.OK(t, err)
+			doc := assert.Value(replayed(&report.Document{ID: "r1", Workload: json.RawMessage(`{"target": "null://", "for": "1s", "label": ` + tt.give + `}`)}))(t)
 			var got []string
 			for _, e := range doc.Entries {
 				if e.Name == "label" {
@@ -157,5 +158,26 @@ func TestResume(t *testing.T) {
 	for _, other := range [][]string{{"--size", "77"}, {"--repeat", "3"}, {"--vary", "size=1,2"}} {
 		_, _, err := varied(t, s, path, append(other, "--resume", series[1])...)
 		assert.ErrorHas(t, err, "that series ran something else", "with %v", other)
+	}
+}
+
+// TestImportedIDs: a report whose id is a path, or could not be found again, is not kept, although its hash is right.
+func TestImportedIDs(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	made := filepath.Join(t.TempDir(), "made.json")
+	run := &Program{Kinds: Kinds(), Args: []string{"run", "null://", "--count", "10", "--no-store", "--quiet", "--json-file", made}, In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
+	run.Main() // whether the run is trusted does not matter
+	original := assert.Value(os.ReadFile(made))(t)
+	file := filepath.Join(t.TempDir(), "report.json")
+	for id, ok := range map[string]bool{"../../victim/x": false, "/etc/x": false, "": false, "last": false, "LAST~1": false, "Abc": false, "a b": false, "é": false, "abcd1234": true} {
+		d := assert.Value(report.Read(bytes.NewReader(original)))(t)
+		d.ID = id
+		assert.OK(t, d.Seal())
+		var text, out bytes.Buffer
+		assert.OK(t, d.WriteJSON(&text))
+		assert.OK(t, os.WriteFile(file, text.Bytes(), 0o600))
+		p := &Program{Kinds: Kinds(), Args: []string{"report", "import", file}, In: strings.NewReader(""), Out: &out, Err: &out}
+		code := p.Main()
+		assert.True(t, (code == host.ExitOK) == ok && (ok || strings.Contains(out.String(), "is not the id of a report")), "%q: exit %d, %s", id, code, out.String())
 	}
 }

@@ -68,16 +68,14 @@ func startScenario(t *testing.T, source string, args ...string) (p *process, sto
 // stored exports reports as JSON.
 func stored(t *testing.T, store, reference string, into any) {
 	t.Helper()
-	out, err := exec.Command(carronade(t), "report", "export", reference, "--as", "json", "--store", store).Output()
-	assert.OK(t, err)
+	out := assert.Value(exec.Command(carronade(t), "report", "export", reference, "--as", "json", "--store", store).Output())(t)
 	assert.OK(t, json.Unmarshal(out, into), "%s", out)
 }
 
 // scenarioIn is the report of the only scenario in a store.
 func scenarioIn(t *testing.T, store string) (r scenarioReport) {
 	t.Helper()
-	out, err := exec.Command(carronade(t), "report", "list", "mode=scenario", "--json", "--store", store).Output()
-	assert.OK(t, err)
+	out := assert.Value(exec.Command(carronade(t), "report", "list", "mode=scenario", "--json", "--store", store).Output())(t)
 	ids := regexp.MustCompile(`"id": ?"([a-z0-9]+)"`).FindSubmatch(out)
 	assert.Must(t, ids != nil, "no scenario in %s", out)
 	stored(t, store, string(ids[1]), &r)
@@ -104,12 +102,10 @@ func TestScenarioKilled(t *testing.T) {
 	r := scenarioIn(t, store)
 	assert.True(t, r.Schema == "carronade.scenario/1" && r.Stopped == "killed" && r.Partial &&
 		slices.Equal(r.steps(), []string{"one", "two"}), "got %+v", r)
-	if c := r.Scenario.Checks; len(c) != 2 || !c[0].OK || c[1].OK || !strings.HasSuffix(c[0].At, "test.js:3:6") {
-		t.Errorf("the checks are %+v", c)
-	}
-	if m := r.Scenario.Marks; len(m) != 1 || m[0].Text != "two ended" || !strings.HasSuffix(m[0].At, "test.js:4:5") {
-		t.Errorf("the marks are %+v", m)
-	}
+	c := r.Scenario.Checks
+	assert.True(t, len(c) == 2 && c[0].OK && !c[1].OK && strings.HasSuffix(c[0].At, "test.js:3:6"), "the checks are %+v", c)
+	m := r.Scenario.Marks
+	assert.True(t, len(m) == 1 && m[0].Text == "two ended" && strings.HasSuffix(m[0].At, "test.js:4:5"), "the marks are %+v", m)
 	for _, s := range r.Scenario.Steps {
 		var d reported
 		if stored(t, store, s.Report, &d); d.Partial || d.Labels["scenario"] != r.ID {
@@ -146,9 +142,8 @@ await run("null://", { name: "last", rate: "100/s" });
 	p.exits(t, 0)
 	r := scenarioIn(t, store)
 	assert.True(t, r.Stopped == "time" && !r.Partial && slices.Equal(r.steps(), []string{"back", "beside", "last"}), "got %+v", r)
-	if back, beside := r.Scenario.Steps[0], r.Scenario.Steps[1]; back.StartS > beside.StartS || back.EndS < beside.EndS {
-		t.Errorf("they did not run side by side: %+v, %+v", back, beside)
-	}
+	back, beside := r.Scenario.Steps[0], r.Scenario.Steps[1]
+	assert.True(t, back.StartS <= beside.StartS && back.EndS >= beside.EndS, "they did not run side by side: %+v, %+v", back, beside)
 }
 
 // Many steps: their number does not add up to memory.

@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -45,8 +46,7 @@ func serveFor(t *testing.T, env []string, args ...string) *serving {
 		assert.True(t, err == nil, "%v", err)
 	})
 	var page string
-	_, err := fmt.Fscanf(out, "listening on %s for the shell\nlistening on %s for the page and the API\npage: %s\n", &s.text, &s.site, &page)
-	assert.OK(t, err)
+	assert.Value(fmt.Fscanf(out, "listening on %s for the shell\nlistening on %s for the page and the API\npage: %s\n", &s.text, &s.site, &page))(t)
 	s.site = "http://" + s.site
 	_, s.token, _ = strings.Cut(page, "/#token=")
 	go io.Copy(io.Discard, out)
@@ -177,4 +177,52 @@ func TestJobsAtTheWalls(t *testing.T) {
 	}
 	answer := s.ask("POST", "commands", `{"args": ["report", "list", "--columns", "hog=64"]}`)
 	assert.True(t, strings.Contains(answer, "(--job-memory)") && !strings.Contains(answer, "goroutine "), "a command: %s", answer)
+}
+
+// TestServerKeepsNothing: 20,000 command lines, over HTTP, as commands and on the text port, leave a
+// server with the memory that it had.
+func TestServerKeepsNothing(t *testing.T) {
+	testkit.OnlyConformance(t, "minutes: 20,000 command lines; TestCheckingKeepsNothing has 100")
+	server := serveFor(t, nil)
+	conn := assert.Value(net.Dial("tcp", server.text))(t)
+	defer conn.Close()
+	answers := bufio.NewReader(conn)
+	send := func(n int) {
+		for k := range n {
+			switch {
+			case k%40 == 0: // each starts a process
+				server.ask("POST", "commands", `{"args": ["version"]}`)
+			case k%4 == 0:
+				fmt.Fprintf(conn, "nosuch%d --flag\n", k)
+				assert.Value(answers.ReadString('\n'))(t)
+			default:
+				server.ask("POST", "jobs", `{"args": ["nosuch"]}`)
+			}
+		}
+	}
+	send(400) // what a server keeps from the start
+	before := resident(t, server.Process.Pid)
+	send(20_000)
+	const most = 20 << 20
+	if after := resident(t, server.Process.Pid); after > before+most {
+		t.Errorf("%d MiB before, %d MiB after", before>>20, after>>20)
+	} else {
+		t.Logf("%d KiB before, %d KiB after", before>>10, after>>10)
+	}
+}
+
+// TestServeColor: with --color, a session over TCP has colors, as in the shell of hey-apm.
+func TestServeColor(t *testing.T) {
+	t.Setenv("NO_COLOR", "")
+	address := serveFor(t, nil, "--color").text
+	nc := assert.Value(net.Dial("tcp", address))(t)
+	defer nc.Close()
+	assert.OK(t, nc.SetDeadline(time.Now().Add(2*time.Minute)))
+	var read strings.Builder
+	for buf := make([]byte, 512); !strings.Contains(read.String(), ">>> "); {
+		n, err := nc.Read(buf)
+		read.Write(buf[:n])
+		assert.Must(t, err == nil, "%v after %q", err, read.String())
+	}
+	assert.True(t, strings.Contains(read.String(), "\x1b[36m>>> "), "%q", read.String())
 }

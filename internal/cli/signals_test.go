@@ -100,8 +100,7 @@ func (p *process) end(t *testing.T) int {
 	return p.ProcessState.ExitCode()
 }
 
-// An interruption ends a run and leaves a report, which is partial if the run
-// had a limit, and complete if not.
+// An interruption ends a run and leaves a report, which is partial if the run had a limit, and complete if not.
 func TestInterruptStopsAndReports(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -127,9 +126,8 @@ func TestInterruptStopsAndReports(t *testing.T) {
 				Totals  struct{ Offered, Sent, Acked uint64 }
 			}
 			assert.OK(t, json.Unmarshal(p.out.Bytes(), &d), "%s", p.out.String())
-			if d.Partial != tt.partial || d.Stopped != "interrupted" || d.Totals.Acked == 0 || d.Totals.Sent != d.Totals.Acked {
-				t.Errorf("got %+v, want a report whose events were acked, partial: %v", d, tt.partial)
-			}
+			assert.True(t, d.Partial == tt.partial && d.Stopped == "interrupted" && d.Totals.Acked != 0 && d.Totals.Sent == d.Totals.Acked,
+				"got %+v, want a report whose events were acked, partial: %v", d, tt.partial)
 		})
 	}
 }
@@ -234,8 +232,7 @@ func TestMetricsLinger(t *testing.T) {
 			p.until(t, "the last metrics stay at ")
 			_, rest, _ := strings.Cut(p.said.String(), "the last metrics stay at ")
 			url, _, _ := strings.Cut(rest, " ")
-			resp, err := http.Get(url)
-			assert.OK(t, err)
+			resp := assert.Value(http.Get(url))(t)
 			defer resp.Body.Close()
 			body, err := io.ReadAll(resp.Body)
 			assert.True(t, err == nil && strings.Contains(string(body), tt.series+"\n"), "want %s, got %v\n%s", tt.series, err, body)
@@ -263,8 +260,7 @@ func TestUnknownIsNotRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			server, err := standin.Spawn(t.Context(), carronade(t), tt.name, "--listen", "127.0.0.1:0", "--delay", "300ms")
-			assert.OK(t, err)
+			server := assert.Value(standin.Spawn(t.Context(), carronade(t), tt.name, "--listen", "127.0.0.1:0", "--delay", "300ms"))(t)
 			t.Cleanup(func() { _ = server.Stop() })
 			args := []string{"run", strings.Replace(tt.url, "ADDR", server.Addr(), 1), "--rate", "1k/s", "--for", "10s", "--request-timeout", "3s", "--no-store", "--json"}
 			if tt.name == "kafka" {

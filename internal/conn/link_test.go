@@ -21,9 +21,8 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// A testLane sends batches over one connection at a time. A batch is a frame, and is
-// answered by one byte. What was begun and not answered when a connection is lost is
-// unknown; what was not begun waits for the next one.
+// A testLane sends batches over one connection at a time. A batch is a frame, and is answered by one byte. What was begun and not
+// answered when a connection is lost is unknown; what was not begun waits for the next one.
 type testLane struct {
 	t       *testing.T
 	began   time.Time

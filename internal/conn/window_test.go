@@ -162,7 +162,7 @@ func TestMany(t *testing.T) {
 		var now, most atomic.Int64
 		var full sync.WaitGroup // until as many as may be are being made
 		full.Add(min(n, atOnce))
-		err := DialMany(t.Context(), n, func(_ context.Context, i int) error {
+		assert.OK(t, DialMany(t.Context(), n, func(_ context.Context, i int) error {
 			k := now.Add(1)
 			for m := most.Load(); k > m && !most.CompareAndSwap(m, k); m = most.Load() {
 			}
@@ -173,8 +173,7 @@ func TestMany(t *testing.T) {
 			made[i]++
 			now.Add(-1)
 			return nil
-		})
-		assert.OK(t, err)
+		}))
 		for i, times := range made {
 			assert.True(t, times == 1, "%d connections: number %d was made %d times", n, i, times)
 		}
@@ -210,8 +209,7 @@ func TestManyCanceled(t *testing.T) {
 	assert.True(t, err == nil && begun.Load() == 3*atOnce, "%d of %d calls were begun: %v", begun.Load(), 3*atOnce, err)
 }
 
-// TestOptions checks which connection options reports are grouped by. For
-// connect-timeout that depends on the kind.
+// TestOptions checks which connection options reports are grouped by. For connect-timeout that depends on the kind.
 func TestOptions(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

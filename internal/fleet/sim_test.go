@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -19,11 +20,10 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// TestFleet runs agents and an operator in simulated worlds, one for each seed: with a
-// good network, with a bad one, and with partitions and processes that are stopped or
-// killed. A run that ends as complete has the numbers of one machine, bit for bit; any
-// other has reasons. CARRONADE_TEST_FLEET=n runs n worlds, as make soak does;
-// CARRONADE_TEST_FLEET_SEED=n only the n-th, with what happens in it.
+// TestFleet runs agents and an operator in simulated worlds, one for each seed: with a good network, with a bad one, and with
+// partitions and processes that are stopped or killed. A run that ends as complete has the numbers of one machine, bit for bit;
+// any other has reasons. CARRONADE_TEST_FLEET=n runs n worlds, as make soak does; CARRONADE_TEST_FLEET_SEED=n only the n-th, with
+// what happens in it.
 func TestFleet(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	worlds := uint64(300)
@@ -467,8 +467,7 @@ func (g *simGame) checkReader() {
 	}
 }
 
-// checkStopped checks that after an order to stop no agent fires for more than a second,
-// if the order can arrive.
+// checkStopped checks that after an order to stop no agent fires for more than a second, if the order can arrive.
 func (g *simGame) checkStopped(o *runOutcome) {
 	if g.op.ordered == 0 || g.op.recovers {
 		return
@@ -482,3 +481,17 @@ func (g *simGame) checkStopped(o *runOutcome) {
 }
 
 func (g *simGame) opFroze() bool { return g.op.resumed != 0 }
+
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func fromJSON(data []byte, v any) {
+	if err := json.Unmarshal(data, v); err != nil {
+		panic(err)
+	}
+}

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// A simWorld is machines with their own clocks, a network that loses, doubles, delays
-// and reorders messages, and one true time.
+// A simWorld is machines with their own clocks, a network that loses, doubles, delays and reorders messages, and one true time.
 type simWorld struct {
 	rnd    *rand.Rand
 	now    time.Duration // the true time

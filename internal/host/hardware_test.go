@@ -1,13 +1,21 @@
 package host
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/metrics"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"carronade/measure"
@@ -234,9 +242,8 @@ func TestIdentity(t *testing.T) {
 		{"no host", Identity{}, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if alive, known := tt.id.Alive(); alive != tt.alive || known != tt.known {
-				t.Errorf("got alive %v, known %v, want %v, %v", alive, known, tt.alive, tt.known)
-			}
+			alive, known := tt.id.Alive()
+			assert.True(t, alive == tt.alive && known == tt.known, "got alive %v, known %v, want %v, %v", alive, known, tt.alive, tt.known)
 		})
 	}
 }
@@ -271,9 +278,8 @@ func TestDataDir(t *testing.T) {
 	t.Setenv("HOME", home)
 	for _, no := range []string{"", "not/absolute"} {
 		t.Setenv("XDG_DATA_HOME", no)
-		if got, err := DataDir(); err != nil || got != home+"/.local/share" {
-			t.Errorf("got %s, %v with XDG_DATA_HOME=%q; want the home's", got, err, no)
-		}
+		got, err := DataDir()
+		assert.True(t, err == nil && got == home+"/.local/share", "got %s, %v with XDG_DATA_HOME=%q; want the home's", got, err, no)
 	}
 	t.Setenv("HOME", "")
 	got, err = DataDir()
@@ -283,9 +289,8 @@ func TestDataDir(t *testing.T) {
 func TestShell(t *testing.T) {
 	words := Shell("echo one && echo two")
 	out, err := exec.Command(words[0], words[1:]...).Output()
-	if got := strings.Fields(string(out)); err != nil || len(got) != 2 || got[0] != "one" || got[1] != "two" {
-		t.Errorf("got %q, %v; want both words", out, err)
-	}
+	got := strings.Fields(string(out))
+	assert.True(t, err == nil && len(got) == 2 && got[0] == "one" && got[1] == "two", "got %q, %v; want both words", out, err)
 }
 
 func asMap(list []measure.Figure) map[string]float64 {
@@ -359,8 +364,391 @@ func BenchmarkVitals(b *testing.B) {
 	}
 }
 
-func BenchmarkDescribe(b *testing.B) {
-	for b.Loop() {
-		Describe()
+// The limits of the groups above the process's own hold too, and the lowest one counts.
+func TestCgroupParents(t *testing.T) {
+	const mib = 1 << 20
+	for _, tt := range []struct {
+		name      string
+		files     map[string]string
+		cpu       float64
+		memory    uint64     // the lowest limit
+		tightest  groupLimit // of memory
+		tasks     groupLimit
+		throttled uint64
+	}{
+		{
+			name: "version 2", cpu: 0.5, memory: 100 * mib, tightest: groupLimit{200 * mib, 190 * mib}, tasks: groupLimit{100, 90}, throttled: 7000,
+			files: map[string]string{
+				"proc/self/cgroup":                           "0::/a/b/c\n",
+				"sys/fs/cgroup/cgroup.controllers":           "cpu memory pids\n", // the root has no limits
+				"sys/fs/cgroup/a/cgroup.controllers":         "cpu memory pids\n",
+				"sys/fs/cgroup/a/b/cgroup.controllers":       "cpu memory pids\n",
+				"sys/fs/cgroup/a/b/c/cgroup.controllers":     "cpu memory pids\n",
+				"sys/fs/cgroup/a/cpu.max":                    "50000 100000\n",
+				"sys/fs/cgroup/a/b/cpu.max":                  "max 100000\n",
+				"sys/fs/cgroup/a/b/c/cpu.max":                "200000 100000\n",
+				"sys/fs/cgroup/a/memory.max":                 "209715200\n", // the larger limit is nearly used up, by other groups
+				"sys/fs/cgroup/a/memory.current":             "199229440\n",
+				"sys/fs/cgroup/a/b/memory.max":               "max\n",
+				"sys/fs/cgroup/a/b/c/memory.max":             "104857600\n",
+				"sys/fs/cgroup/a/b/c/memory.current":         "10485760\n",
+				"sys/fs/cgroup/a/pids.max":                   "max\n",
+				"sys/fs/cgroup/a/b/pids.max":                 "100\n",
+				"sys/fs/cgroup/a/b/pids.current":             "90\n",
+				"sys/fs/cgroup/a/b/c/pids.max":               "50\n",
+				"sys/fs/cgroup/a/b/c/pids.current":           "7\n",
+				"sys/fs/cgroup/a/cpu.stat":                   "throttled_usec 5\n",
+				"sys/fs/cgroup/a/b/c/cpu.stat":               "usage_usec 9\nthrottled_usec 2\n",
+				"sys/fs/cgroup/a/b/other/cgroup.controllers": "cpu\n",
+				"sys/fs/cgroup/a/b/other/cpu.max":            "1000 100000\n", // of another group
+			},
+		},
+		{
+			name: "version 1", cpu: 0.25, memory: 50 * mib, tightest: groupLimit{100 * mib, 10 * mib}, tasks: groupLimit{20, 5}, throttled: 12,
+			files: map[string]string{
+				"proc/self/cgroup":                                "4:memory:/x/y\n3:pids:/x\n2:cpu,cpuacct:/x/y\n",
+				"sys/fs/cgroup/cpu,cpuacct/x/cpu.stat":            "throttled_time 5\n",
+				"sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_quota_us":    "25000\n",
+				"sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_period_us":   "100000\n",
+				"sys/fs/cgroup/cpu,cpuacct/x/y/cpu.stat":          "throttled_time 7\n",
+				"sys/fs/cgroup/cpu,cpuacct/x/y/cpu.cfs_quota_us":  "-1\n",
+				"sys/fs/cgroup/cpu,cpuacct/x/y/cpu.cfs_period_us": "100000\n",
+				"sys/fs/cgroup/memory/x/memory.limit_in_bytes":    "104857600\n",
+				"sys/fs/cgroup/memory/x/memory.usage_in_bytes":    "10485760\n",
+				"sys/fs/cgroup/memory/x/y/memory.limit_in_bytes":  "9223372036854771712\n",
+				"sys/fs/cgroup/memory/x/y/memory.stat":            "hierarchical_memory_limit 52428800\n", // of a group that cannot be seen
+				"sys/fs/cgroup/pids/x/pids.max":                   "20\n",
+				"sys/fs/cgroup/pids/x/pids.current":               "5\n",
+			},
+		},
+		{
+			name: "a path outside the mount", cpu: 2, throttled: 0,
+			files: map[string]string{
+				"proc/self/cgroup":                 "0::/../../a\n",
+				"sys/fs/cgroup/cgroup.controllers": "cpu\n",
+				"sys/fs/cgroup/cpu.max":            "200000 100000\n",
+			},
+		},
+		{name: "no groups", files: map[string]string{"proc/self/cgroup": ""}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			root := tree(tt.files)
+			g := findCgroup(root)
+			assert.Equal(t, g.cpuLimit(root), tt.cpu, "processors")
+			assert.Equal(t, g.memoryLimit(root, 1<<40), tt.memory, "memory")
+			assert.Equal(t, tightest(g.memoryLimits(root, 1<<40)), tt.tightest, "memory that is left")
+			assert.Equal(t, tightest(g.taskLimits(root)), tt.tasks, "tasks")
+			assert.Equal(t, g.throttled(root), tt.throttled, "throttled")
+		})
 	}
+}
+
+// A file that exists stays, and on a file system without hard links one is made, too.
+func TestMakeFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	none := func(string, string) error { return errors.ErrUnsupported }
+	for i, link := range []func(string, string) error{none, os.Link} {
+		assert.OK(t, makeFile(path, []byte{byte(i)}, link))
+	}
+	got, err := os.ReadFile(path)
+	assert.True(t, err == nil && string(got) == "\x00", "the file has %q, %v", got, err)
+	left, err := os.ReadDir(dir)
+	assert.True(t, err == nil && len(left) == 1, "the folder has %v, %v", left, err)
+}
+
+// A fakeMachine is the files with the counters of a machine.
+type fakeMachine struct {
+	fs fstest.MapFS
+	at time.Duration
+}
+
+func (m *fakeMachine) set(name, text string) { m.fs[name] = &fstest.MapFile{Data: []byte(text)} }
+
+func newFakeMachine(unified bool) *fakeMachine {
+	m := &fakeMachine{fs: fstest.MapFS{}}
+	if unified {
+		m.set("proc/self/cgroup", "0::/\n")
+		m.set("sys/fs/cgroup/cgroup.controllers", "cpu\n")
+		m.set("sys/fs/cgroup/cpu.stat", "usage_usec 5\nnr_throttled 3\nthrottled_usec 1000000\n")
+	} else {
+		m.set("proc/self/cgroup", "3:cpu,cpuacct:/x\n")
+		m.set("sys/fs/cgroup/cpu,cpuacct/x/cpu.stat", "nr_throttled 3\nthrottled_time 1000000000\n")
+	}
+	m.set("proc/stat", "cpu  100 0 50 1000 20 0 5 10 7 7\ncpu0 1\n")
+	m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 4 0 60 40 0 0 20 0 3 0 11 22 33\n")
+	m.set("proc/self/task/7/schedstat", "100 5000000000 9\n")
+	m.set("proc/self/task/8/schedstat", "100 0 9\n")
+	return m
+}
+
+func TestCauses(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name   string
+		v1     bool
+		happen func(m *fakeMachine, c *Causes)
+		length time.Duration
+		want   string
+	}{
+		{"nothing", false, func(*fakeMachine, *Causes) {}, 50 * ms, ""},
+		{"throttled", false, func(m *fakeMachine, _ *Causes) {
+			m.set("sys/fs/cgroup/cpu.stat", "nr_throttled 4\nthrottled_usec 1080000\n")
+			m.set("proc/self/task/8/schedstat", "100 80000000 9\n") // its threads waited meanwhile
+		}, 90 * ms, "throttled by the container's processor limit for 80 ms"},
+		{"throttled by version 1", true, func(m *fakeMachine, _ *Causes) {
+			m.set("sys/fs/cgroup/cpu,cpuacct/x/cpu.stat", "nr_throttled 4\nthrottled_time 1160000000\n")
+		}, 90 * ms, "throttled by the container's processor limit for 90 ms"}, // on two processors
+		{"throttled for a small part", false, func(m *fakeMachine, _ *Causes) {
+			m.set("sys/fs/cgroup/cpu.stat", "throttled_usec 1080000\n")
+		}, 200 * ms, ""},
+		{"steal", false, func(m *fakeMachine, _ *Causes) { m.set("proc/stat", "cpu  100 0 50 1000 20 0 5 14 7 7\n") }, 60 * ms, "the hypervisor ran other guests for 40 ms"},
+		{"others", false, func(m *fakeMachine, _ *Causes) {
+			m.set("proc/stat", "cpu  190 0 50 1000 20 0 5 10 7 7\n")
+			m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 4 0 70 40 0 0 20 0 3 0 11 22 33\n")
+			m.set("proc/self/task/7/schedstat", "100 5045000000 9\n")
+			m.set("proc/self/task/9/schedstat", "100 20000000 9\n") // a new one
+		}, 50 * ms, "other processes used the processors: a thread waited 45 ms for one"},
+		{"its own threads", false, func(m *fakeMachine, _ *Causes) {
+			m.set("proc/stat", "cpu  190 0 50 1000 20 0 5 10 7 7\n")
+			m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 4 0 120 40 0 0 20 0 3 0 11 22 33\n")
+			m.set("proc/self/task/7/schedstat", "100 5045000000 9\n")
+		}, 50 * ms, "there were too few processors for its own threads: a thread waited 45 ms for one"},
+		{"many short waits", false, func(m *fakeMachine, _ *Causes) {
+			m.set("proc/self/task/7/schedstat", "100 5020000000 9\n")
+			m.set("proc/self/task/8/schedstat", "100 20000000 9\n")
+		}, 50 * ms, ""},
+		{"page faults", false, func(m *fakeMachine, _ *Causes) {
+			m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 404 0 60 40 0 0 20 0 3 0 11 22 33\n")
+		}, 80 * ms, "its memory was paged in from disk: 400 page faults"},
+		{"a page fault", false, func(m *fakeMachine, _ *Causes) {
+			m.set("proc/self/stat", "7 (car) x) S 1 1 1 0 -1 0 9 0 5 0 60 40 0 0 20 0 3 0 11 22 33\n")
+		}, 80 * ms, ""},
+		{"stopped", false, func(m *fakeMachine, c *Causes) {
+			c.continued = func() time.Duration { return m.at - 2*ms }
+			m.set("proc/self/task/7/schedstat", "100 5300000000 9\n")
+		}, 300 * ms, "stopped and continued"},
+		{"stopped long before", false, func(m *fakeMachine, c *Causes) {
+			c.continued = func() time.Duration { return m.at - 301*ms }
+		}, 300 * ms, ""},
+		{"suspended", false, func(_ *fakeMachine, c *Causes) {
+			c.asleep = func() time.Duration { return 3 * time.Second }
+		}, 20 * ms, "the machine was suspended for 3 s"},
+		{"files that are gone", false, func(m *fakeMachine, _ *Causes) { clear(m.fs) }, 50 * ms, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newFakeMachine(!tt.v1)
+			c := newCauses(func() time.Duration { return m.at }, m.fs)
+			m.at = time.Second
+			c.Look()
+			m.at = 1500 * time.Millisecond
+			tt.happen(m, c)
+			assert.Equal(t, c.Why(tt.length), tt.want)
+		})
+	}
+}
+
+// TestCausesBefore: what happened before the last look is not the cause of a
+// later freeze, and a second call for the same freeze gives the same cause.
+func TestCausesBefore(t *testing.T) {
+	m := newFakeMachine(true)
+	c := newCauses(func() time.Duration { return m.at }, m.fs)
+	m.set("sys/fs/cgroup/cpu.stat", "throttled_usec 1080000\n")
+	m.at = 500 * time.Millisecond
+	c.Look() // too early to be kept
+	m.at = time.Second
+	c.Look()
+	m.at = 1100 * time.Millisecond
+	assert.Equal(t, c.Why(80*time.Millisecond), "", "for what was before")
+	m.set("sys/fs/cgroup/cpu.stat", "throttled_usec 1140000\n")
+	m.at = 1300 * time.Millisecond
+	for range 2 {
+		assert.Equal(t, c.Why(100*time.Millisecond), "throttled by the container's processor limit for 60 ms")
+		m.at += time.Millisecond
+	}
+	for range 100 {
+		m.at += time.Second
+		c.Look()
+	}
+	assert.True(t, len(c.past) <= maxPast, "%d moments are kept", len(c.past))
+}
+
+// On a machine that is always busy, the usual waiting is not the cause of a freeze; much more waiting is.
+func TestAttributable(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name   string
+		looked []time.Duration // how long a thread had waited at each second
+		waited time.Duration   // half a second later
+		length time.Duration
+		want   bool
+	}{
+		{"calm before", []time.Duration{0, 1 * ms, 2 * ms}, 42 * ms, 50 * ms, true},
+		{"as always", []time.Duration{0, 60 * ms, 120 * ms}, 160 * ms, 50 * ms, false},
+		{"much more than always", []time.Duration{0, 60 * ms, 120 * ms}, 220 * ms, 50 * ms, true},
+		{"the usual rate is unknown", []time.Duration{0}, 40 * ms, 50 * ms, false},
+		{"nearly all of the time", []time.Duration{0}, 240 * ms, 400 * ms, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := newFakeMachine(true)
+			wait := func(d time.Duration) { m.set("proc/self/task/8/schedstat", fmt.Sprintf("100 %d 9\n", d)) }
+			wait(0)
+			c := newCauses(func() time.Duration { return m.at }, m.fs)
+			for i, d := range tt.looked {
+				m.at = time.Duration(i) * time.Second
+				wait(d)
+				c.Look()
+			}
+			m.at += 500 * ms
+			wait(tt.waited)
+			got := c.Why(tt.length)
+			assert.True(t, (got != "") == tt.want, "got %q", got)
+		})
+	}
+}
+
+func TestPaused(t *testing.T) {
+	h := metrics.Float64Histogram{Counts: []uint64{5, 3, 1}, Buckets: []float64{0, 1e-3, 20e-3, 1}}
+	before := evidence{pauses: []uint64{5, 2, 1}, edges: h.Buckets}
+	now := evidence{pauses: h.Counts, edges: h.Buckets}
+	assert.Equal(t, now.paused(&before), time.Millisecond)
+	assert.Equal(t, now.paused(&now), 0, "without a pause")
+}
+
+// A kernel that does not count how long threads waited is recognized.
+func TestCountsWaits(t *testing.T) {
+	silent := newFakeMachine(true)
+	for _, task := range []string{"7", "8"} {
+		delete(silent.fs, "proc/self/task/"+task+"/schedstat")
+		silent.set("proc/self/task/"+task+"/stat", "")
+	}
+	now := func() time.Duration { return 0 }
+	for _, tt := range []struct {
+		name string
+		c    *Causes
+		want bool
+	}{
+		{"counted", newCauses(now, newFakeMachine(true).fs), true},
+		{"built without", newCauses(now, silent.fs), false},
+		{"no such files", newCauses(now, nil), true},
+	} {
+		assert.Equal(t, tt.c.CountsWaits(), tt.want, tt.name)
+	}
+}
+
+// TestCausesHere: this machine's counters can be read.
+func TestCausesHere(t *testing.T) {
+	c := NewCauses()
+	defer c.Close()
+	c.Close() // twice is fine
+	got := c.Why(time.Hour)
+	assert.True(t, got == "" || c.root != nil, "got %q", got)
+	assert.True(t, c.root == nil || len(c.past[0].waits) != 0 || text(c.root, "proc/self/schedstat") == "", "no thread's waiting was read")
+}
+
+func BenchmarkCauses(b *testing.B) {
+	c := NewCauses()
+	defer c.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Why(time.Second)
+	}
+}
+
+func TestReason(t *testing.T) {
+	missing := &fs.PathError{Op: "open", Path: "nothing", Err: syscall.ENOENT}
+	bare := errors.New("bare")
+	for _, test := range []struct {
+		name      string
+		err, want error
+	}{
+		{"a path's", missing, syscall.ENOENT},
+		{"a path's, wrapped", fmt.Errorf("read it: %w", missing), syscall.ENOENT},
+		{"a call's", os.NewSyscallError("pipe2", syscall.EMFILE), syscall.EMFILE},
+		{"neither", bare, bare},
+	} {
+		got := Reason(test.err)
+		assert.True(t, errors.Is(got, test.want) && got.Error() == test.want.Error(), "%s: got %v, want %v", test.name, got, test.want)
+	}
+}
+
+func TestReadState(t *testing.T) {
+	page := uint64(os.Getpagesize())
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		want  State
+	}{
+		{"nothing", nil, State{Read: true, Clocks: []string{}}},
+		{"a machine", map[string]string{
+			"proc/meminfo": "MemTotal: 100 kB\nMemAvailable:   50 kB\nSwapTotal: 30 kB\nSwapFree: 10 kB\n",
+			"proc/vmstat":  "nr_free_pages 1\npswpin 3\npswpout 4\npswpinx 9\n",
+			"proc/loadavg": "13.95 6.87 2.99 20/257 3863\n",
+			"proc/stat":    "cpu  4 0 4 8 0 0 0 0 0 0\ncpu0 2 0 2 4 0 0 0 0 0 0\ncpu11 2 0 2 4 0 0 0 0 0 0\nintr 5\ncpus 1\n",
+			"sys/devices/system/clocksource/clocksource0/available_clocksource": "tsc hpet acpi_pm \n",
+			"sys/devices/system/cpu/cpu0/cpufreq/scaling_driver":                "intel_pstate\n",
+			"proc/sys/net/core/wmem_max":                                        "212992\n",
+			"proc/sys/net/core/rmem_max":                                        "4194304\n",
+			"proc/self/cgroup":                                                  "0::/a\n",
+			"sys/fs/cgroup/a/cgroup.controllers":                                "memory\n",
+			"sys/fs/cgroup/a/memory.max":                                        "50000\n",
+			"sys/fs/cgroup/a/memory.current":                                    "12345\n",
+			"sys/fs/cgroup/a/memory.stat":                                       "anon 1\nfile 9000\ninactive_file 2345\nactive_file 5\n",
+		}, State{
+			Read: true, Available: 50 << 10, GroupLimit: 50000, GroupMemory: 10000, SwapUsed: 20 << 10, SwapMoved: 7 * page, Load: 13.95, Runnable: 20, Processors: 2,
+			Clocks: []string{"tsc", "hpet", "acpi_pm"}, GovernorDriver: "intel_pstate", SendBufferMax: 212992, RecvBufferMax: 4194304,
+		}},
+		{"cgroups of version 1", map[string]string{
+			"proc/self/cgroup": "4:memory:/x\n",
+			"sys/fs/cgroup/memory/x/memory.limit_in_bytes": "100\n",
+			"sys/fs/cgroup/memory/x/memory.usage_in_bytes": "77\n",
+			"sys/fs/cgroup/memory/x/memory.stat":           "inactive_file 1\ntotal_inactive_file 7\n",
+		}, State{Read: true, GroupLimit: 100, GroupMemory: 70, Clocks: []string{}}},
+		{"what makes no sense", map[string]string{
+			"proc/meminfo": "MemAvailable: x kB\nSwapTotal: 1 kB\nSwapFree: 10 kB\n", "proc/vmstat": "pswpin\n", "proc/loadavg": "NaN 1 1 2/3 4\n",
+			"proc/sys/net/core/wmem_max": "many\n",
+		}, State{Read: true, Clocks: []string{}}},
+	} {
+		assert.Same(t, readState(tree(tt.files)), tt.want, "%s: state", tt.name)
+	}
+	assert.True(t, !readState(nil).Read, "a system without such files is said to have them")
+}
+
+func TestParseLoad(t *testing.T) {
+	for text, want := range map[string]struct {
+		minute float64
+		n      int
+	}{
+		"0.00 0.01 0.05 1/80 11206": {0, 1}, "1.5 1 1 -2/3 4": {1.5, 0}, "1.5 1 1 2 4": {1.5, 0}, "-1 1 1 2/3 4": {0, 0}, "": {0, 0}, "1 2 3": {0, 0},
+	} {
+		minute, n := parseLoad(text)
+		assert.True(t, minute == want.minute && n == want.n, "%q: got %v and %d, want %v", text, minute, n, want)
+	}
+}
+
+func TestRouteTo(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1:9", "localhost:9"} {
+		r, err := RouteTo(t.Context(), addr)
+		assert.True(t, err == nil && r.Here && r.Interface == "", "%s: got %+v and %v", addr, r, err)
+	}
+	own := assert.Value(net.InterfaceAddrs())(t)
+	for _, a := range own { // an address of this machine is reached without leaving it
+		n, ok := a.(*net.IPNet)
+		if !ok || n.IP.To4() == nil {
+			continue
+		}
+		r, err := RouteTo(t.Context(), net.JoinHostPort(n.IP.String(), "9"))
+		assert.True(t, err == nil && r.Here, "%s: got %+v and %v", n.IP, r, err)
+	}
+	_, err := RouteTo(t.Context(), "no port")
+	assert.True(t, err != nil, "an address without a port has a way")
+}
+
+func TestLoopbackSpeed(t *testing.T) {
+	got, err := LoopbackSpeed(t.Context(), 20*time.Millisecond)
+	assert.True(t, err == nil && got > 0, "got %v and %v", got, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = LoopbackSpeed(ctx, time.Hour)
+	assert.True(t, err != nil, "an ended context is ignored")
 }

@@ -39,8 +39,7 @@ func TestMonotonicOf(t *testing.T) {
 // Memory of its own counts, and that of a process that does not exist is not known.
 func TestResident(t *testing.T) {
 	before := Resident(os.Getpid())
-	b, err := syscall.Mmap(-1, 0, 64<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	assert.OK(t, err)
+	b := assert.Value(syscall.Mmap(-1, 0, 64<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE))(t)
 	defer syscall.Munmap(b)
 	for i := 0; i < len(b); i += os.Getpagesize() {
 		b[i] = 1

@@ -134,7 +134,7 @@ func TestHostString(t *testing.T) {
 			"8 x Apple M3, 7.6 GiB, macOS 24.0.0 (arm64), go1.26.8",
 		},
 	} {
-		t.Run(test.name, func(t *testing.T) { assert.Equal(t, test.host.String(), test.want) })
+		assert.Equal(t, test.host.String(), test.want, test.name)
 	}
 }
 
@@ -155,10 +155,8 @@ func TestParseHostFails(t *testing.T) {
 		{"a list", `[]`, "not what carronade host --json prints"},
 		{"huge", strings.Repeat(" ", maxHostBytes+1), "larger than 1 MiB"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			h, err := ParseHost([]byte(test.text))
-			assert.ErrorHas(t, err, test.want, "got %+v", h)
-		})
+		h, err := ParseHost([]byte(test.text))
+		assert.ErrorHas(t, err, test.want, "%s: got %+v", test.name, h)
 	}
 }
 
@@ -306,10 +304,8 @@ func TestParseStat(t *testing.T) {
 		{"nothing", "", procStat{}, false},
 		{"ends in the name", "42 (srv)", procStat{}, false},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			got, ok := parseStat([]byte(test.line))
-			assert.True(t, ok == test.ok && (!ok || got == test.want), "got %+v, %v, want %+v, %v", got, ok, test.want, test.ok)
-		})
+		got, ok := parseStat([]byte(test.line))
+		assert.True(t, ok == test.ok && (!ok || got == test.want), "%s: got %+v, %v, want %+v, %v", test.name, got, ok, test.want, test.ok)
 	}
 }
 
@@ -368,6 +364,6 @@ func TestFreeMemory(t *testing.T) {
 		}, MemoryRoom{Bytes: 612 * mib}},
 		{"nothing is known", nil, MemoryRoom{}},
 	} {
-		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, freeMemory(tree(tt.files)), tt.want) })
+		assert.Equal(t, freeMemory(tree(tt.files)), tt.want, tt.name)
 	}
 }

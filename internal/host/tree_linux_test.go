@@ -117,9 +117,7 @@ func startRole(t testing.TB, role, tag string) *roleProcess {
 	if tag != "" {
 		p.cmd.Env = append(p.cmd.Env, TagEnv+"="+tag)
 	}
-	var err error
-	p.in, err = p.cmd.StdinPipe()
-	assert.OK(t, err)
+	p.in = assert.Value(p.cmd.StdinPipe())(t)
 	out := assert.Value(p.cmd.StdoutPipe())(t)
 	p.out = bufio.NewReader(out)
 	assert.OK(t, p.cmd.Start())
@@ -158,9 +156,8 @@ func TestTree(t *testing.T) {
 	p.in.Close()
 	_ = p.cmd.Wait()
 	testkit.Until(t, "none is alive", func() bool { tree.Look(); return !tree.Alive() })
-	if l := tree.Look(); l.Processes != 0 || l.RSS != 0 || l.Peak == 0 || tree.known[tree.root] {
-		t.Errorf("got %+v when all ended, want nothing but the peak", l)
-	}
+	l = tree.Look()
+	assert.True(t, l.Processes == 0 && l.RSS == 0 && l.Peak != 0 && !tree.known[tree.root], "got %+v when all ended, want nothing but the peak", l)
 }
 
 // Children start and end, some seen alive and some not; their use is counted once.
@@ -285,34 +282,6 @@ func TestLookFigures(t *testing.T) {
 	}
 	assert.Equal(t, fmt.Sprint(got), fmt.Sprint(want))
 	assert.Equal(t, len(l.Figures(&Look{})), 5, "figures without a look before")
-}
-
-// BenchmarkTree looks at a tree of 20 processes. A look may take 10 ms: 1 % of a core at one look a second.
-func BenchmarkTree(b *testing.B) {
-	p := startRole(b, "family 19", "")
-	p.line(b)
-	tree := openTree(b, p.cmd.Process.Pid, "")
-	l := tree.Look()
-	assert.Must(b, l.Processes == 20, "got %d processes, want 20", l.Processes)
-	b.Run("quiet", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			tree.Look()
-		}
-	})
-	b.Run("processes start and end", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			tree.last = 0 // as if one had been started
-			tree.Look()
-		}
-	})
-	b.Run("once a minute", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			tree.Final()
-		}
-	})
 }
 
 func TestListenerOf(t *testing.T) {

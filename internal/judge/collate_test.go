@@ -14,8 +14,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// heyAPMReports is what hey-apm's README collates: four runs of a branch with a
-// flag off and on, at two concurrencies.
+// heyAPMReports is what hey-apm's README collates: four runs of a branch with a flag off and on, at two concurrencies.
 func heyAPMReports(flag string, flagless bool) (out []store.Row) {
 	base := fields{"kind": "apm", "rate": nil, "response_p50": nil, "response_p99": nil, "response_p999": nil, "acks": nil, "events": 10.0, "spans": 10.0, "frames": 10.0}
 	at := start
@@ -90,8 +89,7 @@ func tryCollate(rows []store.Row, words ...string) (*Collation, error) {
 	return Collate(rows, o)
 }
 
-// shape lists the reports of each row: groups separated by " | ", rows by ", ",
-// and the value of VAR before each row.
+// shape lists the reports of each row: groups separated by " | ", rows by ", ", and the value of VAR before each row.
 func shape(c *Collation) string {
 	var groups []string
 	for _, g := range c.Groups {
@@ -318,9 +316,8 @@ func TestCollateBest(t *testing.T) {
 		sides := append(runs(1, "a", 10, 50e3, 0.012, 0.02, fields{"flag.x": "1", "response_lower_p99": lower, "trust_level": "noisy"}), runs(2, "b", 10, 50e3, 0.006, 0.02, fields{"flag.x": "2"})...)
 		got := best(sides)
 		assert.True(t, slices.Equal(got, want), "lower values of %v: got %v, want %v", lower, got, want)
-		if l := collated(t, sides, "x").Groups[0].Rows[0]; l.Noisy != 10 || l.Untrusted != 0 || !strings.HasSuffix(l.id(), " ~10") {
-			t.Errorf("%d noisy, %d untrusted, shown as %q", l.Noisy, l.Untrusted, l.id())
-		}
+		l := collated(t, sides, "x").Groups[0].Rows[0]
+		assert.True(t, l.Noisy == 10 && l.Untrusted == 0 && strings.HasSuffix(l.id(), " ~10"), "%d noisy, %d untrusted, shown as %q", l.Noisy, l.Untrusted, l.id())
 	}
 	// Runs whose generator was the limit are shown but decide nothing.
 	rows := sides(10, 1.2)
@@ -431,17 +428,4 @@ func TestCollateNotes(t *testing.T) {
 	assert.True(t, c.Alone == 0 && len(c.Groups) == 3, "with --all %d groups and %d left out", len(c.Groups), c.Alone)
 	c = collated(t, many, "x", "-n=30")
 	assert.True(t, c.More == 0 && len(c.Groups) == 25, "with -n 30 %d groups and %d more", len(c.Groups), c.More)
-}
-
-func BenchmarkCollate(b *testing.B) {
-	var rows []store.Row
-	for i := range 500 {
-		for _, x := range []string{"1", "2"} {
-			rows = append(rows, runs(uint64(i), fmt.Sprintf("r%d-%s-", i, x), 10, 50e3, 0.012, 0.02, fields{"for": fmt.Sprintf("%ds", i+40), "flag.x": x})...)
-		}
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		assert.Value(Collate(rows, CollateOptions{Var: "x", Now: start}))(b)
-	}
 }

@@ -314,10 +314,8 @@ func TestAttachmentsAreComparedByOriginals(t *testing.T) {
 		{"an old report, different", attached("#1", ""), attached("#2", "k:1"), differs},
 		{"one side", attached("#1", "k:1"), fields{}, []Finding{{false, "servers", "a.yml is not attached to all reports"}}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got := between(runs(1, "a", 6, 1, 1, 0.01, tt.base), runs(2, "b", 6, 1, 1, 0.01, tt.candidate))
-			assert.Same(t, got, tt.want)
-		})
+		got := between(runs(1, "a", 6, 1, 1, 0.01, tt.base), runs(2, "b", 6, 1, 1, 0.01, tt.candidate))
+		assert.Same(t, got, tt.want, tt.name)
 	}
 }
 
@@ -333,11 +331,10 @@ func TestSevereFindingsComeFirst(t *testing.T) {
 }
 
 func TestComparisonText(t *testing.T) {
-	c, err := Compare(
+	c := assert.Value(Compare(
 		runs(1, "a", 8, 50e3, 0.012, 0.02, fields{"branch": "main", "revision": "aa"}),
 		append(runs(2, "b", 8, 46e3, 0.0125, 0.02, fields{"branch": "pr", "revision": "bb", "version": "1.1.0"}), runs(3, "u", 2, 1, 1, 0.1, fields{"trusted": false})...),
-		CompareOptions{BaseName: "branch=main", CandidateName: "branch=pr"})
-	assert.OK(t, err)
+		CompareOptions{BaseName: "branch=main", CandidateName: "branch=pr"}))(t)
 	golden(t, "compare.txt", c.Text)
 	var b bytes.Buffer
 	assert.OK(t, c.Text(&b, layout.Style{Color: true}))
@@ -369,9 +366,8 @@ func checkPage(t *testing.T, text func(io.Writer, layout.Style) error) {
 	assert.OK(t, text(&b, layout.Style{}))
 	for line := range strings.Lines(b.String()) {
 		line = strings.TrimSuffix(line, "\n")
-		if utf8.RuneCountInString(line) > layout.Columns || strings.Contains(line, "\x1b") || strings.HasSuffix(line, " ") {
-			t.Errorf("%d columns: %q", utf8.RuneCountInString(line), line)
-		}
+		assert.True(t, utf8.RuneCountInString(line) <= layout.Columns && !strings.Contains(line, "\x1b") && !strings.HasSuffix(line, " "),
+			"%d columns: %q", utf8.RuneCountInString(line), line)
 	}
 }
 
@@ -450,8 +446,7 @@ func TestOneDifference(t *testing.T) {
 	}
 }
 
-// The deciding rows of several workloads are judged together: a difference that
-// counts alone may be chance among several.
+// The deciding rows of several workloads are judged together: a difference that counts alone may be chance among several.
 func TestWorkloadsAreJudgedTogether(t *testing.T) {
 	side := func(prefix, rate string, p99 ...float64) (out []store.Row) {
 		for i, v := range p99 {

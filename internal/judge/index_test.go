@@ -16,8 +16,7 @@ func elastic(address, version string, nodes float64) fields {
 	return fields{indexAddress: "http://" + address, indexStore: "Elasticsearch " + version, indexPrefix + "version": version, indexNodes: nodes}
 }
 
-// The Elasticsearch behind a system is an independent variable: its address or name, its
-// version, and how many nodes it has.
+// The Elasticsearch behind a system is an independent variable: its address or name, its version, and how many nodes it has.
 func TestElasticsearchBehind(t *testing.T) {
 	one := elastic("es:9200", "8.1.0", 1)
 	for _, tt := range []struct {
@@ -96,8 +95,7 @@ func TestComparePairsElasticsearch(t *testing.T) {
 		return runs(seed, prefix, 6, 50e3, 0.012, 0.01, es)
 	}
 	one, two := elastic("es:9200", "8.1.0", 1), elastic("es:9200", "8.2.0", 1)
-	c, err := Compare(append(on(1, "a", one), on(2, "A", two)...), append(on(3, "B", two), on(4, "b", one)...), CompareOptions{})
-	assert.OK(t, err)
+	c := assert.Value(Compare(append(on(1, "a", one), on(2, "A", two)...), append(on(3, "B", two), on(4, "b", one)...), CompareOptions{}))(t)
 	var got []string
 	for _, p := range c.Pairs {
 		got = append(got, p.Base[0]+" "+p.Candidate[0])

@@ -45,9 +45,8 @@ func heavy(r *rand.Rand) float64 {
 	return 0.1 * r.NormFloat64() / math.Sqrt(squares/2)
 }
 
-// The verdict of a comparison of equal sides is better or worse in at most 5 %
-// of comparisons, with heavy-tailed noise and few repetitions; and a factor of 2
-// is found in 95 % of comparisons of four and four runs that vary by 15 %.
+// The verdict of a comparison of equal sides is better or worse in at most 5 % of comparisons, with heavy-tailed noise and few
+// repetitions; and a factor of 2 is found in 95 % of comparisons of four and four runs that vary by 15 %.
 func TestVerdictErrorRates(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	const trials = 1000
@@ -74,8 +73,7 @@ func TestVerdictErrorRates(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(8, uint64(tt.n)))
 			different, worse := 0.0, 0.0
 			for range trials {
-				c, err := Compare(noisyRuns(rnd, "a", tt.n, 0.012, tt.noise), noisyRuns(rnd, "b", tt.n, 0.012*tt.factor, tt.noise), CompareOptions{})
-				assert.OK(t, err)
+				c := assert.Value(Compare(noisyRuns(rnd, "a", tt.n, 0.012, tt.noise), noisyRuns(rnd, "b", tt.n, 0.012*tt.factor, tt.noise), CompareOptions{}))(t)
 				switch c.Verdict {
 				case Worse:
 					worse++
@@ -85,10 +83,8 @@ func TestVerdictErrorRates(t *testing.T) {
 				}
 			}
 			t.Logf("called different in %.1f%%, worse in %.1f%%", 100*different/trials, 100*worse/trials)
-			if different/trials > tt.most || worse/trials < tt.least {
-				t.Errorf("called different in %.1f%%, worse in %.1f%%; want at most %.0f%% and at least %.0f%%",
-					100*different/trials, 100*worse/trials, 100*tt.most, 100*tt.least)
-			}
+			assert.True(t, different/trials <= tt.most && worse/trials >= tt.least,
+				"called different in %.1f%%, worse in %.1f%%; want at most %.0f%% and at least %.0f%%", 100*different/trials, 100*worse/trials, 100*tt.most, 100*tt.least)
 		})
 	}
 }
@@ -138,10 +134,8 @@ func TestErrorRateOfLooks(t *testing.T) {
 				}
 			}
 			t.Logf("called different in %.1f%%, worse in %.1f%%, after %.1f runs of each side", 100*different/trials, 100*worse/trials, float64(runs)/trials)
-			if different/trials > tt.most || worse/trials < tt.least {
-				t.Errorf("called different in %.1f%%, worse in %.1f%%; want at most %.0f%% and at least %.0f%%",
-					100*different/trials, 100*worse/trials, 100*tt.most, 100*tt.least)
-			}
+			assert.True(t, different/trials <= tt.most && worse/trials >= tt.least,
+				"called different in %.1f%%, worse in %.1f%%; want at most %.0f%% and at least %.0f%%", 100*different/trials, 100*worse/trials, 100*tt.most, 100*tt.least)
 		})
 	}
 }
@@ -275,8 +269,7 @@ func TestSetupMarkdown(t *testing.T) {
 
 // TestSetupOfNothing has reports of older programs, without a description.
 func TestSetupOfNothing(t *testing.T) {
-	out, err := json.Marshal(SetupOf(&report.Document{ID: "a", Host: "a text", Hosts: []any{nil, map[string]any{}}}))
-	assert.OK(t, err)
+	out := assert.Value(json.Marshal(SetupOf(&report.Document{ID: "a", Host: "a text", Hosts: []any{nil, map[string]any{}}})))(t)
 	const want = `{"machines":[],"software":[{"name":"generator","text":"carronade"},{"name":"target","text":""}],"settings":[]}`
 	assert.Same(t, string(out), want)
 }

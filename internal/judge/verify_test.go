@@ -16,8 +16,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// history is revisions of a branch, a day apart, each with several runs, whose
-// throughput is multiplied by factor(i).
+// history is revisions of a branch, a day apart, each with several runs, whose throughput is multiplied by factor(i).
 func history(seed uint64, revisions, repetitions int, noise float64, factor func(i int) float64, given ...fields) []store.Row {
 	rnd := rand.New(rand.NewPCG(seed, 99))
 	around := func(level float64) float64 { return level * math.Exp(noise*rnd.NormFloat64()) }
@@ -186,9 +185,8 @@ func TestRevisionsAreOrderedByTheirDates(t *testing.T) {
 	revisions := revisionsOf(append(rows, again))
 	got := len(revisions)
 	assert.Must(t, got == 4, "got %d revisions, want 4", got)
-	if first := revisions[0]; len(first.rows) != 3 || !strings.HasSuffix(first.name, "abc0") {
-		t.Errorf("the oldest is %s with %d reports", first.name, len(first.rows))
-	}
+	first := revisions[0]
+	assert.True(t, len(first.rows) == 3 && strings.HasSuffix(first.name, "abc0"), "the oldest is %s with %d reports", first.name, len(first.rows))
 	dirty := row("d", start, fields{"revision": "aa", "unstaged_changes": true})
 	assert.Equal(t, revisionName(&dirty), "aa+changes")
 }
@@ -220,8 +218,7 @@ func TestVerifyRates(t *testing.T) {
 		if by < 1 && v.Verdict != Worse {
 			missed++
 		}
-		v, err = Verify(history(uint64(trial)+1e6, revisions, 1, 0.02, level), VerifyOptions{Effects: Effects{All: 0.01}})
-		assert.OK(t, err)
+		v = assert.Value(Verify(history(uint64(trial)+1e6, revisions, 1, 0.02, level), VerifyOptions{Effects: Effects{All: 0.01}}))(t)
 		if v.Verdict == Worse {
 			worseFound++
 		}
@@ -282,8 +279,7 @@ func TestVerifyNothing(t *testing.T) {
 }
 
 func TestVerificationText(t *testing.T) {
-	v, err := Verify(history(1, 40, 1, 0.02, fallAt(30, 0.9)), VerifyOptions{Asked: "branch=main", Since: start.Add(-time.Hour)})
-	assert.OK(t, err)
+	v := assert.Value(Verify(history(1, 40, 1, 0.02, fallAt(30, 0.9)), VerifyOptions{Asked: "branch=main", Since: start.Add(-time.Hour)}))(t)
 	golden(t, "verify.txt", v.Text)
 }
 
@@ -298,8 +294,7 @@ func TestVerifyOverview(t *testing.T) {
 		rows = append(rows, history(uint64(i), 40, 1, 0.02, shape, fields{"rate": fmt.Sprintf("%dk/s", i+1)})...)
 	}
 	for _, asked := range []string{"", "op=produce"} {
-		v, err := Verify(rows, VerifyOptions{Asked: asked})
-		assert.OK(t, err)
+		v := assert.Value(Verify(rows, VerifyOptions{Asked: asked}))(t)
 		var b strings.Builder
 		assert.OK(t, v.Text(&b, layout.Style{}))
 		lines := strings.Split(b.String(), "\n")
@@ -311,19 +306,6 @@ func TestVerifyOverview(t *testing.T) {
 			continue
 		}
 		assert.Equal(t, strings.Count(b.String(), "\n  newest "), 23, "workloads with their numbers")
-	}
-}
-
-func BenchmarkVerify(b *testing.B) {
-	var rows []store.Row
-	for i := range 20 {
-		rows = append(rows, history(uint64(i), 100, 5, 0.02, level, fields{"rate": fmt.Sprintf("%dk/s", i)})...)
-	}
-	for i := 0; i < len(rows); i += 10 { // some failed before they knew what others know
-		rows[i] = ending(rows[i:i+1], "killed", fields{"rate": rows[i].Text("rate"), "host.cores": nil})[0]
-	}
-	for b.Loop() {
-		assert.Value(Verify(rows, VerifyOptions{}))(b)
 	}
 }
 

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"carronade/internal/kafka/cluster"
 	"carronade/load"
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
@@ -177,3 +179,175 @@ func TestUndecoded(t *testing.T) {
 		assert.Equal(t, undecoded != nil && undecoded() != "", tt.undecoded, "%v: undecoded", tt.given)
 	}
 }
+
+// After a broker or a leader disappears permanently, a run of a number of events ends
+// soon after the timeout of one batch: the timeouts do not add up.
+func TestGonePermanently(t *testing.T) {
+	t.Parallel()
+	const (
+		timeout = 1500 * time.Millisecond
+		events  = 10_000 // 500 batches a partition, 5 at a time: added up, the timeouts take longer than a rig waits
+	)
+	for _, tt := range []struct {
+		name       string
+		idempotent bool
+		leader     bool // only the leader is gone
+	}{
+		{"a broker", false, false},
+		{"a broker, idempotent", true, false},
+		{"a leader", false, true},
+		{"a leader, idempotent", true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := eventsCluster(t, 2)
+			p := openProducer(t, c.ListenAddrs(), func(cfg *cluster.Config) {
+				cfg.RequestTimeout, cfg.DeliveryTimeout = timeout, timeout
+				if tt.idempotent {
+					cfg.RequestTimeout = time.Minute // the other limit decides
+				}
+			}, fmt.Sprintf("idempotent=%v", tt.idempotent))
+			r := newRig(t, p)
+			r.events = 10
+			gone := false
+			out := r.sendAnd(events, func(fired int) {
+				if gone || fired < events/10 {
+					return
+				}
+				gone = true
+				if !tt.leader {
+					c.Close()
+					return
+				}
+				v := *p.metadata.view.Load()
+				v.leaders = []int32{noLeader, v.leaders[1]}
+				p.senders[0].update(&v)
+			})
+			if got := strings.Join(p.absent.Warnings(), "\n"); tt.leader == strings.Contains(got, "connecting to ") {
+				t.Errorf("warnings in the report: %q", got)
+			}
+			got := tally(out)
+			assert.True(t, got.failed >= events*4/10 && got.acked != 0, "%+v of %d events", got, events)
+			for _, o := range out {
+				assert.Must(t, (o.Failed <= 0 || o.Class != load.OK) && (o.Failed <= 0 || o.Text != ""), "failed without a reason: %+v", o)
+			}
+		})
+	}
+}
+
+// When a leader comes back after batches failed, its lane serves the partition again.
+func TestLeaderComesBack(t *testing.T) {
+	t.Parallel()
+	c := eventsCluster(t, 2)
+	p := openProducer(t, c.ListenAddrs(), func(cfg *cluster.Config) { cfg.RequestTimeout = time.Second })
+	q := &readySink{countSink: countSink{start: time.Now(), completed: make(chan int, 10)}, ready: make(chan int, 10)}
+	p.Start(q)
+	before := p.Route(0)
+	v := *p.metadata.view.Load()
+	with := v.leaders
+	v.leaders = []int32{noLeader, with[1]}
+	p.senders[0].update(&v)
+	assert.Equal(t, <-q.ready, -1, "Ready()")
+	l := p.Route(0)
+	assert.True(t, l != nil && l != before, "lane %v serves a partition that had no leader for a long time", l)
+	v.leaders = with
+	p.senders[0].update(&v)
+	assert.Equal(t, p.Route(0), before, "lane")
+	for _, m := range p.Metrics() {
+		assert.True(t, m.Broker >= 0, "metrics of a broker that does not exist: %+v", m)
+	}
+}
+
+// The time for which a batch waits for a connection or a leader is the system's, not the generator's
+// lateness: the batch is free when it can be written.
+func TestWaitingIsTheSystems(t *testing.T) {
+	t.Parallel()
+	for _, given := range [][]string{nil, idempotent} {
+		for _, leader := range []bool{false, true} {
+			t.Run(name(given, leader), func(t *testing.T) {
+				t.Parallel()
+				n := &badNet{}
+				c := eventsCluster(t, 1, n.listen())
+				p := openProducer(t, c.ListenAddrs(), func(cfg *cluster.Config) { cfg.Logf = func(string, ...any) {} }, given...)
+				r := newRig(t, p)
+				s := p.senders[0]
+				l := s.lanes[0]
+				v := *p.metadata.view.Load()
+				assert.Must(t, l.Fire([]load.Batch{{Events: 1, Free: time.Nanosecond, DueFirst: 0, DueLast: 0}}) == 1,
+					"not taken")
+				if leader {
+					away := v
+					away.leaders = []int32{noLeader}
+					s.update(&away)
+				} else {
+					n.setRefusing(true)
+					testkit.Until(t, "the connection is lost", func() bool {
+						s.mu.Lock()
+						defer s.mu.Unlock()
+						return l.link == nil
+					})
+				}
+				l.Flush()
+				back := r.Now()
+				if leader {
+					s.update(&v)
+				} else {
+					n.setRefusing(false)
+				}
+				o := r.awaitCompleted(1)[0]
+				assert.Equal(t, o.Acked, 1, "acked, with the error %q", o.Text)
+				assert.True(t, o.Free >= back && o.Free <= o.Sent, "it could be written from %v on and was sent at %v, but counts as free at %v", back, o.Sent, o.Free)
+			})
+		}
+	}
+}
+
+func name(given []string, leader bool) string {
+	text := "no connection"
+	if leader {
+		text = "no leader"
+	}
+	if given != nil {
+		text += ", idempotent"
+	}
+	return text
+}
+
+// The same for reads of records by their places.
+func TestWaitingReadsAreTheSystems(t *testing.T) {
+	t.Parallel()
+	n := &badNet{}
+	c := filled(t, 1, 10, 10, n.listen())
+	s := spec(t, fakeURL(c.ListenAddrs()), nil)
+	s.Op, s.Clients = cluster.OpRead, 1
+	s.Logf = func(string, ...any) {}
+	sess := assert.Value(open(t, s))(t)
+	reader := sess.Target().(*itemReader)
+	sink := &firstOutcome{start: time.Now(), came: make(chan load.Outcome, 1)}
+	reader.Start(sink)
+	client := reader.clients[0]
+	n.setRefusing(true)
+	assert.Must(t, client.Fire([]load.Batch{{Events: 1, Free: time.Nanosecond, DueFirst: 0, DueLast: 0}}) == 1,
+		"not taken")
+	client.Flush()
+	testkit.Until(t, "no connection can be made", func() bool {
+		client.mu.Lock()
+		defer client.mu.Unlock()
+		return client.live[0].err != nil
+	})
+	back := sink.Now()
+	n.setRefusing(false)
+	o := <-sink.came
+	assert.Equal(t, o.Acked, 1, "read, with the error %q", o.Text)
+	assert.True(t, o.Free >= back && o.Free <= o.Sent, "it could be written from %v on and was sent at %v, but counts as free at %v", back, o.Sent, o.Free)
+}
+
+// A firstOutcome is a sink for one outcome.
+type firstOutcome struct {
+	start time.Time
+	came  chan load.Outcome
+}
+
+func (s *firstOutcome) Now() time.Duration          { return time.Since(s.start) }
+func (s *firstOutcome) Complete(out []load.Outcome) { s.came <- out[0] }
+func (*firstOutcome) Ready(int, time.Duration)      {}

@@ -95,7 +95,6 @@ func TestTemplatePrefixes(t *testing.T) {
 }
 
 func TestBatchPoolFills(t *testing.T) {
-	t.Parallel()
 	gen := generator(t, payload.Spec{Size: "100"})
 	for _, tt := range []struct {
 		pool      int64
@@ -110,10 +109,8 @@ func TestBatchPoolFills(t *testing.T) {
 	assert.Equal(t, len(s.templates), mostTemplates, "templates")
 }
 
-// The template of a batch depends only on the batch's stream and first event, and
-// all templates are used about equally often.
+// The template of a batch depends only on the batch's stream and first event, and all templates are used about equally often.
 func TestPick(t *testing.T) {
-	t.Parallel()
 	s := &batchPool{templates: make([]template, 4)}
 	seen := map[*template]int{}
 	for stream := range int32(8) {
@@ -130,12 +127,10 @@ func TestPick(t *testing.T) {
 }
 
 func TestStreams(t *testing.T) {
-	t.Parallel()
 	gen := generator(t, payload.Spec{Key: "uniform(1000)"})
 	for _, tt := range []struct {
-		part    cluster.Partitioner
-		clients int
-		streams int
+		part             cluster.Partitioner
+		clients, streams int
 	}{
 		{cluster.Partitioner{Kind: "roundrobin"}, 1, 6},
 		{cluster.Partitioner{Kind: "roundrobin"}, 3, 18},
@@ -178,14 +173,12 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	const partitions = 4000
 	for _, tt := range []struct {
-		name   string
-		size   string
-		codec  wire.Codec
-		pool   int64
-		events int
-		most   int64 // bytes kept
-		warns  bool
-		fails  bool
+		name, size   string
+		codec        wire.Codec
+		pool         int64
+		events       int
+		most         int64 // bytes kept
+		warns, fails bool
 	}{
 		{name: "small events", size: "100", pool: 1 << 20, most: mostKeyedPool, warns: true},
 		{name: "compressed", size: "100", codec: wire.LZ4, pool: 1 << 20, most: mostKeyedPool, warns: true},
@@ -206,9 +199,8 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 			}
 			assert.OK(t, err)
 			defer s.free()
-			if kept := s.rawBytes + s.compressedBytes; kept > tt.most || kept < tt.most/4 {
-				t.Errorf("%d bytes are kept, want at most %d, and not much less", kept, tt.most)
-			}
+			kept := s.rawBytes + s.compressedBytes
+			assert.True(t, kept <= tt.most && kept >= tt.most/4, "%d bytes are kept, want at most %d, and not much less", kept, tt.most)
 			assert.Equal(t, (s.warning != ""), tt.warns, "whether it warns: %q", s.warning)
 			for p, ds := range s.byPart {
 				assert.Must(t, len(ds) != 0, "partition %d has no batch", p)
@@ -216,8 +208,7 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 		})
 	}
 	gen := generator(t, payload.Spec{Size: "100", Key: "seq"})
-	s, err := newBatchPool(batchPoolConfig{gen: gen, batchSize: 256 << 10, pool: 1 << 20, cycle: cycleOf(gen, 12)})
-	assert.OK(t, err)
+	s := assert.Value(newBatchPool(batchPoolConfig{gen: gen, batchSize: 256 << 10, pool: 1 << 20, cycle: cycleOf(gen, 12)}))(t)
 	defer s.free()
 	if s.warning != "" || s.byPart[0][0].size(s.byPart[0][0].events()) < 255<<10 {
 		t.Errorf("12 partitions: batches of %d bytes, %q; want full ones", s.byPart[0][0].size(s.byPart[0][0].events()), s.warning)
@@ -227,16 +218,11 @@ func TestBatchPoolOfManyPartitions(t *testing.T) {
 // The options that the hint and the warning suggest work as printed. Nothing is
 // reported where batches are below the bound anyway.
 func TestBoundOfManyPartitions(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
-		name   string
-		size   string
-		parts  int
-		batch  int
-		events int
-		codec  wire.Codec
-		warns  bool
-		fails  bool
+		name, size           string
+		parts, batch, events int
+		codec                wire.Codec
+		warns, fails         bool
 	}{
 		{name: "large batches", size: "100", parts: 2000, batch: 1_000_000, warns: true},
 		{name: "large batches, compressed", size: "100", parts: 2000, batch: 1_000_000, codec: wire.LZ4, warns: true},
@@ -269,9 +255,8 @@ func TestBoundOfManyPartitions(t *testing.T) {
 			_, rest, _ := strings.Cut(message, "--pool ")
 			word, _, _ := strings.Cut(rest, " ")
 			pool := assert.Value(units.ParseSize(word))(t, "%q", message)
-			if again, failed := bound(pool); failed || tt.warns && again != "" {
-				t.Errorf("with --pool %s: got %q, failed %v; want no message", word, again, failed)
-			}
+			again, failed := bound(pool)
+			assert.True(t, !failed && (!tt.warns || again == ""), "with --pool %s: got %q, failed %v; want no message", word, again, failed)
 		})
 	}
 }

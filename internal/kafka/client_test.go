@@ -37,8 +37,7 @@ func stored(t testing.TB, c *kfake.Cluster, opts ...kgo.Opt) []*kgo.Record {
 	for _, p := range c.PartitionInfos("t") {
 		want += int(p.HighWatermark)
 	}
-	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics("t"), kgo.KeepControlRecords()}, opts...)...)
-	assert.OK(t, err)
+	cl := assert.Value(kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics("t"), kgo.KeepControlRecords()}, opts...)...))(t)
 	defer cl.Close()
 	var recs []*kgo.Record
 	for seen := 0; seen < want; {
@@ -145,8 +144,7 @@ func TestClientRequestTimeout(t *testing.T) {
 		c.SleepControl(func() { <-end })
 		return nil, nil, false
 	})
-	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {cluster.EngineClient}, "request-timeout": {"300ms"}, "delivery-timeout": {"1s"}}))
-	assert.OK(t, err)
+	s := assert.Value(open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {cluster.EngineClient}, "request-timeout": {"300ms"}, "delivery-timeout": {"1s"}})))(t)
 	res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 10}, Drain: time.Hour})
 	assert.Equal(t, res.Measurement.Unknown, 10, "unknown")
 	f := res.Failures
@@ -181,8 +179,7 @@ func TestClientKeepsToMaxRequest(t *testing.T) {
 func TestClientProduceWithoutAcks(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"))
-	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {cluster.EngineClient}, "acks": {"0"}}))
-	assert.OK(t, err)
+	s := assert.Value(open(t, spec(t, urlOf(c, "t"), map[string][]string{"engine": {cluster.EngineClient}, "acks": {"0"}})))(t)
 	assert.True(t, s.Capabilities().Unanswered, "the session does not report that nothing is acknowledged")
 	res := launch(t, s, load.Plan{Measurement: load.Limits{Events: 1000}, Unanswered: true})
 	assert.True(t, res.Measurement.Sent == 1000 && res.Measurement.Unknown == 1000 && res.Measurement.Acked == 0,
@@ -231,10 +228,9 @@ func TestClientCloseCompletes(t *testing.T) {
 func TestClientTransactions(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(2, "t"))
-	s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{
+	s := assert.Value(open(t, spec(t, urlOf(c, "t"), map[string][]string{
 		"engine": {cluster.EngineClient}, "transactions": {"true"}, "transaction-interval": {"30ms"}, "transaction-abort": {"40%"}, "clients": {"2"},
-	}))
-	assert.OK(t, err)
+	})))(t)
 	res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(5000), 4000)})
 	assert.Equal(t, res.Measurement.Acked, 4000, "acked")
 	assert.OK(t, s.Target().(*franz.Producer).Close()) // ends the last transactions
@@ -267,8 +263,7 @@ func TestClientTransactionsFenced(t *testing.T) {
 	assert.True(t, strings.Contains(w, "transaction"), "got warnings %q, want one about transactions", w)
 }
 
-// TestRoundTripStamps checks that events of either engine are read back with the stamps
-// that they were sent with.
+// TestRoundTripStamps checks that events of either engine are read back with the stamps that they were sent with.
 func TestRoundTripStamps(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
@@ -287,8 +282,7 @@ func TestRoundTripStamps(t *testing.T) {
 	}
 }
 
-// fromBeginning makes a share group start at the beginning of the log. This is a
-// setting of the group, not of its clients.
+// fromBeginning makes a share group start at the beginning of the log. This is a setting of the group, not of its clients.
 func fromBeginning(t *testing.T, group string, opts ...kgo.Opt) {
 	t.Helper()
 	cl := assert.Value(kgo.NewClient(opts...))(t)

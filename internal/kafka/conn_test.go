@@ -235,8 +235,7 @@ func TestBrokerReplaced(t *testing.T) {
 			for part := range int32(4) {
 				assert.OK(t, c.MoveTopicPartition("events", part, part%2))
 			}
-			run, err := load.New(load.Plan{Schedule: load.Constant(5000), Linger: time.Millisecond, Measurement: load.Limits{Time: 2 * time.Second}}, p)
-			assert.OK(t, err)
+			run := assert.Value(load.New(load.Plan{Schedule: load.Constant(5000), Linger: time.Millisecond, Measurement: load.Limits{Time: 2 * time.Second}}, p))(t)
 			replaced := make(chan struct{})
 			time.AfterFunc(300*time.Millisecond, func() {
 				n.setRefusing(true)

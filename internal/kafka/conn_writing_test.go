@@ -1,15 +1,23 @@
 package kafka
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"carronade/internal/kafka/cluster"
 	"carronade/load"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
@@ -57,8 +65,7 @@ func (r *rig) awaitCompleted(n int) []load.Outcome {
 	}
 }
 
-// An answer to a request of which only a part was written violates the protocol. It
-// ends the connection, but not the program.
+// An answer to a request of which only a part was written violates the protocol. It ends the connection, but not the program.
 func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 	t.Parallel()
 	conn, broker := testkit.Pair(t)
@@ -147,5 +154,188 @@ func TestCloseWhileWriting(t *testing.T) {
 	for _, o := range r.awaitCompleted(2) {
 		assert.True(t, o.Stream != 0 || o.Unknown == 1,
 			"got %d failed (%s), want it unknown: the broker has read all of it", o.Failed, o.Text)
+	}
+}
+
+// A reader counts its connections, and those that it loses; and it knows when a partition is empty.
+func TestReadersKnowTheirConnections(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
+	for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			c := fakeCluster(t, kfake.NumBrokers(1), kfake.SeedTopics(2, "t"))
+			put(t, c, records(100, 2, sized(10)))
+			s := spec(t, urlOf(c, "t"), map[string][]string{"engine": {engine}, "fetch-wait": {"50ms"}})
+			s.Op = cluster.OpConsume
+			var lost atomic.Int64
+			s.Happened = func(name string, _ time.Time, _ time.Duration) {
+				if name == "connection lost" {
+					lost.Add(1)
+				}
+			}
+			sess := assert.Value(open(t, s))(t)
+			src := sess.Source()
+			connected, answering := src.Capabilities().Connected, src.Capabilities().Answering
+			n, ok := connected()
+			assert.True(t, n == 0 && ok, "%d connections before it reads, %t; want 0", n, ok)
+			assert.Equal(t, answering.Patience(), 50*time.Millisecond, "the broker's patience")
+			var cut atomic.Bool // the next request for records ends its connection
+			c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				if cut.CompareAndSwap(true, false) {
+					return nil, errors.New("cut"), true
+				}
+				return nil, nil, false
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			start := time.Now()
+			now := func() time.Duration { return time.Since(start) }
+			var mu sync.Mutex
+			events := 0
+			done := make(chan error, 1)
+			go func() {
+				done <- src.Receive(ctx, now, func(_ int, as []load.Arrival) {
+					mu.Lock()
+					defer mu.Unlock()
+					for _, a := range as {
+						events += int(a.Events)
+					}
+				})
+			}()
+			reach := func(what string, ok func() bool) {
+				t.Helper()
+				for deadline := time.Now().Add(time.Minute); !ok(); {
+					assert.Must(t, !time.Now().After(deadline), "not reached: %s", what)
+					select {
+					case err := <-done:
+						t.Fatalf("it ended: %v", err)
+					case <-time.After(5 * time.Millisecond):
+					}
+				}
+			}
+			have := func(n int) func() bool {
+				return func() bool {
+					mu.Lock()
+					defer mu.Unlock()
+					return events >= n
+				}
+			}
+			emptied := func() []time.Duration { return answering.Emptied() }
+			reach("all events", have(100))
+			reach("connections", func() bool { n, _ := connected(); return n > 0 })
+			reach("empty partitions", func() bool { e := emptied(); return len(e) == 2 && e[0] > 0 && e[1] > 0 })
+			before := emptied()
+			reach("the word that they are still empty", func() bool { e := emptied(); return e[0] > before[0] && e[1] > before[1] })
+			assert.Equal(t, lost.Load(), 0, "connections lost")
+			cut.Store(true)
+			reach("a lost connection", func() bool { return lost.Load() == 1 })
+			put(t, c, []*kgo.Record{{Partition: 0, Value: []byte("more")}, {Partition: 1, Value: []byte("more")}})
+			reach("what came after it", have(102))
+			cancel()
+			<-done
+			assert.Equal(t, lost.Load(), 1, "connections lost, without those that are closed at the end")
+			assert.Equal[any](t, sess.Facts()["lost_connections"], uint64(1), "the facts lost connections")
+			n, _ = connected()
+			assert.True(t, n == 0, "%d connections at the end, want 0", n)
+			var reconnects, requests uint64
+			for _, m := range sess.Capabilities().Brokers() {
+				reconnects, requests = reconnects+m.Reconnects, requests+m.Requests
+			}
+			assert.True(t, reconnects == 1 && requests >= 3, "%d reconnects and %d requests, want 1 and some", reconnects, requests)
+		})
+	}
+}
+
+// A broker that accepts connections, says what it can, and then closes them is asked again after pauses
+// that grow, as one that cannot be reached.
+func TestFetcherBacksOff(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
+	c := fakeCluster(t, kfake.NumBrokers(1), kfake.SeedTopics(2, "t"))
+	put(t, c, records(10, 2, sized(10)))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var asked atomic.Int64
+	var enough atomic.Bool
+	c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if n := asked.Add(1); n >= 4 && enough.Load() {
+			cancel()
+		}
+		return nil, errors.New("cut"), true
+	})
+	src := source(t, c, nil)
+	start := time.Now()
+	time.AfterFunc(2*time.Second, func() { enough.Store(true) })
+	_ = src.Receive(ctx, func() time.Duration { return time.Since(start) }, func(int, []load.Arrival) {})
+	took := time.Since(start)
+	// Of each partition at once, again at once, and then after 80 ms, 160 ms and so on.
+	n := asked.Load()
+	assert.True(t, n <= 16+2*int64(took/time.Second), "%d requests in %v, want few", n, took)
+}
+
+// A partition that was read to its end is never silent.
+func TestEmptiedAtTheEnd(t *testing.T) {
+	testkit.Need(t, "some seconds")
+	t.Parallel()
+	c := fakeCluster(t, kfake.NumBrokers(1), kfake.SeedTopics(2, "t"))
+	put(t, c, []*kgo.Record{{Partition: 0, Value: []byte("one")}})
+	for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
+		src := source(t, c, map[string][]string{"engine": {engine}, "until-end": {"true"}})
+		got := drain(t, src, nil)
+		assert.Must(t, got.events == 1, "%s: %d events, want 1", engine, got.events)
+		first := src.Capabilities().Answering.Emptied()
+		<-time.After(2 * time.Millisecond)
+		for i, at := range src.Capabilities().Answering.Emptied() {
+			assert.True(t, at > first[i], "%s: partition %d was empty at %v, and then at %v", engine, i, first[i], at)
+		}
+	}
+}
+
+// TestOpenTransactionBlocks: a reader of committed events ends before another producer's open transaction. The log does
+// not end there: the reader lags behind it, and can say whose transaction it is.
+func TestOpenTransactionBlocks(t *testing.T) {
+	for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
+		t.Run(engine, func(t *testing.T) {
+			c := fakeCluster(t, kfake.SeedTopics(1, "t"))
+			s := spec(t, urlOf(c, "t"), map[string][]string{"engine": {engine}, "isolation": {"committed"}})
+			s.Op = cluster.OpRoundTrip
+			sess := assert.Value(open(t, s))(t)
+			src := sess.Source()
+			seek, blocked := src.Capabilities().Seeker, src.Capabilities().Blocked
+			text, err := blocked(t.Context())
+			assert.True(t, text == "" && err == nil, "nothing is open: %q, %v", text, err)
+
+			before := assert.Value(kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("t")))(t)
+			defer before.Close()
+			assert.OK(t, before.ProduceSync(t.Context(), kgo.StringRecord("before")).FirstErr())
+			other := assert.Value(kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("t"), kgo.TransactionalID("other")))(t)
+			defer other.Close()
+			assert.OK(t, other.BeginTransaction())
+			assert.OK(t, other.ProduceSync(t.Context(), kgo.StringRecord("open")).FirstErr())
+			assert.OK(t, before.ProduceSync(t.Context(), kgo.StringRecord("behind it")).FirstErr())
+			id, _, err := other.ProducerID(t.Context())
+			assert.OK(t, err)
+
+			read := make(chan int32, 10)
+			go func() {
+				_ = src.Receive(t.Context(), func() time.Duration { return time.Second }, func(_ int, as []load.Arrival) {
+					for i := range as {
+						read <- as[i].Events
+					}
+				})
+			}()
+			assert.Equal(t, <-read, 1, "events before the transaction")
+			testkit.Until(t, "the broker has said that there are more", func() bool { return seek.Positions()[0] >= 1 && src.Lag()[0] >= 2 })
+			ends := assert.Value(seek.Ends(t.Context()))(t)
+			if at, lag := seek.Positions()[0], src.Lag()[0]; ends[0] != 3 || at != 1 || lag != 2 {
+				t.Errorf("read up to %d of %d, lag %d; want 1 of 3, and 2", at, ends[0], lag)
+			}
+			text, err = blocked(t.Context())
+			want := fmt.Sprintf("the last stable offset of t-0 stands at 1, before its end at 3, because of the open transaction of producer id %d", id)
+			assert.True(t, text == want && err == nil, "got %q, %v; want %q", text, err, want)
+		})
 	}
 }

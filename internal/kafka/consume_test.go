@@ -23,15 +23,13 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// put writes records in order with a plain franz-go client, and returns the number of
-// bytes of their keys, values and headers.
+// put writes records in order with a plain franz-go client, and returns the number of bytes of their keys, values and headers.
 func put(t testing.TB, c *kfake.Cluster, recs []*kgo.Record, opts ...kgo.Opt) (bytes int64) {
 	t.Helper()
-	cl, err := kgo.NewClient(append([]kgo.Opt{
+	cl := assert.Value(kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic("t"),
 		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerLinger(time.Millisecond),
-	}, opts...)...)
-	assert.OK(t, err)
+	}, opts...)...))(t)
 	defer cl.Close()
 	assert.OK(t, cl.ProduceSync(t.Context(), recs...).FirstErr())
 	for _, r := range recs {
@@ -262,9 +260,8 @@ func TestConsumeWhatRetentionOvertook(t *testing.T) {
 	if got.events != 300 || got.spans[0][0] != 700 {
 		t.Errorf("got %d events from offset %v, want 300 from 700", got.events, got.spans[0][:1])
 	}
-	if w := src.(*wireSource).Warnings(); len(w) != 1 || !strings.Contains(w[0], "out of its log's range") {
-		t.Errorf("got warnings %q, want one about the range", w)
-	}
+	w := src.(*wireSource).Warnings()
+	assert.True(t, len(w) == 1 && strings.Contains(w[0], "out of its log's range"), "got warnings %q, want one about the range", w)
 }
 
 func TestConsumeGivesUp(t *testing.T) {
@@ -290,9 +287,8 @@ func TestConsumeGivesUp(t *testing.T) {
 // transactionsOf writes three transactions: committed, aborted, committed.
 func transactionsOf(t *testing.T, c *kfake.Cluster, each int) {
 	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("t"), kgo.TransactionalID("x"),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	assert.OK(t, err)
+	cl := assert.Value(kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("t"), kgo.TransactionalID("x"),
+		kgo.RecordPartitioner(kgo.ManualPartitioner())))(t)
 	defer cl.Close()
 	for _, how := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort, kgo.TryCommit} {
 		assert.OK(t, cl.BeginTransaction())
@@ -358,8 +354,7 @@ func TestConsumeGroup(t *testing.T) {
 	assert.True(t, got.events == 60, "the group's second run got %d events, want 60", got.events)
 }
 
-// TestEventBytes checks the size computed from the first record, and that computed from
-// all records where they differ.
+// TestEventBytes checks the size computed from the first record, and that computed from all records where they differ.
 func TestEventBytes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/internal/kafka/cluster"
 	standinkafka "carronade/internal/kafka/standin"
 	"carronade/internal/kafka/wire"
 	"carronade/load"
+	"carronade/measure"
 	"carronade/payload"
 	"carronade/test/testkit/assert"
 )
@@ -100,9 +102,8 @@ func eventOf(t *testing.T, gen *payload.Generator, r *kgo.Record) uint64 {
 	t.Helper()
 	assert.Must(t, len(r.Headers) == gen.NumHeaders(), "got the headers %v", r.Headers)
 	n := assert.Value(strconv.ParseUint(string(r.Headers[0].Value), 10, 64))(t)
-	if want := gen.AppendKey(nil, n); !bytes.Equal(r.Key, want) || !strings.HasPrefix(string(want), fmt.Sprintf("key-%d-", n)) {
-		t.Fatalf("event %d has the key %s, want %s", n, r.Key, want)
-	}
+	want := gen.AppendKey(nil, n)
+	assert.Must(t, bytes.Equal(r.Key, want) && strings.HasPrefix(string(want), fmt.Sprintf("key-%d-", n)), "event %d has the key %s, want %s", n, r.Key, want)
 	for i, h := range r.Headers {
 		want, name := gen.AppendHeader(nil, i, n)
 		assert.Must(t, h.Key == string(want[:name]) && (i == 2 || bytes.Equal(h.Value, want[name:])),
@@ -138,7 +139,6 @@ func TestExpressionKeyIsKnown(t *testing.T) {
 }
 
 func TestExpressionOptions(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		given map[string][]string
@@ -178,8 +178,61 @@ func TestTimedHeadersFit(t *testing.T) {
 		batch := load.Batch{First: first, Events: int32(e.room(0, first))}
 		sl := &slot{buffer: &buffer{}}
 		e.encode(sl, &batch)
-		if size := wire.HeaderSize + len(sl.recs); size > batchSize || batch.Events < 8 {
-			t.Fatalf("a batch of %d events has %d bytes, more than %d", batch.Events, size, batchSize)
-		}
+		size := wire.HeaderSize + len(sl.recs)
+		assert.Must(t, size <= batchSize && batch.Events >= 8, "a batch of %d events has %d bytes, more than %d", batch.Events, size, batchSize)
 	}
+}
+
+// A session says whether its events are pooled, and what share of the codec's work is done during the run: with the wire engine
+// and a pool only that of batches which are not whole templates, with the client's always all.
+func TestEncoding(t *testing.T) {
+	t.Parallel()
+	const none, some = -1, 0.5 // of the codec's work; some: more than nothing and not all
+	for _, tt := range []struct {
+		name     string
+		given    map[string][]string
+		plan     load.Plan
+		events   string
+		measured float64
+	}{
+		{name: "pooled", events: measure.Pooled, measured: none},
+		{name: "fresh", given: map[string][]string{"fresh": {"true"}}, events: measure.Fresh, measured: none},
+		{name: "pooled, whole batches", given: map[string][]string{"compression": {"zstd"}}, plan: load.Plan{BatchEvents: 7}, events: measure.Pooled, measured: 0},
+		{name: "pooled, the last batch of ten is shorter", given: map[string][]string{"compression": {"gzip"}}, plan: load.Plan{BatchEvents: 7, Measurement: load.Limits{Events: 66}}, events: measure.Pooled, measured: some},
+		{name: "fresh, zstd", given: map[string][]string{"compression": {"zstd"}, "fresh": {"true"}}, events: measure.Fresh, measured: 1},
+		{name: "client, pooled", given: map[string][]string{"engine": {"client"}}, events: measure.Pooled, measured: none},
+		{name: "client, gzip", given: map[string][]string{"engine": {"client"}, "compression": {"gzip"}}, events: measure.Pooled, measured: 1},
+		{name: "client, fresh, gzip", given: map[string][]string{"engine": {"client"}, "compression": {"gzip"}, "fresh": {"true"}}, events: measure.Fresh, measured: 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := fakeCluster(t, kfake.SeedTopics(1, "t"))
+			asked := spec(t, urlOf(c, "t"), tt.given)
+			asked.BatchEvents = tt.plan.BatchEvents
+			s := assert.Value(open(t, asked))(t)
+			if tt.plan.Measurement.Events == 0 {
+				tt.plan.Measurement.Events = 70
+			}
+			launch(t, s, tt.plan)
+			e := s.Capabilities().Encoding()
+			assert.True(t, e.Events == tt.events && (e.Distinct > 0) == (tt.events == measure.Pooled),
+				"got %+v, want %s events", e, tt.events)
+			ratio, compressed := s.Facts()["compressed_to"].(float64)
+			if compressed != (e.Codec != "") || compressed && (ratio <= 0.5 || ratio > 1.1) { // random bytes
+				t.Errorf("compressed to %v", s.Facts()["compressed_to"])
+			}
+			got := float64(none)
+			if e.CodecMeasured != nil {
+				got = *e.CodecMeasured
+			}
+			assert.True(t, !(tt.measured == some && (got <= 0 || got >= some) || tt.measured != some && got != tt.measured),
+				"%g of the codec's work was measured, want %g", got, tt.measured)
+		})
+	}
+}
+
+// Reading sends nothing.
+func TestEncodingOfReader(t *testing.T) {
+	t.Parallel()
+	e := (&session{}).encoding()
+	assert.True(t, e == nil, "got %+v", e)
 }

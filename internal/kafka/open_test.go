@@ -144,10 +144,9 @@ func TestOpenSecurely(t *testing.T) {
 		c := fakeCluster(t, kfake.SeedTopics(2, "t"), kfake.TLS(server), kfake.EnableSASL(), kfake.Superuser(mechanism, "alice", "canary"))
 		for _, engine := range []string{cluster.EngineWire, cluster.EngineClient} {
 			t.Run(mechanism+" "+engine, func(t *testing.T) {
-				s, err := open(t, spec(t, urlOf(c, "t"), map[string][]string{
+				s := assert.Value(open(t, spec(t, urlOf(c, "t"), map[string][]string{
 					"engine": {engine}, "tls-ca": {ca}, "sasl-mechanism": {mechanism}, "user": {"alice"}, "password": {"env:KAFKA_TEST_PASSWORD"},
-				}))
-				assert.OK(t, err)
+				})))(t)
 				got, want := s.Facts()["security"], "SASL_SSL, "+mechanism+" as alice"
 				assert.True(t, got == want, "got security %q, want %q", got, want)
 			})
@@ -226,9 +225,8 @@ func TestConsumingCreatesNoTopic(t *testing.T) {
 			_, err := open(t, s)
 			assert.Must(t, err != nil && strings.Contains(err.Error(), "it does not exist, so nothing can be read"),
 				"got %v, want an error", err)
-			if hint := advice.Hint(err); !strings.Contains(hint, "check the name") || !strings.Contains(hint, "--create-topic auto") {
-				t.Errorf("got the hint %q", hint)
-			}
+			hint := advice.Hint(err)
+			assert.True(t, strings.Contains(hint, "check the name") && strings.Contains(hint, "--create-topic auto"), "got the hint %q", hint)
 			assert.True(t, !exists(t, c, s.URL.Path[1:]), "the topic was created")
 			tt.given["create-topic"] = []string{"auto"}
 			s = spec(t, urlOf(c, "ordrs-"+tt.name), tt.given)
@@ -262,16 +260,14 @@ func TestOpenNotAuthorised(t *testing.T) {
 			s := spec(t, urlOf(c, "t"), map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {tt.user}, "password": {"env:KAFKA_TEST_PASSWORD"}})
 			s.Op = tt.op
 			_, err := open(t, s)
-			if err == nil || !strings.Contains(advice.Hint(err), tt.hint) || !strings.Contains(advice.Hint(err), tt.user) {
-				t.Errorf("got %v with hint %q, want a hint with %s and %s", err, advice.Hint(err), tt.user, tt.hint)
-			}
+			assert.True(t, err != nil && strings.Contains(advice.Hint(err), tt.hint) && strings.Contains(advice.Hint(err), tt.user),
+				"got %v with hint %q, want a hint with %s and %s", err, advice.Hint(err), tt.user, tt.hint)
 		})
 	}
 }
 
 // A broker before Kafka 2.4 answers the newest request for its versions in version 0, with the code 35 alone.
 func TestVersionsOfOldBrokers(t *testing.T) {
-	t.Parallel()
 	req := kmsg.NewPtrApiVersionsRequest()
 	req.Version = 3
 	for name, body := range map[string][]byte{"without keys": {0, 35, 0, 0, 0, 0}, "with a key": {0, 35, 0, 0, 0, 1, 0, 18, 0, 0, 0, 2}} {

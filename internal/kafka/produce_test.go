@@ -222,8 +222,7 @@ func TestProduceClose(t *testing.T) {
 	assert.Equal(t, l.Fire([]load.Batch{{Seq: 9, Events: 1}}), 0, "batches that a closed lane takes")
 }
 
-// A batch that was certainly refused and waits for another attempt has failed when
-// the run ends, with the broker's error.
+// A batch that was certainly refused and waits for another attempt has failed when the run ends, with the broker's error.
 func TestProduceCloseBetweenAttempts(t *testing.T) {
 	t.Parallel()
 	for _, given := range [][]string{nil, idempotent} {
@@ -258,11 +257,9 @@ func (q *countSink) Now() time.Duration          { return time.Since(q.start) }
 func (q *countSink) Complete(out []load.Outcome) { q.completed <- len(out) }
 func (q *countSink) Ready(int, time.Duration)    {}
 
-// A batch causes no allocations from Fire to Complete. The server runs in this
-// process, and causes none either.
+// A batch causes no allocations from Fire to Complete. The server runs in this process, and causes none either.
 func TestProduceAllocatesNothing(t *testing.T) {
-	srv, err := standinkafka.Start(standinkafka.Options{Listen: "127.0.0.1:0", Discard: true, Topics: []standinkafka.Topic{{Name: "events", Partitions: 4}}})
-	assert.OK(t, err)
+	srv := assert.Value(standinkafka.Start(standinkafka.Options{Listen: "127.0.0.1:0", Discard: true, Topics: []standinkafka.Topic{{Name: "events", Partitions: 4}}}))(t)
 	defer srv.Close()
 	for name, change := range map[string]func(*cluster.Config){
 		"plain":          nil,

@@ -43,8 +43,7 @@ func fillTopic(t testing.TB, c *kafkatest.Cluster, partitions int32, n uint64, g
 	return topic
 }
 
-// TestRealRefusals checks the errors with a real broker: it closes connections in
-// other situations than the fake one.
+// TestRealRefusals checks the errors with a real broker: it closes connections in other situations than the fake one.
 func TestRealRefusals(t *testing.T) {
 	needsKafka(t)
 	plaintext, secure := kafkatest.Shared(t), kafkatest.SharedSecure(t)
@@ -81,9 +80,8 @@ func TestRealRefusals(t *testing.T) {
 				maps.Copy(given, tt.given)
 				_, err := open(t, spec(t, "kafka://"+tt.addr+"/"+topic, given))
 				assert.Must(t, err != nil, "Open succeeded, want an error")
-				if !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(advice.Hint(err), tt.hint) {
-					t.Errorf("got %q with hint %q, want %q with hint %q", err, advice.Hint(err), tt.wrong, tt.hint)
-				}
+				assert.True(t, strings.Contains(err.Error(), tt.wrong) && strings.Contains(advice.Hint(err), tt.hint),
+					"got %q with hint %q, want %q with hint %q", err, advice.Hint(err), tt.wrong, tt.hint)
 				assert.True(t, !strings.Contains(err.Error()+advice.Hint(err), "canary"), "the error contains the password: %v", err)
 			})
 		}
@@ -187,10 +185,9 @@ func TestRealTransactions(t *testing.T) {
 	needsKafka(t)
 	c := kafkatest.Shared(t)
 	topic := c.CreateTopic(t, 2, 1)
-	s, err := open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{
+	s := assert.Value(open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{
 		"engine": {cluster.EngineClient}, "transactions": {"true"}, "transaction-interval": {"50ms"}, "transaction-abort": {"30%"}, "transactional-id": {topic},
-	}))
-	assert.OK(t, err)
+	})))(t)
 	res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(4000), 6000)})
 	assert.Equal(t, res.Measurement.Acked, 6000, "acked")
 	assert.OK(t, s.Target().(*franz.Producer).Close())

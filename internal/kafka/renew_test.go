@@ -52,8 +52,7 @@ func strictLogins(c *kfake.Cluster, lifetime time.Duration, refuse func(nth int6
 	return logins, wrong
 }
 
-// A login that ends is renewed on the connection. No request is lost, sent twice,
-// or sent between the parts of the login.
+// A login that ends is renewed on the connection. No request is lost, sent twice, or sent between the parts of the login.
 func TestRenewLogin(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Setenv("TEST_SECRET", "canary")
@@ -121,8 +120,7 @@ func (m failingMechanism) Authenticate(ctx context.Context, host string) (sasl.S
 	return m.Mechanism.Authenticate(ctx, host)
 }
 
-// A login that is due when a run starts delays nothing while it cannot be renewed,
-// as long as the old one is valid.
+// A login that is due when a run starts delays nothing while it cannot be renewed, as long as the old one is valid.
 func TestRenewLoginAtTheStart(t *testing.T) {
 	t.Setenv("TEST_SECRET", "canary")
 	c := eventsCluster(t, 1)
@@ -165,8 +163,7 @@ func (m slowMechanism) Authenticate(ctx context.Context, host string) (sasl.Sess
 	return m.Mechanism.Authenticate(ctx, host)
 }
 
-// When a renewal comes so late that the login has ended, nothing is sent before it: the
-// broker would close the connection.
+// When a renewal comes so late that the login has ended, nothing is sent before it: the broker would close the connection.
 func TestRenewLoginLate(t *testing.T) {
 	t.Setenv("TEST_SECRET", "canary")
 	c := eventsCluster(t, 3)

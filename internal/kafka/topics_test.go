@@ -46,15 +46,13 @@ func TestTopicsLife(t *testing.T) {
 	res := topics(t, c, create)
 	assert.Must(t, res.Done == 100 && res.Requests == 10 && res.Failed == 0,
 		"create: got %d done, %d failed in %d requests, want 100 in 10: %v", res.Done, res.Failed, res.Requests, res.Failures)
-	if info := c.TopicInfo("load-99"); info == nil || len(c.PartitionInfos("load-99")) != 2 {
-		t.Fatalf("load-99 was not created with 2 partitions: %+v", info)
-	}
+	info := c.TopicInfo("load-99")
+	assert.Must(t, info != nil && len(c.PartitionInfos("load-99")) == 2, "load-99 was not created with 2 partitions: %+v", info)
 	// An existing topic is a counted failure.
 	create.Names = cluster.NumberedNames("load-", 120)
 	res = topics(t, c, create)
-	if res.Done != 20 || res.Failed != 100 || res.Classes[load.Rejected.String()] != 100 || len(res.Failures) != 1 {
-		t.Errorf("create again: got %d done, %d failed, %v, %v", res.Done, res.Failed, res.Classes, res.Failures)
-	}
+	assert.True(t, res.Done == 20 && res.Failed == 100 && res.Classes[load.Rejected.String()] == 100 && len(res.Failures) == 1,
+		"create again: got %d done, %d failed, %v, %v", res.Done, res.Failed, res.Classes, res.Failures)
 
 	res = topics(t, c, cluster.TopicLoad{Op: cluster.OpListTopics, Times: 5, Concurrency: 2})
 	assert.True(t, res.Done == 5 && len(res.Topics) == 120,
@@ -63,9 +61,8 @@ func TestTopicsLife(t *testing.T) {
 	res = topics(t, c, cluster.TopicLoad{Op: cluster.OpDescribeTopics, Names: []string{"load-0", "missing"}, PerRequest: 2})
 	assert.Must(t, res.Done == 1 && res.Failed == 1 && len(res.Topics) == 1,
 		"describe: got %d done, %d failed, %v", res.Done, res.Failed, res.Topics)
-	if d := res.Topics[0]; d.Partitions != 2 || d.Replicas != 3 || d.Settings["retention.ms"] != "1000" || d.Leaders == "" {
-		t.Errorf("describe: got %+v", d)
-	}
+	d := res.Topics[0]
+	assert.True(t, d.Partitions == 2 && d.Replicas == 3 && d.Settings["retention.ms"] == "1000" && d.Leaders != "", "describe: got %+v", d)
 
 	res = topics(t, c, cluster.TopicLoad{Op: cluster.OpDeleteTopics, Names: append(names, "missing"), PerRequest: 7, Concurrency: 2})
 	assert.True(t, res.Done == 100 && res.Failed == 1,
@@ -92,9 +89,8 @@ func TestTopicsReadAndDeleteRecords(t *testing.T) {
 	res = topics(t, c, cluster.TopicLoad{Op: cluster.OpReadTopics})
 	assert.True(t, res.Events == 0, "got %d events after deleting all", res.Events)
 	put(t, c, records(30, 3, sized(10)), kgo.ProducerBatchCompression(kgo.ZstdCompression()))
-	if res := topics(t, c, cluster.TopicLoad{Op: cluster.OpReadTopics}); res.Events != 30 || !res.BytesWire || res.Bytes == 0 {
-		t.Errorf("compressed: got %d events, %d bytes, as fetched: %v", res.Events, res.Bytes, res.BytesWire)
-	}
+	res = topics(t, c, cluster.TopicLoad{Op: cluster.OpReadTopics})
+	assert.True(t, res.Events == 30 && res.BytesWire && res.Bytes != 0, "compressed: got %d events, %d bytes, as fetched: %v", res.Events, res.Bytes, res.BytesWire)
 }
 
 func TestTopicsAtARate(t *testing.T) {
@@ -165,13 +161,11 @@ func TestTopicsLimits(t *testing.T) {
 	}
 	seen = nil
 	res = topics(t, c, cluster.TopicLoad{Op: cluster.OpReadTopics, Names: []string{"t", "no", "none", "never"}, Failures: 1, Each: w.Each})
-	if res.Failed != 2 || res.Unsent != 1 || len(seen) != 3 || seen[0].Bytes != res.Bytes || seen[0].Events != 30 || seen[1].Class == "" {
-		t.Errorf("a limit of one failure: got %d failed, %d unsent, saw %+v", res.Failed, res.Unsent, seen)
-	}
+	assert.True(t, res.Failed == 2 && res.Unsent == 1 && len(seen) == 3 && seen[0].Bytes == res.Bytes && seen[0].Events == 30 && seen[1].Class != "",
+		"a limit of one failure: got %d failed, %d unsent, saw %+v", res.Failed, res.Unsent, seen)
 }
 
-// Names are made when they are needed, operations go on until their time is over,
-// and reading starts again with the first topic.
+// Names are made when they are needed, operations go on until their time is over, and reading starts again with the first topic.
 func TestTopicsWithoutEnd(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Parallel()
@@ -181,9 +175,8 @@ func TestTopicsWithoutEnd(t *testing.T) {
 	next := func() string { made++; return fmt.Sprintf("n%d", made) }
 	started := 0
 	res := topics(t, c, cluster.TopicLoad{Op: cluster.OpCreateTopics, Next: next, Times: 25, PerRequest: 10, Concurrency: 2, Started: func(time.Time) { started++ }})
-	if res.Done != 25 || made != 25 || res.Requests != 3 || res.Unsent != 0 || started != 1 || c.TopicInfo("n1") == nil || c.TopicInfo("n25") == nil {
-		t.Errorf("25 topics: got %d done of %d names in %d requests, %d unsent, started %d times", res.Done, made, res.Requests, res.Unsent, started)
-	}
+	assert.True(t, res.Done == 25 && made == 25 && res.Requests == 3 && res.Unsent == 0 && started == 1 && c.TopicInfo("n1") != nil && c.TopicInfo("n25") != nil,
+		"25 topics: got %d done of %d names in %d requests, %d unsent, started %d times", res.Done, made, res.Requests, res.Unsent, started)
 	for i, w := range []cluster.TopicLoad{
 		{Op: cluster.OpCreateTopics, Times: -1},
 		{Op: cluster.OpCreateTopics, Times: math.MaxInt},
@@ -243,14 +236,11 @@ func TestTopicsUnknown(t *testing.T) {
 	}{{1, 1, 1}, {2, 1, 0}, {4, 1, 0}} {
 		seen, w.PerRequest = nil, tt.each
 		res := topics(t, c, w)
-		if res.Done != 1 || res.Failed != 1 || res.Unknown != 2 || res.Service.Count() != tt.service || res.FailedService.Count() != tt.failed {
-			t.Errorf("%d in a request: got %d done, %d failed, %d unknown, %d service times and %d of failed ones",
-				tt.each, res.Done, res.Failed, res.Unknown, res.Service.Count(), res.FailedService.Count())
-		}
+		assert.True(t, res.Done == 1 && res.Failed == 1 && res.Unknown == 2 && res.Service.Count() == tt.service && res.FailedService.Count() == tt.failed,
+			"%d in a request: got %d done, %d failed, %d unknown, %d service times and %d of failed ones", tt.each, res.Done, res.Failed, res.Unknown, res.Service.Count(), res.FailedService.Count())
 		for _, d := range seen {
-			if want := d.Name == "there"; d.Certain != want || (d.Class == "") != (d.Name == "new") {
-				t.Errorf("%d in a request: %s is certain: %v, of class %q", tt.each, d.Name, d.Certain, d.Class)
-			}
+			want := d.Name == "there"
+			assert.True(t, d.Certain == want && (d.Class == "") == (d.Name == "new"), "%d in a request: %s is certain: %v, of class %q", tt.each, d.Name, d.Certain, d.Class)
 		}
 		assert.True(t, len(seen) == 4 && seen[3].Last && seen[0].Last == (tt.each == 1), "%d in a request: saw %+v", tt.each, seen)
 		for _, f := range res.Failures {
@@ -258,9 +248,8 @@ func TestTopicsUnknown(t *testing.T) {
 		}
 	}
 	w.PerRequest, w.Names, w.Failures = 1, []string{"late", "left-out", "new", "new"}, 1
-	if res := topics(t, c, w); res.Unknown != 2 || res.Done != 0 || res.Unsent != 2 {
-		t.Errorf("a limit of one: got %d unknown, %d done, %d unsent", res.Unknown, res.Done, res.Unsent)
-	}
+	res := topics(t, c, w)
+	assert.True(t, res.Unknown == 2 && res.Done == 0 && res.Unsent == 2, "a limit of one: got %d unknown, %d done, %d unsent", res.Unknown, res.Done, res.Unsent)
 }
 
 // Operations that an interruption cuts off are unknown, and those that were due by
@@ -306,9 +295,8 @@ func TestTopicsFailureLimit(t *testing.T) {
 	c := fakeCluster(t)
 	w := cluster.TopicLoad{Op: cluster.OpReadTopics, Names: []string{"no"}, Times: -1, Rate: 1, For: time.Hour, Concurrency: 1, Failures: 1} // one at a time: others in flight may fail, too
 	res := topics(t, c, w)
-	if res.Failed != 2 || res.Operations != 2 || res.Unsent != w.DueBefore(res.Begun)-2 || res.Elapsed > time.Minute {
-		t.Errorf("got %d failed of %d, %d unsent in %s", res.Failed, res.Operations, res.Unsent, res.Elapsed)
-	}
+	assert.True(t, res.Failed == 2 && res.Operations == 2 && res.Unsent == w.DueBefore(res.Begun)-2 && res.Elapsed <= time.Minute,
+		"got %d failed of %d, %d unsent in %s", res.Failed, res.Operations, res.Unsent, res.Elapsed)
 }
 
 // Only operations that can be repeated can run without end.
@@ -350,14 +338,11 @@ func TestTopicsNoAnswer(t *testing.T) {
 	testkit.Until(t, "each client is closed", func() bool { return clients() <= before })
 }
 
-// One group reads the topics whose whole name matches, each from its committed offset,
-// and counts them by partition.
+// One group reads the topics whose whole name matches, each from its committed offset, and counts them by partition.
 func TestConsumeTopics(t *testing.T) {
 	t.Parallel()
 	c := fakeCluster(t, kfake.SeedTopics(2, "orders-b", "orders-a"), kfake.SeedTopics(1, "orders", "my-orders-a"))
-	putInto := func(topic string, n int) {
-		put(t, c, records(n, 2, sized(10)), kgo.DefaultProduceTopic(topic))
-	}
+	putInto := func(topic string, n int) { put(t, c, records(n, 2, sized(10)), kgo.DefaultProduceTopic(topic)) }
 	putInto("orders-a", 300)
 	putInto("orders-b", 500)
 	put(t, c, records(70, 1, sized(10)), kgo.DefaultProduceTopic("orders"))
@@ -376,9 +361,8 @@ func TestConsumeTopics(t *testing.T) {
 		}
 	}
 	putInto("orders-b", 20)
-	if got := drain(t, source(t, c, given), nil); got.events != 20 || got.per[2]+got.per[3] != 20 {
-		t.Errorf("the group's second run got %d events, by partition %v", got.events, got.per)
-	}
+	got = drain(t, source(t, c, given), nil)
+	assert.True(t, got.events == 20 && got.per[2]+got.per[3] == 20, "the group's second run got %d events, by partition %v", got.events, got.per)
 }
 
 func TestConsumeTopicsRefused(t *testing.T) {

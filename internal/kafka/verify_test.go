@@ -81,8 +81,7 @@ func TestRealVerifyChanged(t *testing.T) {
 	}
 }
 
-// Records that were read and are missing at the end are reported: here the topic was
-// deleted and created again.
+// Records that were read and are missing at the end are reported: here the topic was deleted and created again.
 func TestRealGone(t *testing.T) {
 	t.Parallel()
 	needsKafka(t)
@@ -179,8 +178,7 @@ func compactedTopic(t *testing.T, partitions int32, settings map[string]*string)
 	return c
 }
 
-// TestKeyHashes compares the key hashes that each engine reports for its batches with
-// those of the events that are read.
+// TestKeyHashes compares the key hashes that each engine reports for its batches with those of the events that are read.
 func TestKeyHashes(t *testing.T) {
 	t.Parallel()
 	const events = 3000
@@ -228,9 +226,8 @@ func TestKeyHashes(t *testing.T) {
 				for _, st := range a.Stamps {
 					found++
 					keys[st.Key] = true
-					if want := reported[event{st.Stream, st.Index}]; st.Bad || st.Key != want || want == 0 {
-						t.Errorf("event %d of stream %d has the key hash %x, but %x was reported", st.Index, st.Stream, st.Key, want)
-					}
+					want := reported[event{st.Stream, st.Index}]
+					assert.True(t, !st.Bad && st.Key == want && want != 0, "event %d of stream %d has the key hash %x, but %x was reported", st.Index, st.Stream, st.Key, want)
 				}
 			}}, func(r *read) bool { return r.events >= events })
 			assert.True(t, found == events && len(keys) >= 50 && len(keys) <= 200,
@@ -260,9 +257,8 @@ func TestSkipped(t *testing.T) {
 		t.Helper()
 		var at kadm.Offsets
 		at.Add(kadm.Offset{Topic: "events", Partition: partition, At: upto})
-		if res, err := s.(*session).cl.Admin.DeleteRecords(t.Context(), at); err != nil || res.Error() != nil {
-			t.Fatal(err, res.Error())
-		}
+		res, err := s.(*session).cl.Admin.DeleteRecords(t.Context(), at)
+		assert.Must(t, err == nil && res.Error() == nil, "%v %v", err, res.Error())
 	}
 	remove(1, 405)
 	first := drain(t, src, func(r *read) bool { return r.events >= 1595 })
@@ -270,9 +266,8 @@ func TestSkipped(t *testing.T) {
 		t.Errorf("read %d events, in partition 1 from %d on; want 1595, 405", first.events, first.spans[1][0])
 	}
 	remove(0, 500) // already read
-	if got := src.Skipped(); len(got) != 2 || len(got[0]) != 0 || len(got[1]) != 1 || got[1][0] != (load.Span{From: 0, To: 405}) {
-		t.Errorf("got %v, want 0 to 405 of partition 1", got)
-	}
+	got := src.Skipped()
+	assert.True(t, len(got) == 2 && len(got[0]) == 0 && len(got[1]) == 1 && got[1][0] == (load.Span{From: 0, To: 405}), "got %v, want 0 to 405 of partition 1", got)
 }
 
 // TestUncommitted produces in transactions. A reader of committed events must see
@@ -297,9 +292,8 @@ func TestUncommitted(t *testing.T) {
 		}
 	})
 	f := s.Facts()["transactions"].(map[string]any)
-	if n := f["aborted_events"].(uint64); n != uint64(len(aborted)) || n == 0 || f["committed_events"].(uint64)+n != events {
-		t.Errorf("%d events are reported as aborted; %v", len(aborted), f)
-	}
+	n := f["aborted_events"].(uint64)
+	assert.True(t, n == uint64(len(aborted)) && n != 0 && f["committed_events"].(uint64)+n == events, "%d events are reported as aborted; %v", len(aborted), f)
 	drain(t, observedSource{txn.Committed(), func(a *load.Arrival) {
 		for _, st := range a.Stamps {
 			assert.True(t, !aborted[[2]uint64{uint64(st.Stream), st.Index}],

@@ -1,13 +1,15 @@
 package layout
 
 import (
+	"encoding/xml"
+	"html"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"carronade/test/testkit/assert"
-
 	"github.com/google/go-cmp/cmp"
+
+	"carronade/test/testkit/assert"
 )
 
 func TestWrap(t *testing.T) {
@@ -24,9 +26,7 @@ func TestWrap(t *testing.T) {
 		{"control characters", "a\x1b[2Jb\nc", 80, []string{"a [2Jb c"}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			assert.Same(t, Wrap(tt.text, tt.n), tt.want)
-		})
+		assert.Same(t, Wrap(tt.text, tt.n), tt.want, "%s", tt.name)
 	}
 }
 
@@ -79,9 +79,8 @@ func TestTable(t *testing.T) {
 			tt.table.Paint(1, Red)
 			colored := strings.Join(tt.table.Lines(tt.columns, Style{Color: true}), "\n")
 			assert.True(t, strings.Contains(colored, Red+"x") || strings.Contains(colored, Red+" "), "nothing is red: %q", colored)
-			if diff := cmp.Diff(strings.Join(tt.want, "\n"), strings.NewReplacer(Red, "", Dim, "", Plain, "").Replace(colored)); diff != "" {
-				t.Errorf("color moves a column: %s", diff)
-			}
+			diff := cmp.Diff(strings.Join(tt.want, "\n"), strings.NewReplacer(Red, "", Dim, "", Plain, "").Replace(colored))
+			assert.True(t, diff == "", "color moves a column: %s", diff)
 		})
 	}
 }
@@ -131,9 +130,7 @@ func FuzzWrap(f *testing.F) {
 		for _, l := range Wrap(text, n) {
 			assert.Must(t, Width(l) <= n && !strings.ContainsAny(l, "\x1b\r\n") && utf8.ValidString(l), "%q at %d: %q", text, n, l)
 		}
-		if Width(Cut(text, n)) > n || Width(CutMiddle(text, n)) > n {
-			t.Fatalf("%q at %d: %q, %q", text, n, Cut(text, n), CutMiddle(text, n))
-		}
+		assert.Must(t, Width(Cut(text, n)) <= n && Width(CutMiddle(text, n)) <= n, "%q at %d: %q, %q", text, n, Cut(text, n), CutMiddle(text, n))
 	})
 }
 
@@ -158,4 +155,65 @@ func TestClean(t *testing.T) {
 	} {
 		assert.Equal(t, Clean(text), want, "%q", text)
 	}
+}
+
+func TestText(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"plain text", "p99 = 1.2 ms", "p99 = 1.2 ms"},
+		{"markup", `<b a="1" c='2'>&amp;</b>`, "&lt;b a=&#34;1&#34; c=&#39;2&#39;&gt;&amp;amp;&lt;/b&gt;"},
+		{"lines and tabs stay", "a\n\tb", "a\n\tb"},
+		{"control characters", "a\x00\x1b[31m\x7f\u0085", "a\uFFFD\uFFFD[31m\uFFFD\uFFFD"},
+		{"no UTF-8", "a\xff\xfeb", "a\uFFFD\uFFFDb"},
+		{"changed text direction", "a\u202eb\u2066c", "a\uFFFDb\uFFFDc"},
+		{"other scripts", "grün 日本 🙂", "grün 日本 🙂"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var w Markup
+			w.Text(c.text)
+			assert.Equal(t, w.String(), c.want)
+			got := string(Readable([]byte(c.text)))
+			assert.True(t, html.EscapeString(got) == c.want, "readable: got %q, want the text of %q", got, c.want)
+		})
+	}
+}
+
+func TestElements(t *testing.T) {
+	var w Markup
+	w.Open("a", "b", `"<>`)
+	w.Element("c", "<d>")
+	w.Empty("e", "f", "g")
+	w.Close()
+	assert.Equal(t, w.String(), `<a b="&#34;&lt;&gt;"><c>&lt;d&gt;</c><e f="g"/></a>`)
+}
+
+func TestNumberAndID(t *testing.T) {
+	for v, want := range map[float64]string{1: "1", 1.25: "1.2", -0.01: "0", -3.5: "-3.5", 1e6: "1000000"} {
+		assert.Equal(t, Number(v), want, "%v", v)
+	}
+	assert.Equal(t, MarkupID(" Host, bytes/s <x> "), "host-bytes-s-x", "identifier")
+}
+
+// Any text results in XML with one element and that text.
+func FuzzText(f *testing.F) {
+	for _, s := range []string{"", "plain", `]]><script>"'&`, "\x00\xff\u202e\ufffe", "a\r\nb"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var w Markup
+		w.Element("a", s, "b", s)
+		var got struct {
+			XMLName xml.Name `xml:"a"`
+			B       string   `xml:"b,attr"`
+			Text    string   `xml:",chardata"`
+			Inside  []struct {
+				XMLName xml.Name
+			} `xml:",any"`
+		}
+		assert.OK(t, xml.Unmarshal([]byte(w.String()), &got), "%q is not XML", w.String())
+		if readable := string(Readable([]byte(s))); got.Text != readable && !strings.Contains(s, "\r") {
+			t.Fatalf("%q reads as %q, and is readable as %q", w.String(), got.Text, readable)
+		}
+		assert.Must(t, len(got.Inside) <= 0 && (got.Text == got.B || strings.ContainsAny(s, "\r\n\t")),
+			"%q reads as %+v", w.String(), got)
+	})
 }

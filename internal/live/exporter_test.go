@@ -27,8 +27,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// snapshot is the n-th interval of a run, from 1: 1,000 events sent in batches of
-// ten, each answered after n milliseconds.
+// snapshot is the n-th interval of a run, from 1: 1,000 events sent in batches of ten, each answered after n milliseconds.
 func counted(n int) load.Snapshot {
 	h := measure.NewHistogram()
 	h.RecordN(time.Duration(n)*time.Millisecond, 100)
@@ -113,9 +112,7 @@ func TestPrometheus(t *testing.T) {
 						want += 100
 					}
 				}
-				if b.GetCumulativeCount() != want {
-					t.Errorf("up to %v: %d, want %d", b.GetUpperBound(), b.GetCumulativeCount(), want)
-				}
+				assert.Equal(t, b.GetCumulativeCount(), want, "up to %v", b.GetUpperBound())
 			}
 			assert.True(t, accept == "text/plain" || service.GetSchema() == scale && len(service.PositiveSpan) > 0,
 				"no native buckets: %v", service)
@@ -214,8 +211,7 @@ func TestAbsent(t *testing.T) {
 	addr := ln.Addr().String()
 	ln.Close()
 	logged := make(chan string, 10)
-	h, err := OpenExporter(ExporterOptions{Graphite: addr, OTLP: "http://" + addr, Logf: func(f string, a ...any) { logged <- fmt.Sprintf(f, a...) }})
-	assert.OK(t, err)
+	h := assert.Value(OpenExporter(ExporterOptions{Graphite: addr, OTLP: "http://" + addr, Logf: func(f string, a ...any) { logged <- fmt.Sprintf(f, a...) }}))(t)
 	h.Begin(exported)
 	for n := range 3 {
 		h.Show(counted(n + 1))
@@ -282,9 +278,8 @@ func TestOTLP(t *testing.T) {
 	for _, m := range of.ScopeMetrics[0].Metrics {
 		values[m.Name] = m
 	}
-	if m := values["carronade.acked_events"]; m.Sum == nil || m.Sum.Points[0].Int != "2970" || !m.Sum.Monotonic || m.Sum.Temporality != cumulative {
-		t.Errorf("acked %+v", m.Sum)
-	}
+	m := values["carronade.acked_events"]
+	assert.True(t, m.Sum != nil && m.Sum.Points[0].Int == "2970" && m.Sum.Monotonic && m.Sum.Temporality == cumulative, "acked %+v", m.Sum)
 	p := values["carronade.service"].Exponential.Points[0]
 	assert.True(t, p.Count == "300" && p.Scale == scale && math.Abs(p.Sum-0.6) <= 1e-9 && p.Min == 1e-3 && p.Max == 3e-3, "service %+v", p)
 	var n int64

@@ -35,8 +35,7 @@ func newExample(every, warm time.Duration) *exampleFrame {
 	return &exampleFrame{every: every, warm: warm, dice: rand.New(rand.NewPCG(1, 2))}
 }
 
-// next is the next interval. In the one after the warm-up, events of both phases are
-// answered.
+// next is the next interval. In the one after the warm-up, events of both phases are answered.
 func (x *exampleFrame) next() load.Snapshot {
 	row := func(phase string) measure.Interval {
 		iv := measure.Interval{Phase: phase, Start: x.at, End: x.at + x.every, LagEvents: -1, InFlight: x.dice.Uint64N(100)}
@@ -153,9 +152,8 @@ func TestFramesAddUp(t *testing.T) {
 			frames := series.After(0)
 			got, warm := sum(frames)
 			assert.Equal(t, got, want.Totals, "sum of the measurement's frames")
-			if w := want.Warmup; w != nil && warm != *w || w == nil && warm != (Counts{}) {
-				t.Errorf("the warm-up's frames add up to %+v, want %+v", warm, w)
-			}
+			w := want.Warmup
+			assert.True(t, (w == nil || warm == *w) && (w != nil || warm == (Counts{})), "the warm-up's frames add up to %+v, want %+v", warm, w)
 			assert.True(t, last != nil && last.Totals == want.Totals, "the end: got %+v, want %+v", last, want)
 			d := len(frames) - tt.frames
 			assert.True(t, d >= -60 && d <= 60 && (tt.n >= 100 || d == 0), "got %d frames, want %d", len(frames), tt.frames)
@@ -169,7 +167,6 @@ func TestFramesAddUp(t *testing.T) {
 
 // TestWithoutAReport: a run that fails has the totals of its frames.
 func TestWithoutAReport(t *testing.T) {
-	t.Parallel()
 	x := newExample(time.Second, 0)
 	var done Done
 	r := NewRecorder("a", Run{}, func(e Event) {
@@ -210,7 +207,6 @@ func TestMergedPercentiles(t *testing.T) {
 
 // TestNothingMeasured: percentiles of nothing are null, and so is an unknown lag.
 func TestNothingMeasured(t *testing.T) {
-	t.Parallel()
 	var line []byte
 	r := NewRecorder("a", Run{}, func(e Event) {
 		if e.Frame != nil {
@@ -228,7 +224,6 @@ func TestNothingMeasured(t *testing.T) {
 
 // TestLowerBounds: from the first percentile on that is among unanswered events.
 func TestLowerBounds(t *testing.T) {
-	t.Parallel()
 	h, c := measure.NewHistogram(), measure.NewHistogram()
 	h.RecordN(time.Millisecond, 95)
 	c.RecordN(time.Second, 5)
@@ -242,7 +237,6 @@ func TestLowerBounds(t *testing.T) {
 
 // TestBins: the bins of a frame are those of its first time, and none if that has only lower bounds.
 func TestBins(t *testing.T) {
-	t.Parallel()
 	of := func(all ...time.Duration) *measure.Histogram {
 		h := measure.NewHistogram()
 		for _, d := range all {
@@ -294,7 +288,6 @@ func largest() Frame {
 }
 
 func TestSize(t *testing.T) {
-	t.Parallel()
 	f := largest()
 	line := assert.Value(json.Marshal(f))(t)
 	assert.True(t, len(line) <= mostFrameBytes, "a frame has %d bytes, want %d at most:\n%s", len(line), mostFrameBytes, line)
@@ -328,14 +321,12 @@ func TestGauges(t *testing.T) {
 	}
 	r.Figures("server", many)
 	second()
-	if len(got) != mostGauges || got[0].Name != "a" || slices.ContainsFunc(got, func(g Gauge) bool { return g.From == "host" }) {
-		t.Errorf("got %+v, want %d of the server", got, mostGauges)
-	}
+	assert.True(t, len(got) == mostGauges && got[0].Name == "a" && !slices.ContainsFunc(got, func(g Gauge) bool { return g.From == "host" }),
+		"got %+v, want %d of the server", got, mostGauges)
 }
 
 // TestImportantGauges: those that a program reports about itself stay.
 func TestImportantGauges(t *testing.T) {
-	t.Parallel()
 	r := NewRecorder("a", Run{}, func(Event) {})
 	r.Figures("host", []measure.Figure{{Name: "CPU"}, {Name: "steal"}})
 	var own []measure.Figure
@@ -391,10 +382,8 @@ func TestTenHours(t *testing.T) {
 	}
 }
 
-// TestSeriesKeeps: a frame is read as it was added, except that values of gauges lose
-// digits.
+// TestSeriesKeeps: a frame is read as it was added, except that values of gauges lose digits.
 func TestSeriesKeeps(t *testing.T) {
-	t.Parallel()
 	var s Series
 	var want []Frame
 	for n := int64(1); n <= 3*perBlock; n++ {
@@ -418,7 +407,6 @@ func TestSeriesKeeps(t *testing.T) {
 }
 
 func TestSeriesRefuses(t *testing.T) {
-	t.Parallel()
 	var s Series
 	ok := Frame{Number: 10, Span: 1}
 	assert.OK(t, s.Add(&ok))
@@ -439,8 +427,7 @@ func (w *slowReader) Write(b []byte) (int, error) {
 	return w.got.Write(b)
 }
 
-// TestSlowReader: a reader that takes nothing for hours delays no other, and then gets
-// frames with the same sums.
+// TestSlowReader: a reader that takes nothing for hours delays no other, and then gets frames with the same sums.
 func TestSlowReader(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Parallel()
@@ -462,13 +449,12 @@ func TestSlowReader(t *testing.T) {
 		assert.OK(t, w.Close())
 		var s Series
 		var done *Done
-		err := ReadFrames(&slow.got, func(e Event) error {
+		assert.OK(t, ReadFrames(&slow.got, func(e Event) error {
 			if done = e.Done; e.Frame != nil {
 				return s.Add(e.Frame)
 			}
 			return nil
-		})
-		assert.OK(t, err)
+		}))
 		got, warm := sum(s.After(0))
 		want := x.done()
 		if got != want.Totals || warm != *want.Warmup || done == nil || done.Totals != want.Totals {
@@ -502,7 +488,6 @@ func TestStuckReader(t *testing.T) {
 }
 
 func TestRead(t *testing.T) {
-	t.Parallel()
 	var ids []string
 	take := func(e Event) error { ids = append(ids, e.ID); return nil }
 	err := ReadFrames(strings.NewReader("{\"id\":\"a\",\"run\":{}}\n{\"id\":\"b\",\"other\":1}\n"), take)
@@ -536,10 +521,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestMissingFrames: where frames are missing, the merged one takes the place of the
-// others that it covers.
+// TestMissingFrames: where frames are missing, the merged one takes the place of the others that it covers.
 func TestMissingFrames(t *testing.T) {
-	t.Parallel()
 	var s Series
 	for _, f := range [][2]int64{{1, 1}, {2, 1}, {7, 1}, {10, 10}, {11, 1}, {19, 1}, {20, 1}, {20, 10}, {21, 1}} {
 		assert.OK(t, s.Add(&Frame{Number: f[0], Span: f[1]}))
@@ -558,7 +541,6 @@ func TestMissingFrames(t *testing.T) {
 // TestPlannedMarks: each remark on a moment to come is in the frame of its moment, and only a freeze
 // that is longer than those before it is a remark.
 func TestPlannedMarks(t *testing.T) {
-	t.Parallel()
 	var got []string
 	r := NewRecorder("r", Run{}, func(e Event) {
 		if e.Frame != nil && e.Frame.Span == 1 {

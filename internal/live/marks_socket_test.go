@@ -31,12 +31,11 @@ func TestSend(t *testing.T) {
 	dir := home(t)
 	var got string
 	var waited time.Duration
-	s, err := live.ListenForMarks("", "run1", func(kind, name string, from, to time.Time) (atS, boundS float64, err error) {
+	s := assert.Value(live.ListenForMarks("", "run1", func(kind, name string, from, to time.Time) (atS, boundS float64, err error) {
 		got, waited = kind+" "+name, to.Sub(from)
 		assert.True(t, time.Since(to) <= time.Minute, "it arrived at %v", to)
 		return 12, 0.5, nil
-	})
-	assert.OK(t, err)
+	}))(t)
 	defer s.Close()
 	socket := filepath.Join(dir, "carronade", "run1.sock")
 	info, err := os.Stat(socket)

@@ -55,9 +55,8 @@ func TestInABrowser(t *testing.T) {
 	got, want = text(tab, "said"), "at 2 s: max 9 ms, p99 9 ms, p90 9 ms, p50 6 ms"
 	assert.True(t, got == want, "the keyboard says %q, want %q", got, want)
 	tab.Until(`document.getElementById("at").textContent === "at 2 s"`)
-	if got := browser.Eval[string](tab, `document.querySelector("#c-cores .legend").textContent`); !strings.Contains(got, "system0.55") {
-		t.Errorf("the values at the cursor: got %q, want those of the second second", got)
-	}
+	got = browser.Eval[string](tab, `document.querySelector("#c-cores .legend").textContent`)
+	assert.True(t, strings.Contains(got, "system0.55"), "the values at the cursor: got %q, want those of the second second", got)
 	tab.Do(chromedp.KeyEvent(kb.Tab))
 	// A line is hidden and shown.
 	press := `(() => { const b = document.querySelector("#c-rates .legend button"); b.click(); return b.getAttribute("aria-pressed") })()`
@@ -114,8 +113,7 @@ func TestInABrowser(t *testing.T) {
 	tab.Check()
 }
 
-// TestTrialOfASearch: the charts of a trial have its limit, what is known of the ceiling, and remarks
-// as lines with texts.
+// TestTrialOfASearch: the charts of a trial have its limit, what is known of the ceiling, and remarks as lines with texts.
 func TestTrialOfASearch(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
@@ -137,8 +135,7 @@ func TestTrialOfASearch(t *testing.T) {
 	tab.Keep("live-find")
 	lines := browser.Eval[string](tab, `["rates", "response"].map((id) => document.querySelector("#c-" + id + " .plot").chart.f.limits.map((l) => l.text).join(", ")).join("; ")`)
 	assert.Equal(t, lines, "holds 900/s, fails 1.2 k/s; p99 < 20 ms", "lines")
-	// The colors at places of a chart: above, within and below the band, on the line of the limit,
-	// and at the line of a remark.
+	// The colors at places of a chart: above, within and below the band, on the line of the limit, and at the line of a remark.
 	got := browser.Eval[string](tab, `(() => {
 		const names = new Map(["background", "band", "ink", "muted", "freeze"].map((n) => [getComputedStyle(document.documentElement).getPropertyValue("--" + n).trim(), n]));
 		const at = (id, x, y, high) => {
@@ -150,9 +147,8 @@ func TestTrialOfASearch(t *testing.T) {
 		};
 		return [at("rates", 15, 1350, 4), at("rates", 15, 1100, 4), at("rates", 15, 700, 4), at("response", 15, 20e3, 2), at("in-flight", 12, 3, 12)].join(", ");
 	})()`)
-	if want := "none, band, none, ink, muted none"; !strings.HasPrefix(got, "none, band, none, ink") || !strings.HasSuffix(got, "muted none") {
-		t.Errorf("colors: got %q, want %q", got, want)
-	}
+	want := "none, band, none, ink, muted none"
+	assert.True(t, strings.HasPrefix(got, "none, band, none, ink") && strings.HasSuffix(got, "muted none"), "colors: got %q, want %q", got, want)
 	assert.Has(t, browser.Eval[string](tab, `document.getElementById("key").innerText.replace(/\s+/g, " ")`), "1 0 s trial 3, search: 1 k/s", "2 5 s measurement begins", "3 12 s a step", "warm-up or drain not measured")
 	assert.Equal(t, browser.Eval[string](tab, `[...document.querySelectorAll(".shades li:not([hidden])")].map((e) => e.className).join()`), "band", "shades")
 	drain := measure.Interval{Phase: measure.Drain, Start: 20 * time.Second, End: 21 * time.Second, LagEvents: -1}

@@ -244,9 +244,8 @@ func TestRunsAreLimited(t *testing.T) {
 	for i := range mostRuns + 5 {
 		example(t, hub, fmt.Sprint(i), 0, 1).End(Done{})
 	}
-	if len(hub.runs) != mostRuns || hub.run("going") == nil || hub.run("0") != nil || hub.run(fmt.Sprint(mostRuns+4)) == nil {
-		t.Errorf("%d runs are kept, want %d, with those that go on and the newest", len(hub.runs), mostRuns)
-	}
+	assert.True(t, len(hub.runs) == mostRuns && hub.run("going") != nil && hub.run("0") == nil && hub.run(fmt.Sprint(mostRuns+4)) != nil,
+		"%d runs are kept, want %d, with those that go on and the newest", len(hub.runs), mostRuns)
 	assert.True(t, hub.Take(Event{ID: "unknown", Frame: &Frame{Number: 1, Span: 1}}) != nil,
 		"a frame without a run was accepted")
 	assert.True(t, hub.Take(Event{ID: "7", Frame: &Frame{Number: 2, Span: 1}}) != nil,
@@ -260,9 +259,7 @@ func TestPage(t *testing.T) {
 	s := assert.Value(OpenPage("0", hub))(t)
 	r := example(t, hub, "a", 0, 30)
 	base, token, _ := strings.Cut(s.URL(), "#token=")
-	if !strings.HasPrefix(base, "http://127.0.0.1:") || len(token) != 32 || s.IsPublic() {
-		t.Fatalf("got %s", s.URL())
-	}
+	assert.Must(t, strings.HasPrefix(base, "http://127.0.0.1:") && len(token) == 32 && !s.IsPublic(), "got %s", s.URL())
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
 	type answer struct {
 		StatusCode int
@@ -292,9 +289,8 @@ func TestPage(t *testing.T) {
 	for _, path := range []string{"/api/runs", "/api/runs/a/series", "/api/runs/a/events", "/api/v1/status", "/api/other"} {
 		a, _ := get(path, func(q *http.Request) { q.Header.Del("Authorization") })
 		assert.True(t, a.StatusCode == http.StatusUnauthorized, "%s without the token: got %d, want 401", path, a.StatusCode)
-		if a, _ := get(path, func(q *http.Request) { q.Host = "evil.example" }); a.StatusCode != http.StatusMisdirectedRequest {
-			t.Errorf("%s by another name: got %d, want 421", path, a.StatusCode)
-		}
+		a, _ = get(path, func(q *http.Request) { q.Host = "evil.example" })
+		assert.True(t, a.StatusCode == http.StatusMisdirectedRequest, "%s by another name: got %d, want 421", path, a.StatusCode)
 	}
 	if a, _ := get("/", func(q *http.Request) { q.Method = http.MethodPost }); a.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("a write to the page: got %d, want 405", a.StatusCode)
@@ -308,9 +304,8 @@ func TestPage(t *testing.T) {
 	_, text := get("/api/runs/a/series?from=11", func(q *http.Request) { q.Header.Set("Accept-Encoding", "gzip") })
 	z := assert.Value(gzip.NewReader(strings.NewReader(text)))(t)
 	var got seriesAnswer
-	if err := json.NewDecoder(z).Decode(&got); err != nil || len(got.Frames) != 20 || got.Frames[0].Number != 11 || got.Done != nil {
-		t.Errorf("the series from 11: got %d frames, %v", len(got.Frames), err)
-	}
+	err := json.NewDecoder(z).Decode(&got)
+	assert.True(t, err == nil && len(got.Frames) == 20 && got.Frames[0].Number == 11 && got.Done == nil, "the series from 11: got %d frames, %v", len(got.Frames), err)
 	r.End(Done{Error: "x"})
 	if _, text := get("/api/runs/a/series", nil); !strings.Contains(text, `"done":{"error":"x"`) {
 		t.Errorf("the end is missing: %.200s", text[len(text)-200:])
@@ -327,8 +322,7 @@ func TestCloseWithOpenPages(t *testing.T) {
 	base, token, _ := strings.Cut(s.URL(), "#token=")
 	q, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"api/runs/a/events", nil)
 	q.Header.Set("Authorization", "Bearer "+token)
-	a, err := http.DefaultClient.Do(q)
-	assert.OK(t, err)
+	a := assert.Value(http.DefaultClient.Do(q))(t)
 	defer a.Body.Close()
 	lines := bufio.NewReader(a.Body)
 	for {
@@ -363,7 +357,6 @@ func TestListenErrors(t *testing.T) {
 
 // TestPageIsSmall: all files together, as they are sent.
 func TestPageIsSmall(t *testing.T) {
-	t.Parallel()
 	n := 0
 	for name, a := range assets() {
 		if name != "/" {

@@ -136,9 +136,8 @@ measurement   4 s   16 s left
 
 	w.Message("warning: leader of bench-0 moved")
 	w.Show(snapshot(5))
-	if got := scr.String(); !strings.HasPrefix(got, "$ carronade run\nwarning: leader of bench-0 moved\nmeasurement   5 s") {
-		t.Errorf("a message is not above the status:\n%s", got)
-	}
+	got := scr.String()
+	assert.True(t, strings.HasPrefix(got, "$ carronade run\nwarning: leader of bench-0 moved\nmeasurement   5 s"), "a message is not above the status:\n%s", got)
 	w.Close()
 	w.Close()
 	w.Show(snapshot(6))

@@ -32,20 +32,17 @@ func TestPool(t *testing.T) {
 				}
 			}
 			v["size"], v["batch-size"] = []string{tt.size}, []string{"32KiB"}
-			opened, err := Kind{}.Open(t.Context(), protocol.Spec{Options: v, Seed: 1, BatchEvents: tt.perBatch})
-			assert.OK(t, err)
+			opened := assert.Value(Kind{}.Open(t.Context(), protocol.Spec{Options: v, Seed: 1, BatchEvents: tt.perBatch}))(t)
 			l := opened.(*session).lanes[0]
 			total := 0
 			for i := range l.encoder.templates {
 				d := &l.encoder.templates[i]
 				total += cap(d.batch)
-				if room := l.Room(0, 0); tt.perBatch > 0 && room > d.events() {
-					t.Fatalf("room for %d events in a template of %d", room, d.events())
-				}
+				room := l.Room(0, 0)
+				assert.Must(t, tt.perBatch <= 0 || room <= d.events(), "room for %d events in a template of %d", room, d.events())
 			}
-			if most := 3 << 19; total > most {
-				t.Errorf("a pool of 1 MiB takes %d bytes in %d batches, want at most %d", total, len(l.encoder.templates), most)
-			}
+			most := 3 << 19
+			assert.True(t, total <= most, "a pool of 1 MiB takes %d bytes in %d batches, want at most %d", total, len(l.encoder.templates), most)
 		})
 	}
 }
@@ -59,17 +56,13 @@ func TestFreshEventsOfClients(t *testing.T) {
 		}
 	}
 	v["fresh"], v["clients"] = []string{"true"}, []string{"3"}
-	opened, err := Kind{}.Open(t.Context(), protocol.Spec{Options: v, Seed: 1})
-	assert.OK(t, err)
-	if e := opened.Capabilities().Encoding(); e.Events != measure.Fresh || e.Distinct != 0 {
-		t.Errorf("encoding %+v, want fresh events", e)
-	}
+	opened := assert.Value(Kind{}.Open(t.Context(), protocol.Spec{Options: v, Seed: 1}))(t)
+	e := opened.Capabilities().Encoding()
+	assert.True(t, e.Events == measure.Fresh && e.Distinct == 0, "encoding %+v, want fresh events", e)
 	v["fresh"] = []string{"false"}
-	pooled, err := Kind{}.Open(t.Context(), protocol.Spec{Options: v, Seed: 1})
-	assert.OK(t, err)
-	if e := pooled.Capabilities().Encoding(); e.Events != measure.Pooled || e.Distinct == 0 {
-		t.Errorf("encoding %+v, want pooled events", e)
-	}
+	pooled := assert.Value(Kind{}.Open(t.Context(), protocol.Spec{Options: v, Seed: 1}))(t)
+	e = pooled.Capabilities().Encoding()
+	assert.True(t, e.Events == measure.Pooled && e.Distinct != 0, "encoding %+v, want pooled events", e)
 	var made [][]byte
 	for _, l := range opened.(*session).lanes {
 		for first := range uint64(5) {

@@ -2,7 +2,6 @@ package null_test
 
 import (
 	"testing"
-	"time"
 
 	"carronade/internal/null"
 	"carronade/load"
@@ -33,11 +32,9 @@ func TestExpressions(t *testing.T) {
 	for name, text := range options {
 		v[name] = []string{text}
 	}
-	s, err := null.Kind{}.Open(t.Context(), protocol.Spec{Options: v, Seed: 1})
-	assert.OK(t, err)
+	s := assert.Value(null.Kind{}.Open(t.Context(), protocol.Spec{Options: v, Seed: 1}))(t)
 	assert.Equal(t, s.Capabilities().Encoding().Events, measure.Fresh, "the events")
-	r, err := load.Fire(t.Context(), load.Plan{Measurement: load.Limits{Events: 1000}}, s.Target())
-	assert.OK(t, err)
+	r := assert.Value(load.Fire(t.Context(), load.Plan{Measurement: load.Limits{Events: 1000}}, s.Target()))(t)
 	// A name of 3 bytes, 19 digits of time, 6 to 8 bytes of key, and the value.
 	got := r.Measurement.Bytes
 	assert.True(t, got >= 1000*(10+3+19+6) && got <= 1000*(10+3+19+8), "1000 events have %d bytes", got)
@@ -45,26 +42,4 @@ func TestExpressions(t *testing.T) {
 	assert.True(t, err == nil && set["fresh"] == "true", "presets %v, %v", set, err)
 	err = null.Kind{}.Check(protocol.Spec{Options: v, Given: map[string]bool{"fresh": true}})
 	assert.ErrorHas(t, err, "events are made before the run", "the time in a pool")
-}
-
-// BenchmarkEvents measures how much one core can generate: 300 B events, encoded and
-// checksummed, but not sent.
-func BenchmarkEvents(b *testing.B) {
-	for _, fresh := range []string{"false", "true"} {
-		b.Run("fresh="+fresh, func(b *testing.B) {
-			v := protocol.Values{}
-			for _, o := range (null.Kind{}).Options() {
-				if o.Default != "" {
-					v[o.Name] = []string{o.Default}
-				}
-			}
-			v["size"], v["fresh"] = []string{"300"}, []string{fresh}
-			s, err := null.Kind{}.Open(b.Context(), protocol.Spec{Options: v, Seed: 1})
-			assert.OK(b, err)
-			start := time.Now()
-			r, err := load.Fire(b.Context(), load.Plan{Measurement: load.Limits{Events: uint64(b.N)}, Threads: 1}, s.Target())
-			assert.OK(b, err)
-			b.ReportMetric(float64(r.Measurement.Acked)/time.Since(start).Seconds()/1e6, "Mevents/s")
-		})
-	}
 }

@@ -50,10 +50,9 @@ service:
 
 // A collector is a running OpenTelemetry Collector.
 type collector struct {
-	t                   testing.TB
-	grpc, http, metrics string
-	file                string
-	cmd                 *exec.Cmd
+	t                         testing.TB
+	grpc, http, metrics, file string
+	cmd                       *exec.Cmd
 }
 
 // startCollector builds the Collector of testdata, once on a machine, and starts one.
@@ -69,8 +68,7 @@ func startCollector(t testing.TB, processors, names, exporters, exporter string)
 
 func free(t testing.TB) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	ln := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer ln.Close()
 	return ln.Addr().String()
 }
@@ -235,9 +233,7 @@ func TestCollectorAgrees(t *testing.T) {
 		b := mutated(rng, body.Bytes)
 		before := s.Counts().Events()
 		got, want := post(t, "http://"+s.Addr()+signal.Path(), b), post(t, "http://"+c.http+signal.Path(), b)
-		if got != want {
-			t.Errorf("request %d: the stand-in answers %d, the Collector %d: %v %x", n, got, want, signal, b)
-		}
+		assert.True(t, got == want, "request %d: the stand-in answers %d, the Collector %d: %v %x", n, got, want, signal, b)
 		if got == http.StatusOK {
 			accepted += int(s.Counts().Events() - before)
 		} else {
@@ -270,8 +266,7 @@ func mutated(rng *rand.Rand, b []byte) []byte {
 
 // post posts a request, and returns the status of the answer.
 func post(t testing.TB, url string, b []byte) int {
-	res, err := http.Post(url, "application/x-protobuf", bytes.NewReader(b))
-	assert.OK(t, err)
+	res := assert.Value(http.Post(url, "application/x-protobuf", bytes.NewReader(b)))(t)
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, res.Body)
 	return res.StatusCode

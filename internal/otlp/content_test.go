@@ -92,7 +92,6 @@ func TestFresh(t *testing.T) {
 
 // TestSeries: as many series as were asked for, and new ones as time goes on.
 func TestSeries(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
 		perSecond string
 		more      bool

@@ -24,8 +24,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// A peer is the server of one connection, with frames of golang.org/x/net: it answers probes, and the rest as a
-// test says.
+// A peer is the server of one connection, with frames of golang.org/x/net: it answers probes, and the rest as a test says.
 type peer struct {
 	t  testing.TB
 	nc net.Conn
@@ -39,8 +38,7 @@ type peer struct {
 // the stream that it came on, counted from 1 on each connection.
 func servePeers(t testing.TB, settings []http2.Setting, call func(p *peer, stream uint32, n int, message []byte) (goOn bool)) (addr string) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	ln := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var serving sync.WaitGroup
 	t.Cleanup(func() {
 		_ = ln.Close()
@@ -144,14 +142,13 @@ func TestPeers(t *testing.T) {
 	t.Parallel()
 	partial := wire.AppendAnswer(nil, wire.Partial{Rejected: 4, Message: "too old"})
 	for _, tt := range []struct {
-		name                   string
-		settings               []http2.Setting
-		options                map[string]string
-		call                   func(p *peer, stream uint32, n int, message []byte) bool
-		events                 uint64
-		acked, failed, unknown uint64
-		class                  load.Class
-		text                   string
+		name                           string
+		settings                       []http2.Setting
+		options                        map[string]string
+		call                           func(p *peer, stream uint32, n int, message []byte) bool
+		events, acked, failed, unknown uint64
+		class                          load.Class
+		text                           string
 	}{
 		{name: "answers in parts of one frame each", call: func(p *peer, s uint32, _ int, _ []byte) bool {
 			p.answer(s, "0", "", nil)

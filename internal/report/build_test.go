@@ -23,8 +23,7 @@ func encode(t *testing.T, d *Document) map[string]any {
 	return doc
 }
 
-// at follows a path such as "totals.acked"; any number selects the first entry
-// of a list.
+// at follows a path such as "totals.acked"; any number selects the first entry of a list.
 func at(t *testing.T, doc any, path string) any {
 	t.Helper()
 	for name := range strings.SplitSeq(path, ".") {
@@ -224,10 +223,8 @@ func TestFact(t *testing.T) {
 		{"brokers", []map[string]any{{"id": 1, "address": "a:1"}, {"id": 2, "address": "b:1"}}, "address a:1, id 1; address b:1, id 2"},
 		{"a value without JSON", func() {}, "0x"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got := fact(tt.v)
-			assert.True(t, got == tt.want || tt.want == "0x" && strings.HasPrefix(got, "0x"), "got %q, want %q", got, tt.want)
-		})
+		got := fact(tt.v)
+		assert.True(t, got == tt.want || tt.want == "0x" && strings.HasPrefix(got, "0x"), "%s: got %q, want %q", tt.name, got, tt.want)
 	}
 }
 
@@ -269,7 +266,8 @@ func TestVerified(t *testing.T) {
 		{
 			"nothing missing",
 			measure.Ledger{Acked: 40_000, Read: 40_000, Complete: true},
-			true, false, "nothing was lost or altered",
+			true, false,
+			"nothing was lost or altered",
 			[]string{"holds         verify: nothing was lost or altered"},
 		},
 		{
@@ -373,8 +371,7 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// Without acks nothing can be lost, which does not mean that nothing is
-// missing.
+// Without acks nothing can be lost, which does not mean that nothing is missing.
 func TestReadBackWithoutAcks(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
@@ -443,14 +440,10 @@ func TestBatchesHaveAboutSoManyEvents(t *testing.T) {
 func TestEndedByHand(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		d := build(Input{Result: &load.Result{Mode: load.OpenLoop, Stopped: load.Interrupted, Whole: whole}, Trust: measure.Trust{OK: true}})
-		if d.Partial == whole || d.ExitCode() != host.ExitInterrupted {
-			t.Errorf("whole %v: partial %v, exit %d", whole, d.Partial, d.ExitCode())
-		}
+		assert.True(t, d.Partial != whole && d.ExitCode() == host.ExitInterrupted, "whole %v: partial %v, exit %d", whole, d.Partial, d.ExitCode())
 		var b strings.Builder
 		assert.OK(t, d.Text(&b, layout.Style{}))
-		if strings.Contains(b.String(), "  ended ") != whole || strings.Contains(b.String(), "  partial ") == whole {
-			t.Errorf("whole %v:\n%s", whole, b.String())
-		}
+		assert.True(t, strings.Contains(b.String(), "  ended ") == whole && strings.Contains(b.String(), "  partial ") != whole, "whole %v:\n%s", whole, b.String())
 	}
 }
 
@@ -482,9 +475,8 @@ func TestTotalsHaveNoMean(t *testing.T) {
 	assert.True(t, g.Mean != nil && *g.Mean == 6 && *g.Max == 7 && !g.Total, "a level: got %+v", g)
 }
 
-// TestMostInFlight: the peak of the in-flight events is kept apart from the
-// maximum at the ends of intervals, and printed. Older reports, and those of
-// loads that do not count the peak, have only the latter.
+// TestMostInFlight: the peak of the in-flight events is kept apart from the maximum at the ends of intervals, and printed. Older
+// reports, and those of loads that do not count the peak, have only the latter.
 func TestMostInFlight(t *testing.T) {
 	in := openLoop()
 	in.Result.Measurement.InFlightPeak = 777
@@ -498,9 +490,8 @@ func TestMostInFlight(t *testing.T) {
 	var old Document
 	assert.OK(t, json.Unmarshal([]byte(`{"schema":"carronade.report/1","mode":"open loop","totals":{"sent":10,"acked":10,"rate_of":"acked","in_flight_mean":3.5,"in_flight_max":7}}`), &old))
 	assert.Equal(t, old.Totals.MostInFlight(), 7, "an older report in flight at most")
-	if again, err := json.Marshal(old.Totals); err != nil || strings.Contains(string(again), "in_flight_peak") {
-		t.Errorf("an older report has a peak: %s, %v", again, err)
-	}
+	again, err := json.Marshal(old.Totals)
+	assert.True(t, err == nil && !strings.Contains(string(again), "in_flight_peak"), "an older report has a peak: %s, %v", again, err)
 }
 
 // TestSendRates: what was sent in the drain is in no rate, also if nothing was sent before. Only a report of
@@ -517,10 +508,8 @@ func TestSendRates(t *testing.T) {
 		{"some", &some, 5, [3]float64{20, 10, 5}},
 		{"an older version", nil, 0, [3]float64{50, 25, 25}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			x := Totals{ElapsedS: 2, SentPerS: tt.sent, AnswersPerS: tt.answers, Counts: measure.Counts{Sent: 100, Batches: 50, Answered: 50}}
-			sent, _, _ := x.SendRates()
-			assert.Equal(t, [3]float64{sent, x.BatchRate(), x.AnswerRate(50)}, tt.want, "rates")
-		})
+		x := Totals{ElapsedS: 2, SentPerS: tt.sent, AnswersPerS: tt.answers, Counts: measure.Counts{Sent: 100, Batches: 50, Answered: 50}}
+		sent, _, _ := x.SendRates()
+		assert.Equal(t, [3]float64{sent, x.BatchRate(), x.AnswerRate(50)}, tt.want, "%s: rates", tt.name)
 	}
 }

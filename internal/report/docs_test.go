@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"reflect"
 	"regexp"
@@ -18,8 +19,7 @@ import (
 // A field is a path of docs/report.md with its type, and the meaning that its row has.
 type field struct{ path, kind, meaning string }
 
-// fields lists the JSON of a type, a row per name. A type that was already
-// listed is one row, "like ..." with its first path.
+// fields lists the JSON of a type, a row per name. A type that was already listed is one row, "like ..." with its first path.
 func fields(t *testing.T, typ reflect.Type, prefix string, seen map[reflect.Type]string) []field {
 	t.Helper()
 	var out []field
@@ -99,8 +99,7 @@ func documented(t *testing.T) (list []field, page string) {
 	return list, page
 }
 
-// docs/report.md has a row for every field of the document, with its type, unit
-// and meaning, and no others.
+// docs/report.md has a row for every field of the document, with its type, unit and meaning, and no others.
 func TestDocumentIsDocumented(t *testing.T) {
 	rows, _ := documented(t)
 	var got, want []string
@@ -152,4 +151,86 @@ func TestValuesAreDocumented(t *testing.T) {
 	for _, mode := range []load.Mode{load.OpenLoop, load.ClosedLoop, load.FullSpeed, load.Consuming} {
 		assert.True(t, strings.Contains(meaning["mode"], "`"+string(mode)+"`"), "the row of mode lacks %s", mode)
 	}
+}
+
+// The citation is a command line for the same workload.
+func TestCiteIsACommand(t *testing.T) {
+	d := &Document{
+		Op: "produce", Target: "kafka://h:9092/t?x=1",
+		Workload: map[string]any{"header": []any{"a=1", "b=two words", "c=it's"}, "verify": true, "fresh": false, "rate": "10k", "partitions": "0,1"},
+		Settings: []Setting{
+			{Name: "target", Value: "kafka://h:9092/t?x=1", Independent: true},
+			{Name: "op", Value: "produce", Independent: true},
+			{Name: "rate", Value: "10k", Independent: true},
+			{Name: "header", Type: "list", Value: "a=1 b=two words c=it's", Independent: true},
+			{Name: "verify", Type: "boolean", Value: "true", Independent: true},
+			{Name: "fresh", Type: "boolean", Value: "false", Independent: true},
+			{Name: "partitions", Value: "0,1", Independent: true},
+			{Name: "linger", Value: "5ms", Independent: true, Default: true},
+			{Name: "quiet", Value: "true"},
+		},
+	}
+	want := `'kafka://h:9092/t?x=1' --op produce --rate 10k --header a=1 --header 'b=two words' --header 'c=it'\''s' --verify --fresh=false --partitions 0,1`
+	assert.Equal(t, d.CommandArgs(), want)
+	d.Workload = struct {
+		Verify bool `json:"verify"`
+	}{true} // as in a report that was just made
+	got := d.CommandArgs()
+	assert.True(t, strings.Contains(got, " --verify --fresh"), "got %s, want only the switch", got)
+}
+
+// Nothing is known about a run that was killed before its first interval, not even that nothing failed.
+func TestCiteOfNothing(t *testing.T) {
+	d := &Document{Op: "produce", Target: "null://"}
+	d.Totals.RateOf = RateAcked
+	got := Cite(d)
+	assert.True(t, !strings.Contains(got, "no failures") && strings.Contains(got, "no event was counted"), "got %s", got)
+}
+
+// An output is read back as it was, and keeps its end if it is too large.
+func TestOutput(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 1))
+	var noise strings.Builder
+	for range 4000 {
+		for range 50 {
+			noise.WriteByte(byte('!' + rnd.IntN(90)))
+		}
+		noise.WriteByte('\n')
+	}
+	for _, tt := range []struct {
+		name, text string
+		cut        int64
+		most       int
+		shortened  bool
+	}{
+		{"a log", strings.Repeat("a line\n", 1000), 0, 1 << 20, false},
+		{"the end of one", "a line\n", 99, 1 << 20, false},
+		{"one that does not compress", noise.String(), 5, 50_000, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := newOutput(tt.text, tt.cut, tt.most)
+			b := assert.Value(json.Marshal(o))(t)
+			var read Output
+			assert.OK(t, json.Unmarshal(b, &read))
+			got := assert.Value(read.Text())(t)
+			assert.True(t, strings.HasSuffix(tt.text, got) && got != "" && (got != tt.text) == tt.shortened,
+				"got %d bytes of %d", len(got), len(tt.text))
+			assert.True(t, o.Bytes == int64(len(got)) && o.CutBytes-tt.cut == int64(len(tt.text)-len(got)) && len(o.Gzip) <= tt.most*4/3+4,
+				"got %d bytes after %d, in %d", o.Bytes, o.CutBytes, len(o.Gzip))
+			before := tt.text[:len(tt.text)-len(got)]
+			assert.True(t, before == "" || strings.HasSuffix(before, "\n"), "it begins in the middle of a line")
+		})
+	}
+	assert.True(t, NewOutput("", 0) == nil, "nothing printed is something")
+}
+
+// FuzzOutput: any stored text gives either a bounded text or an error.
+func FuzzOutput(f *testing.F) {
+	f.Add(newOutput("a line\n", 0, 1<<20).Gzip)
+	f.Add("H4sI")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, stored string) {
+		text, err := (&Output{Gzip: stored}).Text()
+		assert.True(t, err != nil || len(text) <= 2*mostOutput, "%d bytes", len(text))
+	})
 }

@@ -18,8 +18,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// measured is an input of several seconds in which the measurement is the sum
-// of its intervals, as it is in every run.
+// measured is an input of several seconds in which the measurement is the sum of its intervals, as it is in every run.
 func measured(seconds int) Input {
 	in := openLoop()
 	in.ID, in.RunID, in.Note = "0a1b2c3d", "5c1f09b2", "before the change"
@@ -65,8 +64,7 @@ func TestIDOf(t *testing.T) {
 	}
 }
 
-// A sealed document stays valid through a file, indented or in one line, and
-// through head and intervals.
+// A sealed document stays valid through a file, indented or in one line, and through head and intervals.
 func TestSeal(t *testing.T) {
 	for name, input := range inputs {
 		t.Run(name, func(t *testing.T) {
@@ -136,8 +134,7 @@ func TestTampered(t *testing.T) {
 	}
 }
 
-// A later program of the same schema may add fields; this one checks the bytes
-// that it read, not only the fields that it knows.
+// A later program of the same schema may add fields; this one checks the bytes that it read, not only the fields that it knows.
 func TestFieldsOfLaterPrograms(t *testing.T) {
 	d := sealed(t, measured(3))
 	head := assert.Value(d.Head())(t)
@@ -163,15 +160,12 @@ func TestReadFaults(t *testing.T) {
 		{"intervals of another type", `{"schema":"carronade.report/1","intervals":7}`, "cannot unmarshal"},
 		{"an interval of another type", `{"schema":"carronade.report/1","intervals":[7]}`, "interval 1"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := Read(strings.NewReader(tt.text))
-			assert.ErrorHas(t, err, tt.want)
-		})
+		_, err := Read(strings.NewReader(tt.text))
+		assert.ErrorHas(t, err, tt.want, tt.name)
 	}
 }
 
-// The histograms of the measurement are restored from the JSON of the
-// intervals, exactly except for the rounding of the mean.
+// The histograms of the measurement are restored from the JSON of the intervals, exactly except for the rounding of the mean.
 func TestHistogram(t *testing.T) {
 	in := measured(5)
 	d := assert.Value(Read(strings.NewReader(jsonOf(t, build(in)))))(t)
@@ -197,8 +191,7 @@ func TestHistogram(t *testing.T) {
 	assert.True(t, got == nil, "an unknown name: got %v", got)
 }
 
-// A report assembled from the intervals agrees with the complete report, as far
-// as the intervals go.
+// A report assembled from the intervals agrees with the complete report, as far as the intervals go.
 func TestAssemble(t *testing.T) {
 	in := measured(5)
 	whole := build(in)
@@ -208,9 +201,8 @@ func TestAssemble(t *testing.T) {
 	kept := assert.Value(Read(strings.NewReader(jsonOf(t, whole))))(t)
 	d := Assemble(head, kept.Intervals)
 	assert.OK(t, d.Check())
-	if d.Stopped != load.Killed || !d.Partial || d.Trust.OK || d.ID != whole.ID || d.ExitCode() == host.ExitOK {
-		t.Errorf("got %q, partial %v, trusted %v, id %q", d.Stopped, d.Partial, d.Trust.OK, d.ID)
-	}
+	assert.True(t, d.Stopped == load.Killed && d.Partial && !d.Trust.OK && d.ID == whole.ID && d.ExitCode() != host.ExitOK,
+		"got %q, partial %v, trusted %v, id %q", d.Stopped, d.Partial, d.Trust.OK, d.ID)
 	assert.Equal(t, d.Totals.Counts, whole.Totals.Counts)
 	assert.True(t, d.Totals.EventsPerS == whole.Totals.EventsPerS && d.Totals.ElapsedS == 4 && d.Totals.RateOf == RateAcked,
 		"got %v events/s %s over %v s, want %v over 4",
@@ -233,17 +225,14 @@ func TestAssembleLittle(t *testing.T) {
 	in := measured(3)
 	head := build(Input{Result: &load.Result{Mode: load.OpenLoop, Started: started}, ID: "0a1b2c3d"})
 	d := Assemble(head, nil)
-	if err := d.Check(); err != nil || d.Totals.Sent != 0 || !d.EndedAt.Equal(started) {
-		t.Errorf("got %d sent, ended %v (%v)", d.Totals.Sent, d.EndedAt, err)
-	}
+	err := d.Check()
+	assert.True(t, err == nil && d.Totals.Sent == 0 && d.EndedAt.Equal(started), "got %d sent, ended %v (%v)", d.Totals.Sent, d.EndedAt, err)
 	assert.OK(t, d.Text(&bytes.Buffer{}, layout.Style{}))
 	in.Result.Intervals[2].Acked -= 7
 	in.Result.Intervals[2].Offered += 3
 	d = Assemble(head, build(in).Intervals)
 	c := d.Totals.Counts
-	if c.Unknown != 7 || c.Unsent != 3 || c.Sent != c.Acked+c.Failed+c.Unknown || c.Offered != c.Sent+c.Dropped+c.Unsent {
-		t.Errorf("the identities do not hold: %+v", c)
-	}
+	assert.True(t, c.Unknown == 7 && c.Unsent == 3 && c.Sent == c.Acked+c.Failed+c.Unknown && c.Offered == c.Sent+c.Dropped+c.Unsent, "the identities do not hold: %+v", c)
 }
 
 // TestAssembleAges: events that a killed program left without an answer, or unread, are in the times with the
@@ -265,11 +254,10 @@ func TestAssembleAges(t *testing.T) {
 	assert.True(t, c.Unknown == 70 && c.Unread == 80 && c.Unsent == 3, "%d unknown, %d unread, %d unsent, want 70, 80 and 3", c.Unknown, c.Unread, c.Unsent)
 	last := &got.Intervals[3]
 	for _, tt := range []struct {
-		name  string
-		sum   *measure.Summary
-		whole *measure.Summary
-		ages  *measure.Histogram
-		count uint64
+		name       string
+		sum, whole *measure.Summary
+		ages       *measure.Histogram
+		count      uint64
 	}{
 		// 330 were answered: nothing sent before the last second must be without an answer.
 		{"response", last.Response, got.Response, last.Histogram("censored"), 73},
@@ -279,9 +267,8 @@ func TestAssembleAges(t *testing.T) {
 		assert.True(t, tt.sum != nil && tt.whole != nil && tt.sum.Censored == tt.count && tt.whole.Censored == tt.count && tt.ages.Count() == tt.count,
 			"%s: %+v, of the run %+v; want %d ages", tt.name, tt.sum, tt.whole, tt.count)
 	}
-	if v, ok := got.EndToEnd.At(90); !ok || !v.AtLeast || v.D.Round(10*time.Millisecond) != time.Second {
-		t.Errorf("end to end p90 is %+v, want at least 1 s", v)
-	}
+	v, ok := got.EndToEnd.At(90)
+	assert.True(t, ok && v.AtLeast && v.D.Round(10*time.Millisecond) == time.Second, "end to end p90 is %+v, want at least 1 s", v)
 }
 
 // The text shows the note, the attachments, and the report's id and hash.
@@ -310,8 +297,7 @@ func BenchmarkEncodeInterval(b *testing.B) {
 	}
 }
 
-// Fields of a later program are kept when a report is copied to another store
-// or into a file.
+// Fields of a later program are kept when a report is copied to another store or into a file.
 func TestLaterFieldsAreKept(t *testing.T) {
 	d := sealed(t, measured(3))
 	file := bytes.NewBufferString(strings.NewReplacer(

@@ -79,9 +79,8 @@ func TestFaultsText(t *testing.T) {
 	assert.Has(t, strings.Join(strings.Fields(full), " "), "note the night shift", "predicted", "headroom 1.25", "predicted to catch up in 8 s, seen 8.3 s",
 		"lost time: how much longer all events together waited than before: ten events that waited 1 s longer each are 10 s",
 		"due at another time, or not known when: 0 lost, 0 duplicated, 77 reordered")
-	if !strings.Contains(full, "partition 4") || !strings.Contains(full, "1m00s ± 12 ms: fault kill broker 2") {
-		t.Errorf("the full report lacks lanes or bounds:\n%s", full)
-	}
+	assert.True(t, strings.Contains(full, "partition 4") && strings.Contains(full, "1m00s ± 12 ms: fault kill broker 2"),
+		"the full report lacks lanes or bounds:\n%s", full)
 }
 
 // TestFirstAckOfNoBlackout: the first ack is a time only if acks had stopped. After a heal they had if they
@@ -105,11 +104,9 @@ func TestFirstAckOfNoBlackout(t *testing.T) {
 		{"a heal", []fault.Score{score("fault", secondsOf(2)), score("heal", secondsOf(0.003))}, "3 ms"},
 		{"a heal of nothing", []fault.Score{score("fault", secondsOf(0.02)), score("heal", secondsOf(0.003))}, ""},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			d := &Document{Faults: &Faults{LimitS: 0.1, Scores: tt.scores}}
-			rows := d.FaultRows(true)
-			assert.Equal(t, rows[len(rows)-1][3], tt.want, "the first ack")
-		})
+		d := &Document{Faults: &Faults{LimitS: 0.1, Scores: tt.scores}}
+		rows := d.FaultRows(true)
+		assert.Equal(t, rows[len(rows)-1][3], tt.want, "%s: the first ack", tt.name)
 	}
 }
 
@@ -139,9 +136,8 @@ func TestReadingFaults(t *testing.T) {
 	// A blackout is compared with nothing, so it is known without a baseline.
 	w := d.WorstOutage()
 	assert.True(t, w.Known() != nil && w.Known().S == 6.1, "the worst outage is %+v", w)
-	if w := d.WorstRecovery(); w.Known() != nil || w.Why != "there was nothing to read after the faults" {
-		t.Errorf("the worst recovery is %+v", w)
-	}
+	w = d.WorstRecovery()
+	assert.True(t, w.Known() == nil && w.Why == "there was nothing to read after the faults", "the worst recovery is %+v", w)
 }
 
 // TestOrphanedHeal: a heal whose fault was not marked says so.

@@ -67,9 +67,8 @@ func TestLogReadByGo(t *testing.T) {
 	}
 	assert.Equal(t, lines, 2*len(rows), "lines")
 	assert.True(t, got["service"].Equals(sum.ToHDR()), "the lines of a tag do not add up to the sum")
-	if got["warm-up.service"].TotalCount() != 500 || got["response"].TotalCount() != 0 {
-		t.Errorf("got %d service times of the warm-up and %d response times", got["warm-up.service"].TotalCount(), got["response"].TotalCount())
-	}
+	assert.True(t, got["warm-up.service"].TotalCount() == 500 && got["response"].TotalCount() == 0,
+		"got %d service times of the warm-up and %d response times", got["warm-up.service"].TotalCount(), got["response"].TotalCount())
 }
 
 // Java's HdrHistogram tool reads the log and finds the same percentiles.
@@ -105,8 +104,7 @@ func TestLogReadByJava(t *testing.T) {
 		if err1 != nil || err2 != nil || p <= 0 || p > 1 {
 			continue
 		}
-		// The tool prints the percentile in 12 digits, so its rank is that one
-		// or the next.
+		// The tool prints the percentile in 12 digits, so its rank is that one or the next.
 		near := false
 		for _, off := range []float64{-1e-9, 0, 1e-9} {
 			got := float64(sum.Percentile((p+off)*100)) / 1e3

@@ -1,10 +1,15 @@
 package report
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
+	"carronade/internal/layout"
 	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
@@ -24,8 +29,7 @@ func histogram(n int, usual, slow time.Duration, slowOnes int) *measure.Histogra
 	return h
 }
 
-// limited is a document of an open loop of 10 s at 100/s, whose p99 is 27 ms, 9 ms without the
-// generator.
+// limited is a document of an open loop of 10 s at 100/s, whose p99 is 27 ms, 9 ms without the generator.
 func limited() *Document {
 	up, low := histogram(1000, time.Millisecond, 27*time.Millisecond, 50), histogram(1000, time.Millisecond, 9*time.Millisecond, 50)
 	before, after, mean, most := 100.0, 350.0, 0.4, 0.7
@@ -117,8 +121,7 @@ func check(t *testing.T, d *Document, l *workload.Limit, want, text string) {
 		"%s: %s (%s), want %s (%s)", l.Text, got, c.Text, want, text)
 }
 
-// TestLimitsInDoubt: what the generator may have caused breaks no limit, and what was not read
-// holds none.
+// TestLimitsInDoubt: what the generator may have caused breaks no limit, and what was not read holds none.
 func TestLimitsInDoubt(t *testing.T) {
 	d := limited()
 	d.Trust = measure.Trust{Level: measure.NotTrusted, Reasons: []string{"late"}}
@@ -150,8 +153,7 @@ func TestLimitsInDoubt(t *testing.T) {
 	}
 }
 
-// TestStepsHold: the answer of a run with steps is the highest that holds the limits, below the
-// first that does not.
+// TestStepsHold: the answer of a run with steps is the highest that holds the limits, below the first that does not.
 func TestStepsHold(t *testing.T) {
 	build := func(p99 ...int) *Document {
 		d := limited()
@@ -180,14 +182,12 @@ func TestStepsHold(t *testing.T) {
 		got := d.CheckLimits([]workload.Limit{l})[0]
 		d.markSteps([]workload.Limit{l})
 		spaces := func(s string) string { return strings.ReplaceAll(s, "\u00a0", " ") }
-		if got.OK != c.ok || got.CannotTell || spaces(got.Text) != c.text && !strings.HasPrefix(spaces(got.Text), c.text) {
-			t.Errorf("%v: got %+v, want %v, %q", c.p99, got, c.ok, c.text)
-		}
+		assert.True(t, got.OK == c.ok && !got.CannotTell && (spaces(got.Text) == c.text || strings.HasPrefix(spaces(got.Text), c.text)),
+			"%v: got %+v, want %v, %q", c.p99, got, c.ok, c.text)
 		h := spaces(d.Headline())
 		assert.True(t, strings.HasPrefix(h, c.headline), "%v: headline %q, want %q", c.p99, h, c.headline)
-		if w := spaces(strings.Join(d.Warnings, "; ")); (w == "") != (c.warning == "") || !strings.Contains(w, c.warning) {
-			t.Errorf("%v: warnings %q, want %q", c.p99, w, c.warning)
-		}
+		w := spaces(strings.Join(d.Warnings, "; "))
+		assert.True(t, (w == "") == (c.warning == "") && strings.Contains(w, c.warning), "%v: warnings %q, want %q", c.p99, w, c.warning)
 	}
 	// What the generator may have added decides nothing: the second step is undecided.
 	d := build(2, 31, 40)
@@ -200,5 +200,180 @@ func TestStepsHold(t *testing.T) {
 	d.markSteps(nil)
 	if h := strings.ReplaceAll(d.Headline(), "\u00a0", " "); !strings.HasPrefix(h, "3 steps, at most 30 k/s of 30 k/s acked, response p99 12.0 ms there") || d.Steps[0].Holds != nil {
 		t.Errorf("without limits: headline %q, first step %v", h, d.Steps[0].Holds)
+	}
+}
+
+// TestBacklogIsABound: in whatever order events are done, no percentile of
+// answers and of waiting events is below the reported bound.
+func TestBacklogIsABound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const rate, rows = 50, 6
+		type event struct{ due, done time.Duration } // done beyond the run: never
+		events := make([]event, rate*rows)
+		for i := range events {
+			due := time.Duration(i) * time.Second / rate
+			took := time.Duration(rapid.Int64Range(0, int64(10*time.Second)).Draw(t, "took"))
+			if rapid.Bool().Draw(t, "quick") {
+				took /= 1000
+			}
+			events[i] = event{due, due + took}
+		}
+		var b Backlog
+		for r := range rows {
+			start, end := time.Duration(r)*time.Second, time.Duration(r+1)*time.Second
+			var c measure.Counts
+			answers := measure.NewHistogram()
+			var seen []time.Duration // as an observer at the end of the row would see them
+			for _, e := range events {
+				if e.due >= start && e.due < end {
+					c.Offered++
+				}
+				switch {
+				case e.done >= start && e.done < end:
+					c.Acked++
+					answers.Record(e.done - e.due)
+					seen = append(seen, e.done-e.due)
+				case e.due < end && e.done >= end:
+					seen = append(seen, end-e.due)
+				}
+			}
+			b.Add(end.Seconds(), &c)
+			slices.Sort(seen)
+			for _, p := range []float64{50, 90, 99, 100} {
+				v, ok := b.At(p, measure.Summarize(answers, nil, []float64{100}))
+				if !ok || !v.AtLeast {
+					continue
+				}
+				rank := min(max(int(p/100*float64(len(seen))+0.9999999), 1), len(seen))
+				if truth := seen[rank-1]; v.D > truth {
+					t.Fatalf("row %d, p%v: at least %v, and it was %v", r, p, v.D, truth)
+				}
+			}
+		}
+	})
+}
+
+// withOutage is a run of eight seconds at 1000 events per second, without answers from the third second to the end of the fifth.
+func withOutage() *Document {
+	d := &Document{Mode: load.OpenLoop, Totals: Totals{RateOf: RateAcked, ElapsedS: 8}, Phases: []Phase{{Name: measure.Measurement, EndS: 8}}}
+	for i := range 8 {
+		iv := Interval{Phase: measure.Measurement, StartS: float64(i), EndS: float64(i + 1), Counts: measure.Counts{Offered: 1000, Sent: 1000, Acked: 1000}, EventsPerS: 1000}
+		h := measure.NewHistogram()
+		switch {
+		case i >= 2 && i < 5:
+			iv.Acked, iv.EventsPerS = 0, 0
+		case i == 5:
+			iv.Acked, iv.EventsPerS = 4000, 4000
+			h.RecordSpan(time.Millisecond, 3*time.Second, 4000)
+		default:
+			h.RecordN(5*time.Millisecond, 1000)
+		}
+		iv.Response = measure.Summarize(h, nil, nil)
+		d.Response = iv.Response
+		d.Intervals = append(d.Intervals, iv)
+	}
+	return d
+}
+
+func TestOutageIsSeen(t *testing.T) {
+	d := withOutage()
+	got := d.responses(99)
+	for at, want := range map[float64]measure.Value{
+		1: {P: 99, D: 5 * time.Millisecond},
+		3: {P: 99, D: time.Second, AtLeast: true},
+		4: {P: 99, D: 2 * time.Second, AtLeast: true},
+		6: {P: 99, D: 5 * time.Millisecond},
+	} {
+		assert.Equal(t, got[at], want, "at %v s", at)
+	}
+	v, ok := got[2]
+	assert.True(t, !ok, "at 2 s: got %v, want nothing: no answer came, and the waiting events are younger than a row", v)
+	var b strings.Builder
+	assert.OK(t, d.Text(&b, layout.Style{}))
+	assert.Has(t, b.String(), "  4 s", ">= 1.00 s", ">= 2.00 s")
+
+	// If nothing is due or nothing is answered, nothing waits.
+	d.Mode = load.ClosedLoop
+	got = d.responses(99)
+	assert.True(t, got == nil, "a closed loop: got %v", got)
+	d.Mode, d.Totals.RateOf = load.OpenLoop, RateSent
+	got = d.responses(99)
+	assert.True(t, got == nil, "nothing is acknowledged: got %v", got)
+}
+
+// underTest is the run shown in the README of hey-apm, `test 30s 1 2 3 4`, with
+// the numbers of its output: 6,477 requests of three documents each, of which
+// 15,385 were indexed.
+func underTest() Input {
+	in := closedLoop()
+	const batches, bytes = 6477, 46_995_000
+	r := in.Result
+	r.Measurement.Start, r.Measurement.End = 0, 30*time.Second
+	r.Measurement.Counts = measure.Counts{
+		Offered: 3 * batches, Sent: 3 * batches, Acked: 3 * batches, Batches: batches, Answered: batches,
+		Bytes: bytes, AckedBytes: bytes, WireBytes: 5_100_000,
+	}
+	r.Measurement.Arrived, r.Measurement.ArrivedBytes = 3*batches, bytes
+	r.Measurement.Statuses = measure.Statuses{{Code: 202, Batches: batches, Events: 3 * batches}}
+	r.Intervals = nil
+	in.Target = "apm+http://127.0.0.1:8200"
+	in.Settings = []Setting{{Name: "concurrency", Value: "4"}, {Name: "for", Value: "30s"}, {Name: "events", Value: "1"}, {Name: "spans", Value: "2"}, {Name: "frames", Value: "3"}}
+	in.Indexed = &measure.Indexed{
+		Address: "http://127.0.0.1:9200", Store: "Elasticsearch 6.3.0", Pattern: "apm-*", Before: 1, After: 15_386,
+		Expected: 3 * batches, Span: 30 * time.Second, Waited: 5 * time.Second, Stable: true,
+		HealthBefore: "yellow", HealthAfter: "yellow", Note: "below 90%: fewer documents than events accepted",
+	}
+	perCPU, efficiency := 1942.4, 60*(bytes/30.)/157_700_000
+	in.System = &System{
+		Facts: map[string]any{
+			"command": "./apm-server -e -E apm-server.tracing.enabled=true", "pid": 4242,
+			"flags":  map[string]any{"apm-server.tracing.enabled": "true"},
+			"branch": "trace-apm-server", "revision": "c961d664fbe5893d523bd9077be64617f57a96e7",
+			"revision_date": "2018-05-18T10:21:13Z", "unstaged_changes": false,
+			"build_cached": false, "build_s": 41.5, "memory_limit_bytes": int64(4 << 30), "cpu_limit": 1.5,
+			"ready_after_s": 0.412, "environment": []any{"GODEBUG"},
+		},
+		LastLines: []string{}, PeakRSSBytes: 157_700_000, CPUS: 10, EventsPerCPUS: &perCPU, Efficiency: &efficiency,
+		GCPauses: 12, GCPauseS: 0.03, GCPauseMaxS: 0.0041,
+	}
+	return in
+}
+
+// systemDied is the same run with a system that died.
+func systemDied() Input {
+	in := underTest()
+	in.Result.Stopped = load.BySystem
+	in.Result.Measurement.Statuses = measure.Statuses{{Code: 202, Batches: 6000, Events: 18_000}, {Code: 503, Batches: 477, Events: 1431}}
+	in.Result.Measurement.Counts.Acked, in.Result.Measurement.Counts.Failed = 18_000, 1431
+	in.Trust = measure.Trust{Reasons: []string{"the system under test ended by itself: signal: killed"}}
+	in.Indexed.Stable, in.Indexed.Queued = false, new(float64)
+	in.System = &System{
+		Facts: map[string]any{"process": "apm-server", "pid": 4242, "branch": "main", "revision": "c961d66", "revision_date": "2018-05-18T10:21:13Z", "unstaged_changes": true, "build_cached": true, "build_s": 41.5},
+		Died:  true, Exit: "signal: killed, 12.1s after it was started", LastLines: []string{"one", "two", "\x1b[31mout of memory\x1b[0m"},
+	}
+	return in
+}
+
+// A report has everything that hey-apm prints after a test.
+func TestEverythingOfHeyAPMsTable(t *testing.T) {
+	var text bytes.Buffer
+	assert.OK(t, build(underTest()).Text(&text, layout.Style{}))
+	flattened := strings.Join(strings.Fields(text.String()), " ")
+	for _, want := range []struct{ name, text string }{
+		{"pushed", "pushed 1.49 MiB/s (44.8 MiB) of events, 166 KiB/s (4.86 MiB) on the wire"}, // 1.6 Mb/s in 10^6 bytes
+		{"accepted", "accepted 1.49 MiB/s (44.8 MiB) of events"},
+		{"responses by code", "202 6,477 100% 216/s 19,431"},
+		{"responses in all", "total 6,477 100% 216/s 19,431"},
+		{"documents", "15,385 documents, 79.18% of the 19,431 expected, 513/s"},
+		{"service time of a request", "p99 2.1"},
+		{"peak RSS", "memory 150 MiB resident at most, in this run"},
+		{"efficiency", "efficiency 0.596 of memory: 89.6 MiB a minute accepted, before compression, over its peak"},
+		{"branch", "branch trace-apm-server"},
+		{"revision and its date", "c961d664fbe5893d523bd9077be64617f57a96e7 of 2018-05-18 10:21:13 UTC"},
+		{"flags", "flags apm-server.tracing.enabled=true"},
+		{"limits", "limits 4 GiB of memory, 1.5 processors"},
+	} {
+		assert.True(t, strings.Contains(flattened, want.text),
+			"%s: the report does not say %q:\n%s", want.name, want.text, text.String())
 	}
 }

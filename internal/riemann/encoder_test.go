@@ -121,7 +121,6 @@ func checkBatchGroup(t testing.TB, s *shape, p *encoder, first uint64, batches, 
 
 // The same events have the same size, in one message or in several.
 func TestBytesDoNotDependOnMessages(t *testing.T) {
-	t.Parallel()
 	s := shapeOf(t, map[string]string{optMetric: "uniform(0,1000000)", optMetricType: "sint64"})
 	single, bulk := newEncoder(s, 0, 1), newEncoder(s, 0, 50)
 	now := time.Unix(1700000000, 0)
@@ -132,7 +131,6 @@ func TestBytesDoNotDependOnMessages(t *testing.T) {
 
 // TestEncoderRepeatsContent: content repeats with the pool, and metrics do not.
 func TestEncoderRepeatsContent(t *testing.T) {
-	t.Parallel()
 	s := shapeOf(t, map[string]string{optMetric: "uniform(0,1)"})
 	p := newEncoder(s, 0, 1)
 	now := time.Unix(1700000000, 0)
@@ -147,7 +145,6 @@ func TestEncoderRepeatsContent(t *testing.T) {
 }
 
 func TestEncoderVerifies(t *testing.T) {
-	t.Parallel()
 	s := assert.Value(newShape(eventValues(nil), 1, 0xabcdef01, true))(t)
 	p := newEncoder(s, 12, 1)
 	now := time.Unix(1700000000, 0)
@@ -166,7 +163,6 @@ func TestEncoderVerifies(t *testing.T) {
 
 // TestOddClocks: no time of the clock breaks a message.
 func TestOddClocks(t *testing.T) {
-	t.Parallel()
 	for _, form := range []string{"s", "us"} {
 		s := shapeOf(t, map[string]string{optTime: form})
 		p := newEncoder(s, 0, 1)
@@ -185,7 +181,6 @@ func TestOddClocks(t *testing.T) {
 
 // TestEncoderJSON: the lines are the events as JSON.
 func TestEncoderJSON(t *testing.T) {
-	t.Parallel()
 	now := time.UnixMicro(1700000000123456)
 	for _, m := range testShapes {
 		t.Run(m.name, func(t *testing.T) {
@@ -230,7 +225,6 @@ func TestEncoderAllocatesNothing(t *testing.T) {
 }
 
 func TestPutDigits(t *testing.T) {
-	t.Parallel()
 	var b [seqDigits]byte
 	for _, v := range []uint64{0, 9, 10, 99999, 100000, 1234567890, 9999999999, 1e10, 12345678901, 1<<64 - 1} {
 		putDigits(b[:], v)

@@ -125,9 +125,8 @@ func TestResets(t *testing.T) {
 			got := f.taken()
 			assert.True(t, got >= h.Acked, "%d events acked, but the server accepted %d", h.Acked, got)
 			// The server may have accepted the unknown ones, but no others.
-			if got := f.taken(); got > h.Acked+h.Unknown && tt.plan.Retry == 0 {
-				t.Errorf("%d events accepted, but %d were acked and %d are unknown", got, h.Acked, h.Unknown)
-			}
+			got = f.taken()
+			assert.True(t, got <= h.Acked+h.Unknown || tt.plan.Retry != 0, "%d events accepted, but %d were acked and %d are unknown", got, h.Acked, h.Unknown)
 			again := reconnects(sess)
 			assert.True(t, again >= 2, "%d reconnects", again)
 			if got := f.invalid(); got > 0 {
@@ -146,10 +145,9 @@ func reconnects(s *session) (n uint64) {
 	return n
 }
 
-// A server is unreachable for a while: events that are due meanwhile wait, and their response time shows it.
-// Without a schedule the longest stall shows it. Each reset connection leaves at most the in-flight limit
-// unknown. The test does not depend on the machine's speed: the server goes away at a certain message, and
-// the run ends at another.
+// A server is unreachable for a while: events that are due meanwhile wait, and their response time shows it. Without a schedule
+// the longest stall shows it. Each reset connection leaves at most the in-flight limit unknown. The test does not depend on the
+// machine's speed: the server goes away at a certain message, and the run ends at another.
 func TestAwayAndBack(t *testing.T) {
 	t.Parallel()
 	const away = 300 * time.Millisecond
@@ -209,12 +207,10 @@ func TestAwayAndBack(t *testing.T) {
 				return
 			}
 			assert.Equal(t, h.Acked+h.Unknown, 600, "%+v", h.Counts)
-			// One event was due per millisecond, so the index of the first event
-			// after the silence gives its due time.
+			// One event was due per millisecond, so the index of the first event after the silence gives its due time.
 			due := time.Duration(uint64(tt.at)+h.Unknown) * time.Millisecond
-			if want := again - due; h.Response.Max() < want || want < away/2 {
-				t.Errorf("longest response time %v, want %v or more", h.Response.Max(), want)
-			}
+			want := again - due
+			assert.True(t, h.Response.Max() >= want && want >= away/2, "longest response time %v, want %v or more", h.Response.Max(), want)
 		})
 	}
 }
@@ -232,8 +228,7 @@ func ranAt(freezes measure.Freezes, at time.Duration) time.Duration {
 	return since
 }
 
-// A server never comes back: the run ends, and says why. Events fail with each
-// attempt to connect, and not at full speed.
+// A server never comes back: the run ends, and says why. Events fail with each attempt to connect, and not at full speed.
 func TestServerNeverComesBack(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -281,9 +276,8 @@ func TestRequestTimeout(t *testing.T) {
 	})
 	var s seen
 	r := runPlan(t, sess, load.Plan{Measurement: load.Limits{Events: 10}, MaxInFlight: 5, Observe: s.observe})
-	if h := r.Measurement; h.Unknown != 5 || h.Acked != 5 || r.Classes["timeout"] != h.Unknown {
-		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
-	}
+	h := r.Measurement
+	assert.True(t, h.Unknown == 5 && h.Acked == 5 && r.Classes["timeout"] == h.Unknown, "%+v, classes %v", h.Counts, r.Classes)
 	for _, o := range s.all {
 		// the others end with the connection
 		assert.True(t, o.First != 3 || o.Done-o.Sent >= limit, "given up after %v", o.Done-o.Sent)
@@ -295,10 +289,9 @@ func TestRequestTimeout(t *testing.T) {
 func TestInvalidAnswers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name   string
-		answer string
-		text   string // "": the answer was right
-		acked  uint64 // of one message
+		name, answer string
+		text         string // "": the answer was right
+		acked        uint64 // of one message
 	}{
 		{"another protocol", "HTTP/1.1 400 Bad Request\r\n\r\n", "not a frame", 0},
 		{"an oversized frame", "\x7f\xff\xff\xff\x10\x01", "not a frame", 0},
@@ -321,8 +314,7 @@ func TestInvalidAnswers(t *testing.T) {
 	}
 }
 
-// When the server closes its side, the lane connects again. How many of the
-// unanswered messages the server accepted is unknown.
+// When the server closes its side, the lane connects again. How many of the unanswered messages the server accepted is unknown.
 func TestHalfClose(t *testing.T) {
 	t.Parallel()
 	f := serve(t, nil)
@@ -367,9 +359,8 @@ func TestServerThatStopsReading(t *testing.T) {
 				Measurement: load.Limits{Time: 500 * time.Millisecond}, Observe: s.observe,
 				Drain: time.Hour, // all events are sent, however long it takes
 			})
-			if h := r.Measurement; h.Acked != 20_000 || h.Response.Max() < 200*time.Millisecond {
-				t.Errorf("%+v, longest response time %v", h.Counts, h.Response.Max())
-			}
+			h := r.Measurement
+			assert.True(t, h.Acked == 20_000 && h.Response.Max() >= 200*time.Millisecond, "%+v, longest response time %v", h.Counts, h.Response.Max())
 			raised := 0
 			for _, o := range s.all {
 				assert.Must(t, o.Free <= o.Sent, "free at %v, after it was sent at %v", o.Free, o.Sent)
@@ -382,8 +373,7 @@ func TestServerThatStopsReading(t *testing.T) {
 	}
 }
 
-// whenFull calls f once a lane's socket has accepted nothing for that long although
-// there is something to write.
+// whenFull calls f once a lane's socket has accepted nothing for that long although there is something to write.
 func whenFull(t *testing.T, s *session, long time.Duration, f func()) {
 	l := s.lanes[0].(*lane)
 	ticks, written := 0, uint64(0)
@@ -426,9 +416,8 @@ func TestRefusals(t *testing.T) {
 		}
 	}} {
 		r := runPlan(t, sess, load.Plan{Measurement: load.Limits{Events: 1000}, Observe: observe})
-		if h := r.Measurement; h.Acked != 800 || h.Counts.Failed != 200 || r.Classes["rejected"] != 200 {
-			t.Errorf("%+v, classes %v", h.Counts, r.Classes)
-		}
+		h := r.Measurement
+		assert.True(t, h.Acked == 800 && h.Counts.Failed == 200 && r.Classes["rejected"] == 200, "%+v, classes %v", h.Counts, r.Classes)
 		texts := map[string]uint64{}
 		for _, x := range r.Failures {
 			texts[x.Text] = x.Events
@@ -450,13 +439,11 @@ func TestAbortWithFullSocket(t *testing.T) {
 	run.Start()
 	whenFull(t, sess, 50*time.Millisecond, run.Abort)
 	r := assert.Value(run.Wait())(t)
-	if h := r.Measurement; h.Unknown == 0 || h.Counts.Failed == 0 || r.Classes["canceled"] != h.Unknown+h.Counts.Failed {
-		t.Errorf("%+v, classes %v", h.Counts, r.Classes)
-	}
+	h := r.Measurement
+	assert.True(t, h.Unknown != 0 && h.Counts.Failed != 0 && r.Classes["canceled"] == h.Unknown+h.Counts.Failed, "%+v, classes %v", h.Counts, r.Classes)
 }
 
-// If nothing blocks a message, it is free when it is ready, so that a late send
-// counts as the generator's delay.
+// If nothing blocks a message, it is free when it is ready, so that a late send counts as the generator's delay.
 func TestUnblockedMessageIsFreeWhenReady(t *testing.T) {
 	t.Parallel()
 	f := serve(t, nil)

@@ -120,18 +120,16 @@ func TestFigures(t *testing.T) {
 		<-tick.C
 	}
 	for _, tt := range []struct {
-		name, url string
-		given     []string
-		figure    string
-		unit      string
+		name, url    string
+		given        []string
+		figure, unit string
 	}{
 		{name: "TCP", url: "riemann://" + srv.Addr(), figure: "server tcp " + srv.Addr() + " in rate", unit: "messages/s"},
 		{name: "UDP, with a query address", url: "riemann+udp://" + srv.AddrOf("udp"), given: []string{"query-address=" + srv.Addr()}, figure: "server udp " + srv.AddrOf("udp") + " in rate", unit: "messages/s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := openSession(t, specOf(t, tt.url, tt.given...))
-			run, err := load.New(load.Plan{BatchEvents: 2, Schedule: load.Constant(2000), Unanswered: s.Capabilities().Unanswered}, s.Target())
-			assert.OK(t, err)
+			run := assert.Value(load.New(load.Plan{BatchEvents: 2, Schedule: load.Constant(2000), Unanswered: s.Capabilities().Unanswered}, s.Target()))(t)
 			run.Start()
 			defer run.Abort()
 			f := waitFigure(t, s, tt.figure, func(v float64) bool { return v > 300 && v < 3000 })
@@ -188,9 +186,8 @@ func TestFiguresWithoutServer(t *testing.T) {
 		assert.True(t, err == nil && len(f) == 0, "got %v, %v; want nothing, and no error", f, err)
 	}
 	// Over UDP the server's count is then unknown, and the report says so.
-	if w := strings.Join(s.Warnings(), "\n"); !strings.Contains(w, testkit.ClosedPort) || !strings.Contains(w, "--query-address") {
-		t.Errorf("warnings %q, want one that no server answers queries", w)
-	}
+	w := strings.Join(s.Warnings(), "\n")
+	assert.True(t, strings.Contains(w, testkit.ClosedPort) && strings.Contains(w, "--query-address"), "warnings %q, want one that no server answers queries", w)
 	// With a query address it is an error.
 	s = openSession(t, specOf(t, "riemann+udp://"+silentSocket(t), "query-address="+testkit.ClosedPort))
 	for range 2 {

@@ -24,14 +24,13 @@ import (
 
 // A countingSink counts what is completed.
 type countingSink struct {
-	start                   time.Time
-	mu                      sync.Mutex
-	batches                 uint64
-	acked, failed, unknown  int
-	readyCalls              int
-	changed                 chan struct{}
-	early, backwards, wrong int
-	next                    uint64
+	start                              time.Time
+	mu                                 sync.Mutex
+	batches                            uint64
+	acked, failed, unknown, readyCalls int
+	changed                            chan struct{}
+	early, backwards, wrong            int
+	next                               uint64
 }
 
 func newCountingSink() *countingSink {
@@ -168,8 +167,7 @@ func TestAnswerBeforeTheMessageIsWritten(t *testing.T) {
 	assert.OK(t, l.Close())
 }
 
-// A message in a write that has not returned when the run ends may have been
-// written: it does not count as failed.
+// A message in a write that has not returned when the run ends may have been written: it does not count as failed.
 func TestCloseWhileWriting(t *testing.T) {
 	t.Parallel()
 	f := serve(t, nil)
@@ -197,8 +195,7 @@ func TestCloseWhileWriting(t *testing.T) {
 	assert.True(t, sink.unknown == 200 && sink.failed == 100, "%d unknown, %d failed; want 200 and 100", sink.unknown, sink.failed)
 }
 
-// The pause after a connection grows only if it was of no use: nothing was answered on it, and
-// it was not open for long.
+// The pause after a connection grows only if it was of no use: nothing was answered on it, and it was not open for long.
 func TestNextAfterLost(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -263,8 +260,7 @@ func (l *lane) flushUnwritten() {
 	l.link = k
 }
 
-// Whatever bytes a server sends, in whatever pieces, the reader completes no
-// message that was not sent, and none twice.
+// Whatever bytes a server sends, in whatever pieces, the reader completes no message that was not sent, and none twice.
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(wire.Ack), uint8(1), true)
 	f.Add([]byte(wire.Ack+wire.Ack+wire.Ack), uint8(7), true)
@@ -334,10 +330,9 @@ func TestLaneAllocatesNothing(t *testing.T) {
 // TestThreads: with a schedule and many clients, half of the processors are left to the server.
 func TestThreads(t *testing.T) {
 	for _, tt := range []struct {
-		name      string
-		scheduled bool
-		clients   int
-		want      int
+		name          string
+		scheduled     bool
+		clients, want int
 	}{
 		{"many clients", true, manyClients, 2},
 		{"fewer", true, manyClients - 1, 3},

@@ -55,11 +55,10 @@ func TestOpenErrors(t *testing.T) {
 	})
 	quick := "connect-timeout=2s"
 	for _, tt := range []struct {
-		name  string
-		url   string
-		given []string
-		wrong string // part of the error
-		hint  string // part of the hint
+		name, url string
+		given     []string
+		wrong     string // part of the error
+		hint      string // part of the hint
 	}{
 		{"nothing listens", "riemann://" + closed, nil, "refused", "carronade standin riemann"},
 		{"one of two is not there", "riemann://" + plain.addr + "," + closed, nil, closed, "carronade standin riemann"},
@@ -146,9 +145,8 @@ func TestFacts(t *testing.T) {
 			v, _ := f["tls"].(string)
 			assert.True(t, strings.HasPrefix(v, "TLS 1.3, "), "tls: got %q", v)
 			assert.True(t, f["address"] == addr && f["transport"] == "riemann+tls" && f["events"] != nil, "got %v", f)
-			if e := s.Encoding(); e.Events != measure.Pooled || e.Distinct == 0 || e.CodecMeasured != nil {
-				t.Errorf("encoding %+v, want pooled events without a codec", e)
-			}
+			e := s.Encoding()
+			assert.True(t, e.Events == measure.Pooled && e.Distinct != 0 && e.CodecMeasured == nil, "encoding %+v, want pooled events without a codec", e)
 		})
 	}
 }
@@ -181,9 +179,8 @@ func TestSurveyAsksForTheName(t *testing.T) {
 func TestParseTarget(t *testing.T) {
 	t.Parallel()
 	for _, tt := range testkit.Table[struct {
-		URL   string `yaml:"url"`
-		Hosts string
-		Wrong string
+		URL          string `yaml:"url"`
+		Hosts, Wrong string
 	}](t, "testdata/targets.yaml") {
 		t.Run(tt.URL, func(t *testing.T) {
 			u := &url.URL{}
@@ -238,19 +235,16 @@ func TestSuite(t *testing.T) {
 			f := serve(t, conf)
 			protocoltest.Run(t, protocoltest.System{
 				Kind: Kind{}, URL: tt.scheme + "://" + f.addr, Options: tt.opts,
-				Events: f.taken,
-				Slow:   f.slow,
-				Refuse: func(on bool) {
-					f.refuse(map[bool]string{true: "no room for such events"}[on])
-				},
+				Events:     f.taken,
+				Slow:       f.slow,
+				Refuse:     func(on bool) { f.refuse(map[bool]string{true: "no room for such events"}[on]) },
 				RefuseWant: load.Rejected,
 			})
 		})
 	}
 }
 
-// certificates are an authority, the configuration of a server that requires its
-// certificates, and a client's files.
+// certificates are an authority, the configuration of a server that requires its certificates, and a client's files.
 type certificates struct {
 	ca, cert, key string // files
 	otherCA       string // of an authority that signed none of them
@@ -274,8 +268,7 @@ func newCertificates(t testing.TB) (c certificates) {
 	return c
 }
 
-// However runs are split and shortened, their messages stay in order, each
-// occurs once, and the sums do not change.
+// However runs are split and shortened, their messages stay in order, each occurs once, and the sums do not change.
 func TestRunsStayConsistent(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

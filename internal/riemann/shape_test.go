@@ -49,8 +49,7 @@ func tally(s *shape, n uint64, field func(wire.Event) string) map[string]int {
 	return out
 }
 
-// TestDefaultsAreRealistic: many hosts and services, most of them ok, and all
-// fields set.
+// TestDefaultsAreRealistic: many hosts and services, most of them ok, and all fields set.
 func TestDefaultsAreRealistic(t *testing.T) {
 	t.Parallel()
 	s := shapeOf(t, nil)
@@ -69,11 +68,9 @@ func TestDefaultsAreRealistic(t *testing.T) {
 	assert.True(t, ok, "got hosts %v, want web-00 among them", hosts)
 }
 
-// TestEventsAreReproducible: reports contain the seed, and a repeated run gets
-// the same events, in any version. A change of these bytes breaks that, and needs
-// a reason.
+// TestEventsAreReproducible: reports contain the seed, and a repeated run gets the same events, in any version. A change of these
+// bytes breaks that, and needs a reason.
 func TestEventsAreReproducible(t *testing.T) {
-	t.Parallel()
 	s := shapeOf(t, map[string]string{optMetric: "uniform(0,100)"})
 	e := s.event(3, 12345)
 	got := string(wire.AppendJSON(nil, &e))
@@ -92,7 +89,6 @@ func TestEventsAreReproducible(t *testing.T) {
 }
 
 func TestTexts(t *testing.T) {
-	t.Parallel()
 	for _, test := range []struct {
 		name, typed string
 		want        []string // of events 0, 1, ...
@@ -117,7 +113,6 @@ func TestTexts(t *testing.T) {
 }
 
 func TestFrequencies(t *testing.T) {
-	t.Parallel()
 	const n = 100000
 	weights := func(of map[string]float64) map[string]float64 {
 		sum := 0.0
@@ -165,7 +160,6 @@ func sortedKeys[V any](m map[string]V) map[string]bool {
 
 // TestFieldsAreIndependent: host and service are not correlated.
 func TestFieldsAreIndependent(t *testing.T) {
-	t.Parallel()
 	s := shapeOf(t, map[string]string{optHost: "{uniform(4)}", optService: "{uniform(4)}", optPool: "16MiB"})
 	const n = 40000
 	got := tally(s, n, func(e wire.Event) string { return e.Host + e.Service })
@@ -176,7 +170,6 @@ func TestFieldsAreIndependent(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	t.Parallel()
 	for _, test := range []struct {
 		name, typed, kind string
 		want              []float64 // of events 0, 1, ... where they are not random
@@ -213,8 +206,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestWalk: at most the step from one event to the next, not repeating with the
-// pool, within its bounds, and covering a range.
+// TestWalk: at most the step from one event to the next, not repeating with the pool, within its bounds, and covering a range.
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	s := shapeOf(t, map[string]string{optMetric: "walk(50,1)"})
@@ -267,7 +259,6 @@ func TestShapeErrors(t *testing.T) {
 }
 
 func TestVerifiedServices(t *testing.T) {
-	t.Parallel()
 	s := assert.Value(newShape(eventValues(map[string]string{optService: "{bad"}), 1, 0xcafe0123456789ab, true))(t)
 	seen := map[string]bool{}
 	for stream := range int32(3) {
@@ -293,9 +284,8 @@ func TestVerifiedServices(t *testing.T) {
 func FuzzParseService(f *testing.F) {
 	f.Add("carronade 456789ab 2 0000000041")
 	f.Fuzz(func(t *testing.T, s string) {
-		if run, stream, index, ok := parseService(s); ok && serviceOf(run, stream, index) != s {
-			t.Errorf("%q became %q", s, serviceOf(run, stream, index))
-		}
+		run, stream, index, ok := parseService(s)
+		assert.True(t, !ok || serviceOf(run, stream, index) == s, "%q became %q", s, serviceOf(run, stream, index))
 	})
 }
 
@@ -322,9 +312,8 @@ func FuzzShape(f *testing.F) {
 	})
 }
 
-// Expressions are values of text fields: of each event of the pool, by its number and the
-// client's. Commas within them do not separate tags, and what comes from the environment
-// is in no report.
+// Expressions are values of text fields: of each event of the pool, by its number and the client's. Commas within them do not
+// separate tags, and what comes from the environment is in no report.
 func TestShapeExpressions(t *testing.T) {
 	t.Setenv("CARRONADE_TEST", "hunter2")
 	set := map[string]string{
@@ -357,7 +346,6 @@ func TestShapeExpressions(t *testing.T) {
 
 // No comma within braces or expressions separates tags.
 func TestSplitTags(t *testing.T) {
-	t.Parallel()
 	for text, want := range map[string][]string{
 		"a,b":                    {"a", "b"},
 		"a, {pick(b,c)},d":       {"a", "{pick(b,c)}", "d"},

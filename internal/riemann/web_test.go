@@ -22,18 +22,16 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// A webFake accepts events like the server, with other implementations of
-// WebSocket and HTTP than the one under test.
+// A webFake accepts events like the server, with other implementations of WebSocket and HTTP than the one under test.
 type webFake struct {
-	addr   string
-	events atomic.Uint64
-	delay  atomic.Int64
-	refuse atomic.Bool
-	short  atomic.Int64 // close a WebSocket after this many events; 0: never
-	every  atomic.Int64 // refuse one event in this many; 0: none
-	last   atomic.Int64 // close the HTTP connection after one answer in this many; 0: none
-	asked  atomic.Int64
-	puts   atomic.Int64
+	addr        string
+	events      atomic.Uint64
+	delay       atomic.Int64
+	refuse      atomic.Bool
+	short       atomic.Int64 // close a WebSocket after this many events; 0: never
+	every       atomic.Int64 // refuse one event in this many; 0: none
+	last        atomic.Int64 // close the HTTP connection after one answer in this many; 0: none
+	asked, puts atomic.Int64
 }
 
 func webServe(t testing.TB) *webFake {
@@ -107,10 +105,8 @@ func TestWebSuite(t *testing.T) {
 			t.Parallel()
 			f := webServe(t)
 			protocoltest.Run(t, protocoltest.System{
-				Kind: Kind{}, URL: transport + "://" + f.addr,
-				Events:     f.events.Load,
-				Slow:       func(d time.Duration) { f.delay.Store(int64(d)) },
-				Refuse:     f.refuse.Store,
+				Kind: Kind{}, URL: transport + "://" + f.addr, Events: f.events.Load,
+				Slow: func(d time.Duration) { f.delay.Store(int64(d)) }, Refuse: f.refuse.Store,
 				RefuseWant: load.Rejected,
 			})
 		})
@@ -251,19 +247,15 @@ func TestWebMessageSize(t *testing.T) {
 }
 
 func TestSocketAnswers(t *testing.T) {
-	t.Parallel()
 	web := &webSocketFraming{}
 	frame := func(op byte, text string) string { return string([]byte{0x80 | op, byte(len(text))}) + text }
 	ok, ping := frame(1, "{}"), frame(opPing, "hello")
 	bad := frame(1, `{"error":"why"}`)
 	for _, tt := range []struct {
-		name             string
-		in               string
-		messages, events int
-		acks             int
-		msg, rest        string
-		err              string
-		refused          int32
+		name, in               string
+		messages, events, acks int
+		msg, rest, err         string
+		refused                int32
 	}{
 		{name: "a run of acks", in: ok + ok + ok + bad, messages: 9, events: 1, acks: 3, rest: bad},
 		{name: "no more than expected", in: ok + ok + ok, messages: 2, events: 1, acks: 2, rest: ok},
@@ -302,10 +294,9 @@ func TestHTTPAnswers(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n{}\n{}\n"
 	const chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n3\r\n{}\n\r\n4;x=y\r\n{}\n\n\r\n0\r\nX: y\r\n\r\n"
 	for _, tt := range []struct {
-		name, in, rest string
-		err            string
-		refused        int32
-		text           string
+		name, in, rest, err string
+		refused             int32
+		text                string
 	}{
 		{name: "by length", in: ok + "HTTP", rest: "HTTP"},
 		{name: "in chunks", in: chunked + ok, rest: ok},
@@ -369,9 +360,8 @@ func TestHTTPHeads(t *testing.T) {
 		"HTTP/1.1 103 Early Hints\r\nConnection: close\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}": false,
 	} {
 		web := &httpFraming{}
-		if _, msg, _, err := web.answers([]byte(in), 1, 1); err != nil || msg == nil || web.closing() != last {
-			t.Errorf("%q: the last of its connection: %v, %v, want %v", in, web.closing(), err, last)
-		}
+		_, msg, _, err := web.answers([]byte(in), 1, 1)
+		assert.True(t, err == nil && msg != nil && web.closing() == last, "%q: the last of its connection: %v, %v, want %v", in, web.closing(), err, last)
 	}
 	web := &httpFraming{}
 	_, _, _, err := web.answers([]byte("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n"), 1, 1)

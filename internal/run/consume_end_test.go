@@ -47,8 +47,7 @@ func TestWaitedAtEnd(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tt.k.feed = 10 * time.Millisecond
-				d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &tt.k, "op=consume", "for=8s", "idle-timeout=1h")})
-				assert.OK(t, err)
+				d := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &tt.k, "op=consume", "for=8s", "idle-timeout=1h")}))(t)
 				got := ""
 				for _, w := range d.Warnings {
 					if strings.Contains(w, "end of the logs") {
@@ -66,9 +65,7 @@ func TestWaitedAtEnd(t *testing.T) {
 }
 
 // Committed implements protocol.Transactions.
-func (s *fakeSession) Committed() load.Source {
-	return &committedSource{fakeSource: fakeSource{s}}
-}
+func (s *fakeSession) Committed() load.Source { return &committedSource{fakeSource: fakeSource{s}} }
 
 func (s *fakeSession) EndTransactions() {}
 
@@ -156,9 +153,8 @@ func TestReached(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := &readback{seek: placed{tt.starts, tt.at}}
-			if got := b.reached(tt.ends); !slices.Equal(got, tt.want) || all(got) != (tt.want != nil && !slices.Contains(tt.want, false)) {
-				t.Errorf("got %v, all %v, want %v", got, all(got), tt.want)
-			}
+			got := b.reached(tt.ends)
+			assert.True(t, slices.Equal(got, tt.want) && all(got) == (tt.want != nil && !slices.Contains(tt.want, false)), "got %v, all %v, want %v", got, all(got), tt.want)
 		})
 	}
 }
@@ -226,9 +222,8 @@ func TestPipelines(t *testing.T) {
 				}
 				d := assert.Value(Execute(ctx, Job{Workload: w, Version: "test", Portable: true, Abort: abort}))(t)
 				assert.Must(t, len(d.Parts) == 2 && d.Parts[0].Name == "send" && d.Parts[1].Name == "read", "parts %+v", d.Parts)
-				if got := d.Parts[1].Totals; got.Offered != 2000 || got.Acked != tt.read || got.Unsent != 2000-tt.read {
-					t.Errorf("read %d of %d, %d not begun", got.Acked, got.Offered, got.Unsent)
-				}
+				got := d.Parts[1].Totals
+				assert.True(t, got.Offered == 2000 && got.Acked == tt.read && got.Unsent == 2000-tt.read, "read %d of %d, %d not begun", got.Acked, got.Offered, got.Unsent)
 				s := d.Parts[1].SendDelay
 				assert.True(t, tt.read == 0 || s != nil && s.Max == 0, "reads began late: %+v", s)
 				if e := d.EndToEnd; tt.read > 0 && (e == nil || e.Count != 2000 || e.Min < 19.9e6 || e.Max > 20.3e6) {
@@ -283,9 +278,8 @@ func TestTopics(t *testing.T) {
 				assert.Equal(t, settings[name], want, "%s", name)
 			}
 			assert.Equal(t, len(settings), len(tt.want), "settings")
-			if d.Op != tt.want["op"] || d.Target != brokers || d.Labels["a"] != "b" || d.Note != "why" || d.Hash == "" {
-				t.Errorf("got op %q, target %q, labels %v, note %q, hash %q", d.Op, d.Target, d.Labels, d.Note, d.Hash)
-			}
+			assert.True(t, d.Op == tt.want["op"] && d.Target == brokers && d.Labels["a"] == "b" && d.Note == "why" && d.Hash != "",
+				"got op %q, target %q, labels %v, note %q, hash %q", d.Op, d.Target, d.Labels, d.Note, d.Hash)
 		})
 	}
 }

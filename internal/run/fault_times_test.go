@@ -75,8 +75,7 @@ func gcPercent() uint64 {
 	return sampled(s[0])
 }
 
-// Executions share the setting. The last one that ends restores what the user asked for, even if
-// that changed meanwhile.
+// Executions share the setting. The last one that ends restores what the user asked for, even if that changed meanwhile.
 func TestHeapRoomIsRestored(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(80))
 	ballast := make([]byte, 64<<20)
@@ -174,7 +173,6 @@ func TestNothingReadByOne(t *testing.T) {
 
 // The rate of a run that read includes the wait for the first event. If that is long, the report says so.
 func TestWaitedAtStart(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
 		name             string
 		first, rebalance time.Duration
@@ -188,7 +186,6 @@ func TestWaitedAtStart(t *testing.T) {
 		{"in the warm-up", time.Second, 0, 100_000, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			r := &load.Result{Rebalance: tt.rebalance, Measurement: measure.Tally{Start: 2 * time.Second, End: 12 * time.Second, Counts: measure.Counts{Consumed: tt.consumed}}}
 			assert.Equal(t, strings.Join(waitedAtStart(r, tt.first), "; "), tt.want, "warning")
 		})
@@ -197,7 +194,6 @@ func TestWaitedAtStart(t *testing.T) {
 
 // What the target says first does not replace that nothing was read.
 func TestNoticesAreJoined(t *testing.T) {
-	t.Parallel()
 	assert.Equal(t, joinNotices("", "nothing was read"), "nothing was read", "without one of the target")
 	assert.Equal(t, joinNotices("the broker created the topic", "nothing was read"), "the broker created the topic, nothing was read", "with one")
 	assert.Equal(t, joinNotices("", ""), "", "without any")

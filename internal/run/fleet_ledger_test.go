@@ -58,9 +58,8 @@ func TestFleetLedger(t *testing.T) {
 			}
 			v := f.verdict(&Reading{Whole: []bool{true}, Ends: []int64{40 + batches*events}})
 			got := measure.Ledger{Acked: v.Acked, Read: v.Read, Lost: v.Lost, Corrupted: v.Corrupted, Complete: v.Complete}
-			if got.Acked != c.want.Acked || got.Read != c.want.Read || got.Lost != c.want.Lost || got.Corrupted != c.want.Corrupted || !got.Complete || f.broken != nil {
-				t.Errorf("got %+v (%v), want %+v", got, f.broken, c.want)
-			}
+			assert.True(t, got.Acked == c.want.Acked && got.Read == c.want.Read && got.Lost == c.want.Lost && got.Corrupted == c.want.Corrupted && got.Complete && f.broken == nil,
+				"got %+v (%v), want %+v", got, f.broken, c.want)
 			r := &load.Result{Intervals: []measure.Interval{{Phase: measure.Measurement, End: time.Second}, {Phase: measure.Measurement, Start: time.Second, End: 2 * time.Second}}}
 			f.addTimes(r, time.Millisecond)
 			if n := r.Measurement.EndToEnd.Count(); n != v.Read || r.Measurement.Consumed != n || r.Intervals[0].Consumed+r.Intervals[1].Consumed != n {
@@ -107,9 +106,8 @@ func TestFleetLedgerRows(t *testing.T) {
 		o.Sent = o.DueFirst
 		f.arrived(o, o.DueFirst+time.Millisecond, o.DueFirst)
 	}
-	if n := len(f.byRow); n > mostRows || f.interval != 2*time.Second || len(f.open) > mostOpen {
-		t.Errorf("got %d rows of %v, %d of them open", n, f.interval, len(f.open))
-	}
+	n := len(f.byRow)
+	assert.True(t, n <= mostRows && f.interval == 2*time.Second && len(f.open) <= mostOpen, "got %d rows of %v, %d of them open", n, f.interval, len(f.open))
 	r := &load.Result{}
 	for i := range seconds / 2 {
 		r.Intervals = append(r.Intervals, measure.Interval{Phase: measure.Measurement, Start: time.Duration(i) * 2 * time.Second, End: time.Duration(i+1) * 2 * time.Second})
@@ -137,9 +135,8 @@ func TestFleetLedgerSteps(t *testing.T) {
 	r := &load.Result{Steps: []measure.Tally{{Name: "1,000/s"}, {Name: "5,000/s"}, {Name: "1,000/s"}}}
 	f.addTimes(r, 0)
 	got := []uint64{r.Warmup.Consumed, r.Steps[0].Consumed, r.Steps[1].Consumed, r.Steps[2].Consumed, r.Measurement.Consumed}
-	if want := []uint64{10, 11, 12, 13, 36}; !slices.Equal(got, want) {
-		t.Errorf("got %d events of the warm-up, the steps and the measurement, want %d", got, want)
-	}
+	want := []uint64{10, 11, 12, 13, 36}
+	assert.True(t, slices.Equal(got, want), "got %d events of the warm-up, the steps and the measurement, want %d", got, want)
 }
 
 // TestFleetLedgerEarly: what a generator had no room for counts, also if it comes before the
@@ -245,7 +242,6 @@ func TestFleetMoments(t *testing.T) {
 
 // The steps of a generator that was lost have the rates of its intervals: what arrived in the drain is in no rate.
 func TestStepsOfTheLost(t *testing.T) {
-	t.Parallel()
 	r := &load.Result{Intervals: []measure.Interval{{
 		Phase: measure.Measurement, End: time.Second, Within: time.Second, Arrived: 90, Counts: measure.Counts{Sent: 100, Acked: 100},
 	}}}

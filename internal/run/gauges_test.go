@@ -122,9 +122,8 @@ func TestGaugeReaderIsCanceled(t *testing.T) {
 		q.begin(func() time.Duration { return 0 })
 		time.Sleep(1200 * time.Millisecond)
 		q.end(t.Context(), 0)
-		if g, words := q.gauges(); len(words) != 0 || g[0].Missed != 0 || g[0].After == nil {
-			t.Errorf("got %+v and the words %q, want no miss and no words", g, words)
-		}
+		g, words := q.gauges()
+		assert.True(t, len(words) == 0 && g[0].Missed == 0 && g[0].After != nil, "got %+v and the words %q, want no miss and no words", g, words)
 	})
 }
 
@@ -195,9 +194,8 @@ func TestReportHasGauges(t *testing.T) {
 				figureSeries := slices.DeleteFunc(doc.Gauges, func(g report.Gauge) bool { return g.From == "host" })
 				assert.Must(t, len(figureSeries) == 1, "got %d gauges of the server, want 1", len(figureSeries))
 				g := figureSeries[0]
-				if g.From != "server" || g.Before == nil || *g.Before != 0 || g.After == nil || *g.After < tt.after || len(g.Points) < 2 {
-					t.Errorf("got %+v, want before 0 and %g or more after", g, tt.after)
-				}
+				assert.True(t, g.From == "server" && g.Before != nil && *g.Before == 0 && g.After != nil && *g.After >= tt.after && len(g.Points) >= 2,
+					"got %+v, want before 0 and %g or more after", g, tt.after)
 				assert.True(t, len(doc.Warnings) == 0 || !strings.Contains(doc.Warnings[0], "figures"),
 					"it warns: %q", doc.Warnings)
 			})
@@ -219,8 +217,7 @@ func TestMachineWarnings(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &fakeKind{}, "count=10"), Host: tt.host})
-				assert.OK(t, err)
+				d := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &fakeKind{}, "count=10"), Host: tt.host}))(t)
 				n := 0
 				for _, text := range d.Warnings {
 					if strings.HasPrefix(text, "the clock source") {

@@ -173,8 +173,7 @@ func TestAttach(t *testing.T) {
 	assert.True(t, err != nil, "too many files were accepted")
 }
 
-// An attachment's hash is that of the original bytes, with the user's key: it says which
-// key, and nothing about a short secret.
+// An attachment's hash is that of the original bytes, with the user's key: it says which key, and nothing about a short secret.
 func TestAttachmentKey(t *testing.T) {
 	home := func() string {
 		dir := t.TempDir()

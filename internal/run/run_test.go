@@ -39,8 +39,7 @@ type fakeKind struct {
 	head         int64         // where the log begins at the end: what was before was deleted unread
 	headErr      error         // or why the beginning is unknown
 	stamped      bool
-	// From lostFrom to lostUntil, after the start, it has no connection, and takes no batch; 0: it does
-	// not know its connections.
+	// From lostFrom to lostUntil, after the start, it has no connection, and takes no batch; 0: it does not know its connections.
 	lostFrom, lostUntil time.Duration
 	feed                time.Duration // its reader gets an event as often while there is a connection; 0: only what was sent
 	feedFor             time.Duration // how long, from opening; 0: always
@@ -58,10 +57,8 @@ func (*fakeKind) Schemes() []string { return []string{"fake"} }
 func (*fakeKind) Ops() []string {
 	return []string{workload.Produce, workload.Consume, workload.RoundTrip}
 }
-func (*fakeKind) Options() []protocol.Option { return nil }
-func (*fakeKind) Capabilities() protocol.KindCapabilities {
-	return protocol.KindCapabilities{}
-}
+func (*fakeKind) Options() []protocol.Option              { return nil }
+func (*fakeKind) Capabilities() protocol.KindCapabilities { return protocol.KindCapabilities{} }
 
 func (m *fakeKind) Open(_ context.Context, spec protocol.Spec) (protocol.Session, error) {
 	time.Sleep(m.openDelay)
@@ -209,11 +206,9 @@ func (s fakeSource) Rebalancing() time.Duration {
 	}
 	return 0
 }
-func (fakeSource) Starts() []int64      { return []int64{0} }
-func (s fakeSource) Positions() []int64 { return []int64{s.seen.Load()} }
-func (s fakeSource) Heads(context.Context) ([]int64, error) {
-	return []int64{s.m.head}, s.m.headErr
-}
+func (fakeSource) Starts() []int64                          { return []int64{0} }
+func (s fakeSource) Positions() []int64                     { return []int64{s.seen.Load()} }
+func (s fakeSource) Heads(context.Context) ([]int64, error) { return []int64{s.m.head}, s.m.headErr }
 
 func (s fakeSource) Ends(ctx context.Context) ([]int64, error) {
 	if s.m.endsUnknown {
@@ -279,9 +274,8 @@ func resolve(t *testing.T, m *fakeKind, pairs ...string) *workload.Workload {
 	return w
 }
 
-// TestInterruptions: the first interruption ends the current stage and leaves a
-// report, an abort ends everything at once, and nothing hangs, whatever does
-// not answer.
+// TestInterruptions: the first interruption ends the current stage and leaves a report, an abort ends everything at once, and
+// nothing hangs, whatever does not answer.
 func TestInterruptions(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
@@ -347,8 +341,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestConcurrencyOfARoundTrip: a caller sends again when all events of its
-// batch were consumed, and not before.
+// TestConcurrencyOfARoundTrip: a caller sends again when all events of its batch were consumed, and not before.
 func TestConcurrencyOfARoundTrip(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -372,8 +365,7 @@ func TestConcurrencyOfARoundTrip(t *testing.T) {
 	}
 }
 
-// TestDeleted: events that the system itself deleted cannot be checked, are not
-// lost, and make the verdict "cannot tell".
+// TestDeleted: events that the system itself deleted cannot be checked, are not lost, and make the verdict "cannot tell".
 func TestDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &fakeKind{consumeDelay: time.Millisecond, head: 50}
@@ -390,13 +382,11 @@ func TestDeleted(t *testing.T) {
 	})
 }
 
-// TestDeletedUnknown: if it is not known what the system deleted, missing
-// events may be deleted or lost.
+// TestDeletedUnknown: if it is not known what the system deleted, missing events may be deleted or lost.
 func TestDeletedUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &fakeKind{consumeDelay: time.Millisecond, head: 50, headErr: errors.New("not the leader")}
-		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "batch-events=1")})
-		assert.OK(t, err)
+		doc := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "op=roundtrip", "verify=true", "count=200", "batch-events=1")}))(t)
 		if l := doc.Ledger; l.Lost != 0 || l.Unread != 50 || l.Removed != 0 || l.Read != 150 || l.Complete {
 			t.Errorf("lost %d, unread %d, removed %d, read %d, complete %v; want 0, 50, 0, 150, false", l.Lost, l.Unread, l.Removed, l.Read, l.Complete)
 		}
@@ -408,8 +398,7 @@ func TestDeletedUnknown(t *testing.T) {
 	})
 }
 
-// TestNoReportWithoutSending: if the target cannot be opened, no report is
-// made.
+// TestNoReportWithoutSending: if the target cannot be opened, no report is made.
 func TestNoReportWithoutSending(t *testing.T) {
 	m := &fakeKind{}
 	w := resolve(t, m, "count=1")

@@ -175,9 +175,8 @@ func TestEndsWithItsSystem(t *testing.T) {
 				(&execution{}).await(t.Context(), r, died)
 				res, err := r.Wait()
 				assert.Must(t, err == nil || tt.mute, "%v", err) // it completes nothing, which is an error
-				if took := time.Since(at); took > tt.most || took > time.Second/2 {
-					t.Errorf("it ended %v after its system, want %v at most", took, tt.most)
-				}
+				took := time.Since(at)
+				assert.True(t, took <= tt.most && took <= time.Second/2, "it ended %v after its system, want %v at most", took, tt.most)
 				assert.Equal(t, res.Stopped, load.BySystem, "stopped by")
 			})
 		})
@@ -210,9 +209,8 @@ func TestLimits(t *testing.T) {
 						break
 					}
 				}
-				if code := d.ExitCode(); code != c.exit || !strings.Contains(text, c.text) {
-					t.Errorf("exit %d, %q; want %d, %q (%+v)", code, text, c.exit, c.text, d.Trust)
-				}
+				code := d.ExitCode()
+				assert.True(t, code == c.exit && strings.Contains(text, c.text), "exit %d, %q; want %d, %q (%+v)", code, text, c.exit, c.text, d.Trust)
 			})
 		})
 	}

@@ -52,9 +52,7 @@ func TestTrace(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "t.parquet")
 			var doc *report.Document
 			synctest.Test(t, func(t *testing.T) {
-				var err error
-				doc, err = Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &tt.m, append(tt.set, "trace="+path)...), Trace: path})
-				assert.OK(t, err)
+				doc = assert.Value(Execute(t.Context(), Job{Portable: true, Workload: resolve(t, &tt.m, append(tt.set, "trace="+path)...), Trace: path}))(t)
 				<-tt.m.session.ended
 			})
 			rows := parquettest.Rows[traced](parquettest.Open(t, path))
@@ -72,9 +70,8 @@ func TestTrace(t *testing.T) {
 				if r.Due != nil && *r.Due != r.Event*int64(time.Second)/5000 {
 					t.Errorf("event %d was due at %d", r.Event, *r.Due)
 				}
-				if tt.consumed != (r.Consumed != nil) || tt.consumed && *r.Consumed < r.Done+int64(4*time.Millisecond) {
-					t.Errorf("event %d: done at %d, consumed at %v", r.Event, r.Done, r.Consumed)
-				}
+				assert.True(t, tt.consumed == (r.Consumed != nil) && (!tt.consumed || *r.Consumed >= r.Done+int64(4*time.Millisecond)),
+					"event %d: done at %d, consumed at %v", r.Event, r.Done, r.Consumed)
 				for k := range r.Events {
 					assert.Must(t, !seen[r.Event+k], "event %d has two rows", r.Event+k)
 					seen[r.Event+k] = true
@@ -94,8 +91,7 @@ func TestTraceOnAFullDisk(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		m := &fakeKind{perBatch: 10}
-		doc, err := Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "count=500", "trace=/dev/full"), Trace: "/dev/full"})
-		assert.OK(t, err)
+		doc := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "count=500", "trace=/dev/full"), Trace: "/dev/full"}))(t)
 		assert.True(t, doc.Totals.Acked == 500 && doc.Stopped == load.ByEvents,
 			"acked %d, stopped by %q", doc.Totals.Acked, doc.Stopped)
 		got, want := strings.Join(doc.Problems, "; "), "--trace: write /dev/full: no space left on device"

@@ -41,10 +41,8 @@ func TestListening(t *testing.T) {
 		{"a kind without a default port", &fakeKind{}, "cannon", "a", nil},
 		{"no host", ported{}, "cannon", "", nil},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got := listening(tt.kind, &url.URL{Scheme: tt.scheme, Host: tt.hosts})
-			assert.True(t, slices.Equal(got, tt.want), "got %q, want %q", got, tt.want)
-		})
+		got := listening(tt.kind, &url.URL{Scheme: tt.scheme, Host: tt.hosts})
+		assert.True(t, slices.Equal(got, tt.want), "%s: got %q, want %q", tt.name, got, tt.want)
 	}
 }
 
@@ -112,9 +110,8 @@ func TestOutcomes(t *testing.T) {
 					}
 				},
 			}))(t)
-			if acked != 30 || doc.Totals.Acked != 30 || service.Count() != doc.Service.Count || file != "" && doc.Trace.Rows == 0 {
-				t.Errorf("saw %d events in %d batches, the report has %d in %d", acked, service.Count(), doc.Totals.Acked, doc.Service.Count)
-			}
+			assert.True(t, acked == 30 && doc.Totals.Acked == 30 && service.Count() == doc.Service.Count && (file == "" || doc.Trace.Rows != 0),
+				"saw %d events in %d batches, the report has %d in %d", acked, service.Count(), doc.Totals.Acked, doc.Service.Count)
 		})
 	}
 }

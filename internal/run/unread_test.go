@@ -20,8 +20,7 @@ import (
 	"carronade/units"
 )
 
-// A holdingKind is a fakeKind whose system holds back what lies from an offset on, and says why if it is
-// asked.
+// A holdingKind is a fakeKind whose system holds back what lies from an offset on, and says why if it is asked.
 type holdingKind struct {
 	*fakeKind
 	from    int64
@@ -106,8 +105,7 @@ func TestNeverRead(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				k := &holdingKind{fakeKind: &fakeKind{perBatch: 1, consumeDelay: 2 * time.Millisecond}, from: tt.from}
 				began := time.Now()
-				doc, err := Execute(t.Context(), Job{Portable: true, Workload: hold(t, k, "slo="+tt.limit, "drain="+tt.drain.String())})
-				assert.OK(t, err)
+				doc := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: hold(t, k, "slo="+tt.limit, "drain="+tt.drain.String())}))(t)
 				if took := time.Since(began); tt.unread > 0 && (took < 9900*time.Millisecond+tt.drain || took > 11*time.Second+tt.drain) {
 					t.Errorf("it took %v, want the run and its drain of %v", took, tt.drain)
 				}
@@ -154,9 +152,8 @@ func TestHeldBack(t *testing.T) {
 				}
 				l := doc.Ledger
 				assert.True(t, l.Lost == 0 && l.Unread == 200 && !l.Complete && l.Blocked == why, "got %+v, want 200 unread", l)
-				if c := doc.Checks[0]; c.Text != "cannot tell: 200 of 1,000 were not read: "+why || doc.ExitCode() != host.ExitCannotTell {
-					t.Errorf("exit %d, %q", doc.ExitCode(), c.Text)
-				}
+				c := doc.Checks[0]
+				assert.True(t, c.Text == "cannot tell: 200 of 1,000 were not read: "+why && doc.ExitCode() == host.ExitCannotTell, "exit %d, %q", doc.ExitCode(), c.Text)
 				<-k.session.ended
 			})
 		})
@@ -232,9 +229,8 @@ func TestFleetUnread(t *testing.T) {
 			assert.True(t, m.Unread == tt.unread && ages.Count() == tt.unread && m.Consumed == events-tt.unread && ages.Max() == tt.oldest,
 				"%d unread, %d read; %d ages up to %v, want %d up to %v",
 				m.Unread, m.Consumed, ages.Count(), ages.Max(), tt.unread, tt.oldest)
-			if iv := &out.result.Intervals[0]; iv.Unread != tt.unread || iv.UnreadAges.Count() != tt.unread {
-				t.Errorf("the interval has %d unread and %d ages", iv.Unread, iv.UnreadAges.Count())
-			}
+			iv := &out.result.Intervals[0]
+			assert.True(t, iv.Unread == tt.unread && iv.UnreadAges.Count() == tt.unread, "the interval has %d unread and %d ages", iv.Unread, iv.UnreadAges.Count())
 		})
 	}
 }
@@ -247,9 +243,8 @@ func TestFleetUnrecorded(t *testing.T) {
 	out.result.Measurement.Acked = 9
 	f.finish(nil, &Combined{Agents: []Measured{{Reading: &Reading{Whole: []bool{true}, Ends: []int64{0}, Until: time.Minute}}}, Rows: []report.Agent{{Reads: true, State: "complete"}}}, &out)
 	m := &out.result.Measurement
-	if ages := m.UnreadAges; ages.Count() != 9 || ages.Max() != 0 || m.Unread != 0 {
-		t.Errorf("%d ages up to %v, %d unread; want 9 of 0 and no unread", ages.Count(), ages.Max(), m.Unread)
-	}
+	ages := m.UnreadAges
+	assert.True(t, ages.Count() == 9 && ages.Max() == 0 && m.Unread == 0, "%d ages up to %v, %d unread; want 9 of 0 and no unread", ages.Count(), ages.Max(), m.Unread)
 }
 
 // TestFleetLower: the lower bound of end-to-end times in a fleet is without the lateness of other events and
@@ -294,9 +289,8 @@ func TestFleetLower(t *testing.T) {
 	lower, times := r.Measurement.Lower.EndToEnd, r.Measurement.EndToEnd
 	p := times.Percentile(99)
 	assert.True(t, p >= 49*time.Millisecond, "end to end p99 %v, want 50 ms", p)
-	if got, one := lower.Percentile(99), want.Bound().Percentile(99); (got-one).Abs() > one/1000 || got > 11*time.Millisecond {
-		t.Errorf("lower bound of p99 %v, in one program %v, want 10 ms", got, one)
-	}
+	got, one := lower.Percentile(99), want.Bound().Percentile(99)
+	assert.True(t, (got-one).Abs() <= one/1000 && got <= 11*time.Millisecond, "lower bound of p99 %v, in one program %v, want 10 ms", got, one)
 }
 
 // A staleSource was last told of an old end of its log.

@@ -81,9 +81,8 @@ func TestConfine(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
 	cmd.Env = []string{inFolder + "=" + dir}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	out, err := cmd.CombinedOutput()
+	assert.True(t, err == nil, "%v\n%s", err, out)
 }
 
 // programs are folders of programs and of what they need.

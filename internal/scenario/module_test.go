@@ -252,9 +252,8 @@ func TestFaults(t *testing.T) {
 			got := run(t, &fake{}, tt.source, nil)
 			assert.Must(t, got.reason == ByFault && got.fault != nil, "got %s, %v", got.reason, got.fault)
 			same := got.fault.At == tt.at || tt.text == "" && strings.HasPrefix(got.fault.At, tt.at) || strings.HasSuffix(tt.at, ":1") && strings.HasPrefix(got.fault.At, strings.TrimSuffix(tt.at, "1"))
-			if !same || !strings.Contains(got.fault.Text, tt.text) || !strings.Contains(got.fault.Hint, tt.hint) {
-				t.Errorf("got %q: %q (%q), want %q: %q (%q)", got.fault.At, got.fault.Text, got.fault.Hint, tt.at, tt.text, tt.hint)
-			}
+			assert.True(t, same && strings.Contains(got.fault.Text, tt.text) && strings.Contains(got.fault.Hint, tt.hint),
+				"got %q: %q (%q), want %q: %q (%q)", got.fault.At, got.fault.Text, got.fault.Hint, tt.at, tt.text, tt.hint)
 		})
 	}
 }
@@ -301,8 +300,7 @@ func TestScriptsWithoutEnd(t *testing.T) {
 	}
 }
 
-// A scenario ends by its time, its number of steps and the end of its context. The steps in
-// progress end first.
+// A scenario ends by its time, its number of steps and the end of its context. The steps in progress end first.
 func TestEnds(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	const source = `import { run, sleep } from "carronade"; run("endless"); for (;;) { await run("a"); await sleep("1ms"); }`
@@ -371,13 +369,11 @@ func TestKilledChild(t *testing.T) {
 			kill(t, strings.TrimSpace(string(number)))
 		}
 	})
-	if got.reason != ByFault || got.fault == nil || !strings.Contains(got.fault.Text, "ended by a signal: killed") || f.stopped == 0 || !slices.Contains(f.started, "run a") {
-		t.Errorf("got %s, %+v, %v, %d stopped", got.reason, got.fault, f.started, f.stopped)
-	}
+	assert.True(t, got.reason == ByFault && got.fault != nil && strings.Contains(got.fault.Text, "ended by a signal: killed") && f.stopped != 0 && slices.Contains(f.started, "run a"),
+		"got %s, %+v, %v, %d stopped", got.reason, got.fault, f.started, f.stopped)
 }
 
-// The same seed gives the same numbers and times, another one gives others. The clock does not move while the
-// script computes.
+// The same seed gives the same numbers and times, another one gives others. The clock does not move while the script computes.
 func TestSeed(t *testing.T) {
 	const source = `import { sleep } from "carronade";
 const before = Date.now();
@@ -389,9 +385,7 @@ console.log(Math.random(), before, Date.now() >= before + 2, new Date(before).ge
 		return strings.Join(run(t, &fake{}, source, func(o *Options) { o.Script.Seed = seed }).printed, "\n")
 	}
 	one := of(1)
-	if !strings.HasSuffix(one, "true true") || one != of(1) || one == of(2) {
-		t.Errorf("got %q, %q, %q", one, of(1), of(2))
-	}
+	assert.True(t, strings.HasSuffix(one, "true true") && one == of(1) && one != of(2), "got %q, %q, %q", one, of(1), of(2))
 }
 
 // A script that only sleeps has an end when it is checked, also if the sleeps are short.

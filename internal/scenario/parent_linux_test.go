@@ -3,12 +3,12 @@ package scenario
 import (
 	"testing"
 	"time"
+
+	"carronade/test/testkit/assert"
 )
 
 // The parent ends a child whose memory grows outside of its runtime.
 func TestResident(t *testing.T) {
-	t.Parallel()
-	if reason, fault := runChild(t, "fills", time.Minute); reason != ByFault || fault == nil || fault.Text != tooMuch(32<<20) || fault.Hint != tooMuchHint {
-		t.Errorf("got %s, %+v", reason, fault)
-	}
+	reason, fault := runChild(t, "fills", time.Minute)
+	assert.True(t, reason == ByFault && fault != nil && fault.Text == tooMuch(32<<20) && fault.Hint == tooMuchHint, "got %s, %+v", reason, fault)
 }

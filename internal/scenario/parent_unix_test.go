@@ -100,9 +100,8 @@ func TestStoppedChild(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Parallel()
 	reason, fault := runChild(t, "reads", 50*time.Millisecond)
-	if reason != ByFault || fault == nil || !strings.Contains(fault.Text, "has neither asked nor taken an answer for 2.5 s") || fault.Hint == "" {
-		t.Errorf("got %s, %+v", reason, fault)
-	}
+	assert.True(t, reason == ByFault && fault != nil && strings.Contains(fault.Text, "has neither asked nor taken an answer for 2.5 s") && fault.Hint != "",
+		"got %s, %+v", reason, fault)
 }
 
 // A script that does not run does not compute.
@@ -117,7 +116,6 @@ func TestBusyMachine(t *testing.T) {
 func TestComputes(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Parallel()
-	if reason, fault := runChild(t, "computes", 2*time.Second); reason != ByFault || fault == nil || fault.Text != tooLong(2*time.Second) || fault.Hint != tooLongHint {
-		t.Errorf("got %s, %+v", reason, fault)
-	}
+	reason, fault := runChild(t, "computes", 2*time.Second)
+	assert.True(t, reason == ByFault && fault != nil && fault.Text == tooLong(2*time.Second) && fault.Hint == tooLongHint, "got %s, %+v", reason, fault)
 }

@@ -13,8 +13,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// Ordinary settings below and next to what sounds like a secret's name stay unchanged, and so do
-// ordinary logs.
+// Ordinary settings below and next to what sounds like a secret's name stay unchanged, and so do ordinary logs.
 func TestKept(t *testing.T) {
 	for _, test := range []struct{ name, text string }{
 		{"Clojure, arguments", "(defn pager\n  [service-key]\n  (let [x (= 1 2)]\n    (where (= service \"a\") y)))\n(tcp-server :port 5555)\n"},
@@ -68,10 +67,8 @@ func TestText(t *testing.T) {
 		{"bearer", "sent Bearer aGVsbG8=", "sent Bearer ***"},
 		{"empty value", "password=", "password="},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			got := m.Text(test.text)
-			assert.True(t, got == test.want, "got  %s\nwant %s", got, test.want)
-		})
+		got := m.Text(test.text)
+		assert.True(t, got == test.want, "%s: got  %s\nwant %s", test.name, got, test.want)
 	}
 }
 
@@ -143,9 +140,8 @@ func TestSplit(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := Split(test.line)
-			if !slices.Equal(got, test.want) || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
-				t.Errorf("got %q, %v, want %q, %q", got, err, test.want, test.err)
-			}
+			assert.True(t, slices.Equal(got, test.want) && (err == nil) == (test.err == "") && (err == nil || strings.Contains(err.Error(), test.err)),
+				"got %q, %v, want %q, %q", got, err, test.want, test.err)
 		})
 	}
 }
@@ -167,10 +163,8 @@ func TestRead(t *testing.T) {
 		{"not a reference", "hunter2", "hunter2", false, nil},
 		{"another word before a colon", "environment:TOKEN", "environment:TOKEN", false, nil},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, referred, err := Read(tt.give)
-			assert.True(t, got == tt.want && referred == tt.referred, "got %q, %v; want %q, %v", got, referred, tt.want, tt.referred)
-			assert.True(t, (err != nil) == (tt.fails != nil) && (tt.fails == nil || tt.fails(err)), "error %v", err)
-		})
+		got, referred, err := Read(tt.give)
+		assert.True(t, got == tt.want && referred == tt.referred, "%s: got %q, %v; want %q, %v", tt.name, got, referred, tt.want, tt.referred)
+		assert.True(t, (err != nil) == (tt.fails != nil) && (tt.fails == nil || tt.fails(err)), "%s: error %v", tt.name, err)
 	}
 }

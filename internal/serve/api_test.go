@@ -82,15 +82,13 @@ func openTestSite(t *testing.T, o jobs.Options, wrap func(net.Listener) net.List
 	dir := t.TempDir()
 	t.Setenv("CARRONADE_TEST_JOB", "1") // for the processes of jobs
 	o.Dir = dir
-	q, err := jobs.Open(t.Context(), o)
-	assert.OK(t, err)
+	q := assert.Value(jobs.Open(t.Context(), o))(t)
 	t.Cleanup(func() {
 		err := q.Close(context.Background())
 		assert.True(t, err == nil, "%v", err)
 	})
 	s := &testSite{t: t, queue: q, tokens: OpenTokens(dir), folder: filepath.Join(dir, "files")}
-	s.secret, err = s.tokens.Add("ann")
-	assert.OK(t, err)
+	s.secret = assert.Value(s.tokens.Add("ann"))(t)
 	api := &API{
 		Jobs: q, Kinds: kinds, Loads: func(args []string) bool { return args[0] == "run" }, Folder: s.folder, Version: "1",
 		Check: func(args []string) (what, way string) {
@@ -341,8 +339,7 @@ func TestFilesThatArrive(t *testing.T) {
 	s.want(http.StatusInsufficientStorage, "PUT", "/api/v1/files/x", "x", "is full")
 }
 
-// TestFilesAreLimited: what is sent is bounded, and what an earlier server did not receive to its end is
-// removed.
+// TestFilesAreLimited: what is sent is bounded, and what an earlier server did not receive to its end is removed.
 func TestFilesAreLimited(t *testing.T) {
 	s := newTestSite(t)
 	write := func(name string, size int64) {
@@ -388,8 +385,7 @@ func TestSession(t *testing.T) {
 		if origin != "" {
 			r.Header.Set("Origin", origin)
 		}
-		answer, err := client.Do(r)
-		assert.OK(t, err)
+		answer := assert.Value(client.Do(r))(t)
 		answer.Body.Close()
 		return answer.StatusCode
 	}
@@ -408,11 +404,9 @@ func TestEndWithReader(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	s := newTestSite(t)
 	id := s.submit("run", "null://", "wait")
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("%s/api/v1/jobs/%d/output?follow=1", s.url, id), http.NoBody)
-	assert.OK(t, err)
+	r := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("%s/api/v1/jobs/%d/output?follow=1", s.url, id), http.NoBody))(t)
 	r.Header.Set("Authorization", "Bearer "+s.secret)
-	answer, err := http.DefaultTransport.RoundTrip(r)
-	assert.OK(t, err)
+	answer := assert.Value(http.DefaultTransport.RoundTrip(r))(t)
 	defer answer.Body.Close()
 	s.stop()
 	if _, err := io.ReadAll(answer.Body); err == nil {

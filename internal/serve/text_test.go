@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -174,8 +177,7 @@ func TestTextPortLogins(t *testing.T) {
 	expectEnd(t, c)
 }
 
-// TestTextPortSilent: without tokens, sessions that send nothing keep no user out, and make no user leave
-// who has sent something.
+// TestTextPortSilent: without tokens, sessions that send nothing keep no user out, and make no user leave who has sent something.
 func TestTextPortSilent(t *testing.T) {
 	address := startText(t, &TextPort{User: "ann", Session: echo})
 	users := make([]*bufio.ReadWriter, mostSessions-1)
@@ -213,4 +215,11 @@ func TestTextPortLoginLimit(t *testing.T) {
 			assert.True(t, took == loginLimit, "%q: it ended after %s, want %s", text, took, loginLimit)
 		})
 	}
+}
+
+// waitForInterrupt returns when the process is to end.
+func waitForInterrupt() {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+	<-c
 }

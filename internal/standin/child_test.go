@@ -26,8 +26,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// parentEnv makes the test's binary a parent that spawns a stand-in, prints its
-// address and waits to be killed.
+// parentEnv makes the test's binary a parent that spawns a stand-in, prints its address and waits to be killed.
 const parentEnv = "STANDIN_TEST_PARENT"
 
 func TestMain(m *testing.M) {
@@ -45,8 +44,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestSpawn(t *testing.T) {
-	child, err := standin.Spawn(t.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "t:2")
-	assert.OK(t, err)
+	child := assert.Value(standin.Spawn(t.Context(), "", "kafka", "--listen", "127.0.0.1:0", "--discard", "--topic", "t:2"))(t)
 	assert.True(t, child.Pid() != os.Getpid(), "the child is this process")
 	cl := assert.Value(kgo.NewClient(kgo.SeedBrokers(child.Addr()), kgo.DefaultProduceTopic("t")))(t)
 	defer cl.Close()
@@ -70,12 +68,10 @@ func TestSpawnAPM(t *testing.T) {
 	t.Setenv("CANARY", "sesame")
 	child, err := standin.Spawn(t.Context(), "", "apm", "--listen", "127.0.0.1:0", "--secret-token", "env:CANARY", "--max-event", "100KiB", "--error", "event@100%")
 	assert.OK(t, err)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+child.Addr()+"/intake/v2/events", strings.NewReader(
-		`{"metadata":{"service":{"name":"a","agent":{"name":"b","version":"1"}}}}`+"\n"+`{"metricset":{"samples":{"a":{"value":1}},"timestamp":1}}`+"\n"))
-	assert.OK(t, err)
+	r := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+child.Addr()+"/intake/v2/events", strings.NewReader(
+		`{"metadata":{"service":{"name":"a","agent":{"name":"b","version":"1"}}}}`+"\n"+`{"metricset":{"samples":{"a":{"value":1}},"timestamp":1}}`+"\n")))(t)
 	r.Header.Set("Authorization", "Bearer sesame")
-	resp, err := http.DefaultClient.Do(r)
-	assert.OK(t, err)
+	resp := assert.Value(http.DefaultClient.Do(r))(t)
 	resp.Body.Close()
 	assert.Equal(t, resp.StatusCode, http.StatusBadRequest)
 	if err := child.Stop(); err != nil {
@@ -88,15 +84,12 @@ func TestSpawnAPM(t *testing.T) {
 
 // TestSpawnAddresses spawns a stand-in that listens on several addresses.
 func TestSpawnAddresses(t *testing.T) {
-	child, err := standin.Spawn(t.Context(), "", "riemann", "--listen", "127.0.0.1:0", "--udp", "127.0.0.1:0", "--ws", "127.0.0.1:0", "--discard")
-	assert.OK(t, err)
+	child := assert.Value(standin.Spawn(t.Context(), "", "riemann", "--listen", "127.0.0.1:0", "--udp", "127.0.0.1:0", "--ws", "127.0.0.1:0", "--discard"))(t)
 	for _, addr := range []string{child.Addr(), child.AddrOf("ws")} {
 		nc := assert.Value(net.Dial("tcp", addr))(t)
 		defer nc.Close()
 	}
-	if child.AddrOf("udp") == "" || child.AddrOf("tls") != "" {
-		t.Errorf("got %q for udp and %q for tls, want one and none", child.AddrOf("udp"), child.AddrOf("tls"))
-	}
+	assert.True(t, child.AddrOf("udp") != "" && child.AddrOf("tls") == "", "got %q for udp and %q for tls, want one and none", child.AddrOf("udp"), child.AddrOf("tls"))
 	if err := child.Stop(); err != nil {
 		t.Fatalf("%v; it said: %s", err, child.Output())
 	}
@@ -108,10 +101,9 @@ func TestSpawnFails(t *testing.T) {
 	taken := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
 	for _, test := range []struct {
-		name string
-		exe  string
-		args []string
-		want string
+		name, exe string
+		args      []string
+		want      string
 	}{
 		{"no such program", "/nowhere/carronade", []string{"kafka"}, "no such file"},
 		{"no such stand-in", "", []string{"pigeon"}, "no such stand-in"},
@@ -154,13 +146,11 @@ func TestParentKilled(t *testing.T) {
 	defer nc.Close()
 	assert.OK(t, parent.Process.Kill())
 	assert.OK(t, nc.SetReadDeadline(time.Now().Add(time.Minute)))
-	if _, err := nc.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("got %v, want the stand-in's end to close the connection", err)
-	}
+	_, err := nc.Read(make([]byte, 1))
+	assert.True(t, err != nil && !errors.Is(err, os.ErrDeadlineExceeded), "got %v, want the stand-in's end to close the connection", err)
 }
 
-// TestStandalone runs the stand-in, ends it by TERM, and checks all that it
-// prints.
+// TestStandalone runs the stand-in, ends it by TERM, and checks all that it prints.
 func TestStandalone(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no TERM")

@@ -23,10 +23,9 @@ func TestStallLeft(t *testing.T) {
 	t.Parallel()
 	s := Stall{Every: 10 * time.Second, Length: time.Second}
 	for _, test := range []struct {
-		name  string
-		stall Stall
-		since time.Duration
-		want  time.Duration
+		name        string
+		stall       Stall
+		since, want time.Duration
 	}{
 		{"none", Stall{}, time.Hour, 0},
 		{"start", s, 0, 0},
@@ -37,14 +36,11 @@ func TestStallLeft(t *testing.T) {
 		{"ends", s, 11 * time.Second, 0},
 		{"the third", s, 30*time.Second + 999*time.Millisecond, time.Millisecond},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			assert.Equal(t, test.stall.Left(test.since), test.want)
-		})
+		assert.Equal(t, test.stall.Left(test.since), test.want, test.name)
 	}
 }
 
-// listenWithFaults runs f in virtual time with both ends of a connection. The faults are
-// on the end there.
+// listenWithFaults runs f in virtual time with both ends of a connection. The faults are on the end there.
 func listenWithFaults(t *testing.T, delay time.Duration, stall Stall, f func(t *testing.T, here, there net.Conn)) {
 	t.Helper()
 	withDepartures(t, delay, stall, false, f)
@@ -151,7 +147,6 @@ func TestStall(t *testing.T) {
 
 // TestParseStall parses valid and invalid stalls.
 func TestParseStall(t *testing.T) {
-	t.Parallel()
 	for _, test := range []struct {
 		name, in string
 		want     Stall
@@ -176,7 +171,6 @@ func TestParseStall(t *testing.T) {
 }
 
 func TestDice(t *testing.T) {
-	t.Parallel()
 	const n = 100_000
 	shares := []float64{0.2, 0.05}
 	draw := func(seed uint64) (sides []int) {
@@ -197,15 +191,13 @@ func TestDice(t *testing.T) {
 			}
 		}
 		// Six standard deviations of the binomial.
-		if want := n * share; math.Abs(got-want) > 6*math.Sqrt(want*(1-share)) {
-			t.Errorf("side %d: got %v of %d draws, want about %v", i, got, n, want)
-		}
+		want := n * share
+		assert.True(t, math.Abs(got-want) <= 6*math.Sqrt(want*(1-share)), "side %d: got %v of %d draws, want about %v", i, got, n, want)
 	}
 	assert.Equal(t, NewDice(1).Draw(), -1, "a draw of dice without sides")
 }
 
 func TestBindFaults(t *testing.T) {
-	t.Parallel()
 	var delay time.Duration
 	var stall Stall
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
@@ -219,8 +211,7 @@ type wrapper struct{ net.Conn }
 
 func (w wrapper) NetConn() net.Conn { return w.Conn }
 
-// TestDepartures: what is written leaves at the time of the last NotBefore, in order, plus the
-// delay.
+// TestDepartures: what is written leaves at the time of the last NotBefore, in order, plus the delay.
 func TestDepartures(t *testing.T) {
 	t.Parallel()
 	for _, delay := range []time.Duration{0, 3 * time.Millisecond} {
@@ -333,8 +324,7 @@ func TestAcceptRetries(t *testing.T) {
 	})
 }
 
-// A connection that is over is closed and counted. Errors are logged, but not ordinary ends, nor
-// any after Close.
+// A connection that is over is closed and counted. Errors are logged, but not ordinary ends, nor any after Close.
 func TestConns(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -361,9 +351,8 @@ func TestConns(t *testing.T) {
 	ends[2](errors.New("a frame that was cut off"))
 	ends[3](net.ErrClosed)
 	conns.Serving.Wait()
-	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, ": a frame without a length\n") {
-		t.Errorf("logged %q", got)
-	}
+	got := log.String()
+	assert.True(t, strings.Count(got, "\n") == 1 && strings.Contains(got, ": a frame without a length\n"), "logged %q", got)
 	late, there := net.Pipe()
 	defer late.Close()
 	assert.True(t, conns.Enter(there, 4) == nil && closed(late), "a connection is served after Close")
@@ -379,8 +368,6 @@ func TestAddresses(t *testing.T) {
 			"": "127.0.0.1:5555", "udp": "127.0.0.1:5556", "tls": "[::1]:5554",
 		}},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			assert.Same(t, addresses(test.line), test.want)
-		})
+		assert.Same(t, addresses(test.line), test.want, test.name)
 	}
 }

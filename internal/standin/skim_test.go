@@ -155,8 +155,7 @@ func wantAnswers(t *testing.T, c net.Conn, want string) {
 	}
 }
 
-// Requests may be split at every byte. The answer to the request before a piece shows that
-// the server has taken the piece.
+// Requests may be split at every byte. The answer to the request before a piece shows that the server has taken the piece.
 func TestSkimSplit(t *testing.T) {
 	t.Parallel()
 	skimBothWays(t, func(t *testing.T, s *lettersServer) {
@@ -227,8 +226,7 @@ func TestSkimEnds(t *testing.T) {
 	}
 }
 
-// The server makes no more answers for a client that does not read than fit into the
-// buffers of the connection.
+// The server makes no more answers for a client that does not read than fit into the buffers of the connection.
 func TestSkimSlowReader(t *testing.T) {
 	t.Parallel()
 	skimBothWays(t, func(t *testing.T, s *lettersServer) {
@@ -244,8 +242,7 @@ func TestSkimSlowReader(t *testing.T) {
 	})
 }
 
-// A reset ends a connection, also one that waits for its client to read, and the others
-// are served.
+// A reset ends a connection, also one that waits for its client to read, and the others are served.
 func TestSkimReset(t *testing.T) {
 	t.Parallel()
 	skimBothWays(t, func(t *testing.T, s *lettersServer) {
@@ -264,8 +261,7 @@ func TestSkimReset(t *testing.T) {
 	})
 }
 
-// Close ends all connections, whatever they wait for. More are opened in all than are open
-// at a time.
+// Close ends all connections, whatever they wait for. More are opened in all than are open at a time.
 func TestThreadsClose(t *testing.T) {
 	t.Parallel()
 	skimBothWays(t, func(t *testing.T, s *lettersServer) {

@@ -22,9 +22,8 @@ const document = "../../docs/reports.md"
 // statistic is the part of a help text that says which number of a time a field is.
 var statistic = regexp.MustCompile(`(time|delay), (mean|min|max|p[0-9]+)`)
 
-// fieldsTable is the table of Fields in the document. Fields of one kind that differ only in
-// their names, or in the statistic of a time, share a row. A help text that points to the row
-// above, such as "of those, the longest", has a row of its own.
+// fieldsTable is the table of Fields in the document. Fields of one kind that differ only in their names, or in the statistic of
+// a time, share a row. A help text that points to the row above, such as "of those, the longest", has a row of its own.
 func fieldsTable() string {
 	type row struct{ kind, help, name string }
 	var rows []row
@@ -119,8 +118,7 @@ func independentTable() string {
 	return b.String()
 }
 
-// TestDocument compares the document's tables with the code; with -update it
-// writes them.
+// TestDocument compares the document's tables with the code; with -update it writes them.
 func TestDocument(t *testing.T) {
 	data := assert.Value(os.ReadFile(document))(t)
 	text := string(data)

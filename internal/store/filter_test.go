@@ -282,8 +282,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// While nothing is stored, the queue reports once per pulse that the process is
-// alive, until the report is gone.
+// While nothing is stored, the queue reports once per pulse that the process is alive, until the report is gone.
 func TestQueueBeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		beats := make(chan struct{}, 10)

@@ -307,14 +307,6 @@ func TestSettingsDoNotHideFields(t *testing.T) {
 	}
 }
 
-func BenchmarkRowOf(b *testing.B) {
-	d := producedReport()
-	b.ReportAllocs()
-	for b.Loop() {
-		RowOf(d)
-	}
-}
-
 // The target is shown as it was typed, without secrets and what belongs to one run.
 func TestTargetIsShownAsTyped(t *testing.T) {
 	for typed, want := range map[string]string{

@@ -61,9 +61,7 @@ func TestCompareValues(t *testing.T) {
 			assert.Equal(t, a.Equal(b), (i == k), "%v equals %v", a, b)
 		}
 	}
-	if !(Value{Kind: KindDuration, Num: 1, Text: "1s"}).Equal(Value{Kind: KindDuration, Num: 1, Text: "1000ms"}) {
-		t.Error("1s is not 1000ms")
-	}
+	assert.True(t, (Value{Kind: KindDuration, Num: 1, Text: "1s"}).Equal(Value{Kind: KindDuration, Num: 1, Text: "1000ms"}), "1s is not 1000ms")
 }
 
 func TestGuess(t *testing.T) {
@@ -179,8 +177,7 @@ func TestDecoderSelects(t *testing.T) {
 	assert.True(t, !slices.Contains(names(AllIndependent), "throughput"), "throughput is among the independent variables")
 }
 
-// many makes n rows that differ like those of a real store: in what was
-// measured, in their ids and dates, and in a few settings.
+// many makes n rows that differ like those of a real store: in what was measured, in their ids and dates, and in a few settings.
 func many(t testing.TB, n int) [][]byte {
 	base := RowOf(producedReport())
 	for i := range 40 { // a target with many settings
@@ -222,27 +219,12 @@ func TestRowsAreSmall(t *testing.T) {
 	}
 	before := heap()
 	for i := range rows {
-		var err error
-		rows[i], err = d.Row(kept[i%len(kept)])
-		assert.OK(t, err)
+		rows[i] = assert.Value(d.Row(kept[i%len(kept)]))(t)
 	}
 	used := heap() - before
 	t.Logf("%d rows of %d fields and %d bytes: %.1f MiB", n, len(rows[0].Fields), len(kept[0]), float64(used)/(1<<20))
 	assert.True(t, used <= most, "%d rows take %d bytes, want at most %d", n, used, most)
 	runtime.KeepAlive(rows)
-}
-
-func BenchmarkDecode(b *testing.B) {
-	kept := many(b, 100)
-	for name, fields := range map[string][]string{"all": nil, "few": {"rate", "branch", "throughput"}} {
-		b.Run(name, func(b *testing.B) {
-			d := NewRowDecoder(fields)
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				assert.Value(d.Row(kept[i%len(kept)]))(b)
-			}
-		})
-	}
 }
 
 // FuzzUnmarshalRow: any bytes give either a row that can be encoded or an

@@ -114,15 +114,14 @@ func TestReadFails(t *testing.T) {
 func snapshot(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	out := make(map[string]string)
-	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+	assert.OK(t, filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		data, err := os.ReadFile(name)
 		out[name] = string(data)
 		return err
-	})
-	assert.OK(t, err)
+	}))
 	return out
 }
 
@@ -167,9 +166,8 @@ func TestMake(t *testing.T) {
 			got, err := os.ReadFile(filepath.Join(b.Tree, "built"))
 			assert.True(t, err == nil && string(got) == test.which+"\n", "got %q, %v built, want %q", got, err, test.which)
 			log, err := os.ReadFile(b.Log)
-			if err != nil || strings.Contains(string(log), canary) || !strings.Contains(string(log), "with PASSWORD=***") {
-				t.Errorf("got the log %q, %v, want the secret masked", log, err)
-			}
+			assert.True(t, err == nil && !strings.Contains(string(log), canary) && strings.Contains(string(log), "with PASSWORD=***"),
+				"got the log %q, %v, want the secret masked", log, err)
 			assert.Equal(t, b.expand("{tree}/x {branch} {revision} {image}"), b.Tree+"/x "+b.Branch+" "+b.Revision+" "+b.Image)
 		})
 	}
@@ -203,9 +201,8 @@ func TestMakeFetches(t *testing.T) {
 	b := assert.Value(MakeBuild(t.Context(), BuildOrder{Dir: dir, Revision: "main", Fetch: "axw", Cache: cache}))(t)
 	b.Release()
 	assert.Equal(t, b.Revision, main, "revision, which is the fetched one")
-	if got := sh(t, dir, "branch", "--remotes"); strings.Contains(got, "trace-apm-server") {
-		t.Errorf("got %q in the user's repository, want nothing fetched there", got)
-	}
+	got := sh(t, dir, "branch", "--remotes")
+	assert.True(t, !strings.Contains(got, "trace-apm-server"), "got %q in the user's repository, want nothing fetched there", got)
 	_, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Fetch: "origin", Cache: cache})
 	assert.True(t, err != nil && strings.Contains(err.Error(), "no such remote"), "got %v, want no such remote", err)
 	sh(t, dir, "remote", "add", "dead", "https://me:"+canary+"@127.0.0.1:1/x.git")
@@ -246,9 +243,8 @@ func TestMakeFails(t *testing.T) {
 			}
 			assert.True(t, !strings.Contains(text, canary), "got %q, which contains the secret", text)
 			if _, log, ok := strings.Cut(e.Hint, "its output is in "); ok && test.order.Within == 0 {
-				if got, err := os.ReadFile(log); err != nil || string(got) != "broken with token=***\n" {
-					t.Errorf("got the log %q, %v, want the build's output", got, err)
-				}
+				got, err := os.ReadFile(log)
+				assert.True(t, err == nil && string(got) == "broken with token=***\n", "got the log %q, %v, want the build's output", got, err)
 			}
 		})
 	}
@@ -297,8 +293,7 @@ func TestCache(t *testing.T) {
 	var builds []*Build
 	for _, text := range []string{"a", "b", "c"} {
 		commit(t, dir, text)
-		b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache, Command: "head -c 100000 /dev/zero > big", Bound: CacheBound{Builds: 3}})
-		assert.OK(t, err)
+		b := assert.Value(MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache, Command: "head -c 100000 /dev/zero > big", Bound: CacheBound{Builds: 3}}))(t)
 		builds = append(builds, b)
 		old := time.Now().Add(time.Duration(len(builds)-10) * time.Hour)
 		assert.OK(t, os.Chtimes(filepath.Join(filepath.Dir(b.Tree), entryFile), old, old))
@@ -414,14 +409,12 @@ func TestOutput(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, cached %v", tt.name, cached), func(t *testing.T) {
 				var mask secret.Mask
 				mask.Add(canary)
-				b, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache, Command: tt.command, Env: []string{"TOKEN=" + canary}, Mask: &mask})
-				assert.OK(t, err)
+				b := assert.Value(MakeBuild(t.Context(), BuildOrder{Dir: dir, Cache: cache, Command: tt.command, Env: []string{"TOKEN=" + canary}, Mask: &mask}))(t)
 				defer b.Release()
 				assert.Equal(t, b.Cached, cached, "cached")
 				assert.True(t, b.printed == int64(len(tt.want)), "got %d bytes printed, want %d", b.printed, len(tt.want))
-				if got, cut, err := b.output(); err != nil || string(got) != tt.want || cut != 0 {
-					t.Errorf("got %q after %d bytes, %v, want %q", got, cut, err, tt.want)
-				}
+				got, cut, err := b.output()
+				assert.True(t, err == nil && string(got) == tt.want && cut == 0, "got %q after %d bytes, %v, want %q", got, cut, err, tt.want)
 			})
 		}
 	}
@@ -432,12 +425,11 @@ func TestOutputOfALongBuild(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "build.log")
 	line := strings.Repeat("x", 1023) + "\n"
 	for _, tt := range []struct {
-		name          string
-		before, first string
-		lines         int
-		printed       int64 // 0: by an earlier version, which did not count it
-		want          int
-		cut           int64
+		name, before, first string
+		lines               int
+		printed             int64 // 0: by an earlier version, which did not count it
+		want                int
+		cut                 int64
 	}{
 		{"all", "", "", 1024, 1 << 20, 1024, 0},
 		{"a line more", "first\n", "", 1024, 1<<20 + 6, 1024, 6},
@@ -456,7 +448,6 @@ func TestOutputOfALongBuild(t *testing.T) {
 	assert.OK(t, os.Remove(name))
 	assert.OK(t, os.Mkdir(name, 0o755))
 	b := Build{Log: name}
-	if _, _, err := b.output(); err == nil || !strings.Contains(err.Error(), "read the output of the build: is a directory") {
-		t.Errorf("got %v of a folder", err)
-	}
+	_, _, err := b.output()
+	assert.True(t, err != nil && strings.Contains(err.Error(), "read the output of the build: is a directory"), "got %v of a folder", err)
 }

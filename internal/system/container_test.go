@@ -3,7 +3,9 @@
 package system
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,9 +50,8 @@ func TestImage(t *testing.T) {
 		Listen: []string{addr}, ReadyWithin: time.Minute, Logf: t.Logf,
 	})
 	got, err := s.Figures(t.Context())
-	if n, _ := figure(got, "processes"); err != nil || n != 1 {
-		t.Errorf("got %v processes, %v, want the container's one and not the engine's client", n, err)
-	}
+	n, _ := figure(got, "processes")
+	assert.True(t, err == nil && n == 1, "got %v processes, %v, want the container's one and not the engine's client", n, err)
 	facts := s.Facts()
 	for name, want := range map[string]any{"engine": "docker", "image": "server:1", "image_id": "sha256:feed", "memory_limit_bytes": int64(4 << 30), "cpu_limit": 1.5} {
 		assert.Equal(t, facts[name], want, "got %s", name)
@@ -78,9 +79,8 @@ func TestImageDies(t *testing.T) {
 	testkit.Until(t, "its words", func() bool { return len(s.LastLines()) > 0 })
 	_ = syscall.Kill(s.tree.Members()[0], syscall.SIGKILL)
 	testkit.Wait(t, "its end", s.Died())
-	if e := s.Exit(); !e.OutOfMemory || !strings.Contains(e.Status, "exit status 137") || !strings.Contains(e.Status, "memory limit") {
-		t.Errorf("got %+v, want its end at the limit", e)
-	}
+	e := s.Exit()
+	assert.True(t, e.OutOfMemory && strings.Contains(e.Status, "exit status 137") && strings.Contains(e.Status, "memory limit"), "got %+v, want its end at the limit", e)
 	lines := s.LastLines()
 	assert.True(t, len(lines) > 0 && strings.Contains(lines[0], "listening on"), "got the last lines %q", lines)
 }
@@ -104,18 +104,16 @@ func TestContainer(t *testing.T) {
 	assert.True(t, facts["container"] == "theirs" && facts["image"] == "server:1", "got %v", facts)
 	assert.OK(t, s.Stop())
 	assert.True(t, alive(box.facts().State.Pid), "a container that was not started here was ended")
-	if log := calls(t, dir); strings.Contains(log, "stop") || strings.Contains(log, "rm ") {
-		t.Errorf("got the calls\n%swant none that ends a container", log)
-	}
+	log := calls(t, dir)
+	assert.True(t, !strings.Contains(log, "stop") && !strings.Contains(log, "rm "), "got the calls\n%swant none that ends a container", log)
 
 	s = start(t, Spec{Container: "theirs"})
 	_ = syscall.Kill(box.facts().State.Pid, syscall.SIGTERM)
 	<-s.Died()
 	e := s.Exit()
 	assert.True(t, e.Status != "", "got %+v, want a status", e)
-	if lines := s.LastLines(); len(lines) != 1 || lines[0] != "logged: ready to serve" {
-		t.Errorf("got the last lines %q, want the engine's", lines)
-	}
+	lines := s.LastLines()
+	assert.True(t, len(lines) == 1 && lines[0] == "logged: ready to serve", "got the last lines %q, want the engine's", lines)
 }
 
 func TestEngineFails(t *testing.T) {
@@ -153,8 +151,7 @@ func TestEngineFails(t *testing.T) {
 	}
 }
 
-// TestPodman runs a real container if podman works: an image with only this
-// binary, without anything from a network.
+// TestPodman runs a real container if podman works: an image with only this binary, without anything from a network.
 func TestPodman(t *testing.T) {
 	if os.Getenv("CARRONADE_TEST_PODMAN") == "" {
 		t.Skip("set CARRONADE_TEST_PODMAN to run a real container")
@@ -205,10 +202,73 @@ func TestPause(t *testing.T) {
 	state(true)
 	assert.OK(t, s.Unpause(t.Context()))
 	state(false)
-	if log := calls(t, dir); !strings.Contains(log, "\npause carronade-") || !strings.Contains(log, "\nunpause carronade-") {
-		t.Errorf("got the calls\n%s", log)
-	}
+	log := calls(t, dir)
+	assert.True(t, strings.Contains(log, "\npause carronade-") && strings.Contains(log, "\nunpause carronade-"), "got the calls\n%s", log)
 	plain := new(System)
 	err := plain.Pause(t.Context())
 	assert.True(t, err != nil && !plain.InContainer(), "a command is paused as a container: %v", err)
+}
+
+// A system on another machine has its revision and its own metrics; nothing is started, waited for or ended.
+func TestElsewhere(t *testing.T) {
+	vars := testkit.HTTP(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"active": 5}`)) })
+	// The target's address never answers, and nothing waits for it.
+	s := assert.Value(Start(t.Context(), Spec{Vars: vars.URL + "/debug/vars", Listen: []string{free(t)}, ReadyWithin: time.Hour}))(t)
+	got, err := s.Figures(t.Context())
+	v, ok := figure(got, "active")
+	assert.True(t, err == nil && ok && v == 5, "got %v, %v, want its metric", got, err)
+	assert.OK(t, s.Stop())
+	select {
+	case <-s.Died():
+		t.Error("Died is closed for a system that is not watched")
+	default:
+	}
+}
+
+// A system without a repository has the revision that the user gives.
+func TestRevisionInWords(t *testing.T) {
+	s := assert.Value(Start(t.Context(), Spec{Revision: "4.1.0-rc2", Listen: []string{free(t)}}))(t)
+	defer s.Stop()
+	f := s.Facts()
+	assert.True(t, f["revision"] == "4.1.0-rc2" && f["revision_date"] == nil && f["branch"] == nil, "the facts are %v", f)
+}
+
+// A system that is restarted has not ended, all its processes are others, and Stop ends the new ones.
+func TestRestart(t *testing.T) {
+	testkit.Program(t, "sh")
+	s := assert.Value(Start(t.Context(), Spec{Command: "sh -c 'sleep 1000 & sleep 1000; true'"}))(t)
+	before := s.Members()
+	gone := 0
+	assert.OK(t, s.Restart(t.Context(), 10*time.Millisecond, func() { gone = len(s.Members()) }))
+	assert.True(t, gone == 0 && len(before) != 0, "%d processes before, %d after they were killed", len(before), gone)
+	after := s.Members()
+	for end := time.Now().Add(time.Minute); len(after) == 0; after = s.Members() { // one that executes a program is found by the next look
+		assert.Must(t, !time.Now().After(end), "no process after it")
+		<-time.After(time.Millisecond)
+	}
+	for _, a := range after {
+		for _, b := range before {
+			assert.True(t, a != b, "process %d is still there", a)
+		}
+	}
+	select {
+	case <-s.Died():
+		t.Error("it counts as dead")
+	default:
+	}
+	assert.OK(t, s.Stop())
+	assert.True(t, s.Exit().Status != "", "it has no end")
+}
+
+// TestRestartIsCanceled: a run that ends meanwhile leaves nothing running, and Stop does not wait.
+func TestRestartIsCanceled(t *testing.T) {
+	testkit.Program(t, "sh")
+	s := assert.Value(Start(t.Context(), Spec{Command: "sleep 1000"}))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	err := s.Restart(ctx, time.Hour, cancel)
+	assert.True(t, errors.Is(err, context.Canceled), "got %v", err)
+	assert.OK(t, s.Stop())
+	found := assert.Value(Start(t.Context(), Spec{Vars: "http://127.0.0.1:1/"}))(t)
+	assert.True(t, found.Restart(t.Context(), 0, func() {}) != nil, "a system that was not started here is restarted")
+	_ = found.Stop()
 }

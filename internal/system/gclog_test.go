@@ -83,16 +83,14 @@ func TestGCLog(t *testing.T) {
 	want("rotated", 2, 11, 7, 4)
 	write(os.O_APPEND, strings.Repeat("x", 5*mostLogLine)+" GC(1) Pause 1.0ms\n"+line(6))
 	want("a line without end", 1, 6, 6, 6)
-	if count, sum, longest := g.Totals(); count != 7 || sum != 28*time.Millisecond || longest != 7*time.Millisecond {
-		t.Errorf("got %d pauses, %v, %v in all, want 7, 28ms, 7ms", count, sum, longest)
-	}
+	count, sum, longest := g.Totals()
+	assert.True(t, count == 7 && sum == 28*time.Millisecond && longest == 7*time.Millisecond, "got %d pauses, %v, %v in all, want 7, 28ms, 7ms", count, sum, longest)
 	g.ResetLongest()
 	write(os.O_APPEND, line(2))
 	there, err := g.Read(t.Context())
 	assert.True(t, there && err == nil, "got %v, %v, want the log read", there, err)
-	if count, _, longest := g.Totals(); count != 8 || longest != 2*time.Millisecond {
-		t.Errorf("got %d pauses, the longest %v, want 8, and the longest since ResetLongest", count, longest)
-	}
+	count, _, longest = g.Totals()
+	assert.True(t, count == 8 && longest == 2*time.Millisecond, "got %d pauses, the longest %v, want 8, and the longest since ResetLongest", count, longest)
 	want("read before Figures", 1, 2, 2, 2)
 	got := g.Warnings()
 	assert.True(t, got == nil, "got %q, want no warning", got)
@@ -117,17 +115,13 @@ func TestGCLogWithOneUnreadable(t *testing.T) {
 	defer g.Close()
 	for _, want := range []float64{1, 0} {
 		got, err := g.Figures(t.Context())
-		if err != nil || figures(got)["GC pauses"] != want {
-			t.Errorf("got %v, %v, want %v pauses", figures(got), err, want)
-		}
+		assert.True(t, err == nil && figures(got)["GC pauses"] == want, "got %v, %v, want %v pauses", figures(got), err, want)
 	}
-	if w := strings.Join(g.Warnings(), "\n"); !strings.Contains(w, "gc-0.log") || !strings.Contains(w, "of the other logs") {
-		t.Errorf("warnings %q, want one that names the log", w)
-	}
+	w := strings.Join(g.Warnings(), "\n")
+	assert.True(t, strings.Contains(w, "gc-0.log") && strings.Contains(w, "of the other logs"), "warnings %q, want one that names the log", w)
 	assert.OK(t, os.Remove(bad))
-	if there, err := g.Read(t.Context()); !there || err != nil || g.Warnings() != nil {
-		t.Errorf("got %v, %v and the warnings %q after its removal", there, err, g.Warnings())
-	}
+	there, err := g.Read(t.Context())
+	assert.True(t, there && err == nil && g.Warnings() == nil, "got %v, %v and the warnings %q after its removal", there, err, g.Warnings())
 	count, _, _ := g.Totals()
 	assert.True(t, count == 1, "%d pauses in all, want 1", count)
 }
@@ -141,9 +135,8 @@ func TestGCLogOfAJVM(t *testing.T) {
 	}
 	dir := t.TempDir()
 	source := filepath.Join(dir, "Churn.java")
-	err = os.WriteFile(source, []byte(`public class Churn { static Object keep; public static void main(String[] a) {
-		for (int i = 0; i < 300000; i++) keep = new byte[1000]; System.gc(); System.gc(); } }`), 0o644)
-	assert.OK(t, err)
+	assert.OK(t, os.WriteFile(source, []byte(`public class Churn { static Object keep; public static void main(String[] a) {
+		for (int i = 0; i < 300000; i++) keep = new byte[1000]; System.gc(); System.gc(); } }`), 0o644))
 	for _, collector := range []string{"G1", "Serial", "Parallel", "Z", "Shenandoah"} {
 		t.Run(collector, func(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "gc-%p.log")
@@ -158,9 +151,8 @@ func TestGCLogOfAJVM(t *testing.T) {
 			defer g.Close()
 			got := assert.Value(g.Figures(t.Context()))(t)
 			f := figures(got)
-			if f["GC pauses"] < 2 || f["GC pause time [ms]"] <= 0 || f["GC pause longest [ms]"] > f["GC pause time [ms]"] {
-				t.Errorf("got %v, want the pauses of at least two collections", f)
-			}
+			assert.True(t, f["GC pauses"] >= 2 && f["GC pause time [ms]"] > 0 && f["GC pause longest [ms]"] <= f["GC pause time [ms]"],
+				"got %v, want the pauses of at least two collections", f)
 		})
 	}
 }

@@ -182,8 +182,7 @@ func alive(pid int) bool {
 	return true
 }
 
-// engine imitates docker: its containers are processes of this machine, with a
-// file each in the folder FAKE_ENGINE.
+// engine imitates docker: its containers are processes of this machine, with a file each in the folder FAKE_ENGINE.
 func engine(args []string) {
 	dir := os.Getenv("FAKE_ENGINE")
 	fail := func(text string) {

@@ -4,12 +4,19 @@ package system
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"carronade/internal/host"
 	"carronade/internal/secret"
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
+	"carronade/test/testkit/kafkatest"
 )
 
 // An output keeps whole lines of the end, within its limit, and counts the rest.
@@ -92,9 +99,8 @@ func TestOutputIsDividedBetweenEntries(t *testing.T) {
 			o.add("    " + canary)
 		}
 		var m secret.Mask
-		if got, _ := o.text(&m); strings.Contains(got, canary) || !strings.Contains(got, "settings:") {
-			t.Errorf("after %d bytes: got %.200q", before, got)
-		}
+		got, _ := o.text(&m)
+		assert.True(t, !strings.Contains(got, canary) && strings.Contains(got, "settings:"), "after %d bytes: got %.200q", before, got)
 	}
 	// The name may be among the lines that are not kept.
 	o := output{most: 40}
@@ -105,4 +111,141 @@ func TestOutputIsDividedBetweenEntries(t *testing.T) {
 	var m secret.Mask
 	got, _ := o.text(&m)
 	assert.Equal(t, got, "a line\nand the last one\n")
+}
+
+// churn is a program that collects garbage, prints that it did, and waits.
+const churn = `public class Churn { static Object keep; public static void main(String[] a) throws Exception {
+	for (int i = 0; i < 200000; i++) keep = new byte[1000];
+	System.gc();
+	System.out.println("collected");
+	System.in.read();
+	Thread.sleep(1000000);
+} }`
+
+// TestJVM makes the JVM of a command, and that of a script, write its log.
+func TestJVM(t *testing.T) {
+	testkit.Need(t, "Java")
+	if _, err := exec.LookPath("java"); err != nil {
+		t.Skip("Java is not installed")
+	}
+	source := filepath.Join(t.TempDir(), "Churn.java")
+	assert.OK(t, os.WriteFile(source, []byte(churn), 0o644))
+	t.Setenv("JAVA_TOOL_OPTIONS", "-Xmx64m")
+	for _, command := range []string{"java " + source, "sh -c 'java " + source + "; exit 1'"} {
+		t.Run(command[:2], func(t *testing.T) {
+			s := start(t, Spec{Command: command, JVMGC: true, Ready: "log:collected", ReadyWithin: time.Minute, Logf: t.Logf})
+			got := assert.Value(s.Figures(t.Context()))(t)
+			pauses, _ := figure(got, "GC pauses")
+			sum, _ := figure(got, "GC pause time")
+			longest, _ := figure(got, "GC pause longest")
+			heap, _ := figure(got, "heap after GC")
+			assert.True(t, pauses >= 2 && sum > 0 && longest > 0 && longest <= sum && heap > 0 && heap <= 64<<20,
+				"got %v pauses of %v ms, the longest %v ms, and a heap of %v", pauses, sum, longest, heap)
+			assert.True(t, !strings.Contains(fmt.Sprint(s.Facts()["command"]), "Xlog"),
+				"the command in the facts has the option that was added to it")
+			dir := s.gcDir
+			assert.OK(t, s.Stop())
+			total := s.Totals()
+			assert.True(t, total.Pauses >= int(pauses) && total.PauseLongest > 0, "got %+v in all", total)
+			_, err := os.Stat(dir)
+			assert.True(t, err != nil, "the folder of the log is still there")
+			w := s.Warnings()
+			assert.True(t, len(w) == 0, "got the warnings %q", w)
+		})
+	}
+}
+
+// TestKafka starts a real broker as the system under test.
+func TestKafka(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a real broker takes seconds")
+	}
+	jars := kafkatest.Jars(t)
+	dir := t.TempDir()
+	addr, controller := free(t), free(t)
+	settings := filepath.Join(dir, "server.properties")
+	assert.OK(t, os.WriteFile(settings, fmt.Appendf(nil, `process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@%[2]s
+controller.listener.names=CONTROLLER
+listeners=PLAINTEXT://%[1]s,CONTROLLER://%[2]s
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+log.dirs=%[3]s/data
+`, addr, controller, dir), 0o644))
+	kafkatest.Tool(t, "kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qk", "-c", settings)
+	s := start(t, Spec{
+		Command: "java -Xmx256m -XX:+UseG1GC -cp '" + filepath.Join(jars, "*") + "' kafka.Kafka " + settings,
+		JVMGC:   true, Listen: []string{addr}, ReadyWithin: 2 * time.Minute, Logf: t.Logf,
+	})
+	pauses := 0.0
+	testkit.Until(t, "a pause", func() bool {
+		got := assert.Value(s.Figures(t.Context()))(t)
+		n, _ := figure(got, "GC pauses")
+		pauses += n
+		return pauses > 0
+	})
+	assert.OK(t, s.Stop())
+	total := s.Totals()
+	assert.True(t, total.Peak >= 100<<20 && total.CPU >= time.Second && total.Threads >= 20 && total.PauseTime > 0,
+		"got %+v, want the resources that a broker uses", total)
+	t.Logf("peak %d MiB, %v of processor time, %d threads, %d pauses, %v in all, the longest %v, ready after %vs",
+		total.Peak>>20, total.CPU, total.Threads, total.Pauses, total.PauseTime, total.PauseLongest, s.Facts()["ready_after_s"])
+}
+
+// A system does not get the secrets that this process keeps in its environment.
+func TestSystemHasNoSecretsOfThisProcess(t *testing.T) {
+	testkit.Program(t, "sh")
+	t.Setenv(host.OwnEnv+"HEY_APM_1", canary)
+	s := start(t, Spec{Command: "sh -c 'env; echo ready to serve; exec sleep 1000'", Ready: "log:ready to serve", ReadyWithin: time.Minute, Logf: t.Logf})
+	assert.OK(t, s.Stop())
+	got, _ := s.Output()
+	assert.True(t, strings.Contains(got, "PATH=") && !strings.Contains(got, host.OwnEnv) && !strings.Contains(got, canary), "it got %s", got)
+}
+
+// A secret of which a long line has only the beginning is hidden, too.
+func TestOutputOfLongLines(t *testing.T) {
+	testkit.Program(t, "sh")
+	s := start(t, Spec{
+		Command: "sh -c 'printf %08187d 0; echo " + canary + "; echo ready to serve; exec sleep 1000'", Secrets: []string{canary},
+		Ready: "log:ready to serve", ReadyWithin: time.Minute, Logf: t.Logf,
+	})
+	assert.OK(t, s.Stop())
+	if got, _ := s.Output(); !strings.Contains(got, "0***\n") || strings.Contains(got, canary[:2]) {
+		t.Errorf("got %q", got[max(0, len(got)-100):])
+	}
+}
+
+// What a build printed is without the secrets of the system, too: an earlier run that built it may not have known them.
+func TestBuildOutputIsMasked(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "build.log")
+	assert.OK(t, os.WriteFile(log, []byte("built with "+canary+"\nenvironment:\n  password: |\n    x7-plain\nmade\n"), 0o600))
+	s := start(t, Spec{Build: &Build{Log: log}, Secrets: []string{canary}, Logf: t.Logf})
+	got, cut, err := s.BuildOutput()
+	want := "built with ***\nenvironment:\n  password: ***\nmade\n"
+	assert.True(t, got == want && cut == 0 && err == nil, "got %q after %d bytes, %v, want %q", got, cut, err, want)
+	s = start(t, Spec{Revision: "4.1", Logf: t.Logf})
+	got, cut, err = s.BuildOutput()
+	assert.True(t, got == "" && cut == 0 && err == nil, "got %q after %d bytes, %v without a build", got, cut, err)
+}
+
+// The last lines of a system, which are shortened, have no part of a secret.
+func TestLastLinesHaveNoPartOfASecret(t *testing.T) {
+	var m secret.Mask
+	m.Add(canary)
+	tail := newTail("")
+	tail.add(strings.Repeat("x", maxLine-5) + canary)
+	if got := tail.last(1, m.Text)[0]; strings.Contains(got, canary[:2]) || len(got) < maxLine-5 {
+		t.Errorf("got %q", got[maxLine-10:])
+	}
+}
+
+// The branch is masked like the revision.
+func TestBranchIsMasked(t *testing.T) {
+	for _, spec := range []Spec{{Revision: canary, Branch: "b/" + canary}, {Build: &Build{GitFacts: GitFacts{Branch: "b/" + canary, Revision: canary}}}} {
+		spec.Secrets = []string{canary}
+		spec.Logf = t.Logf
+		facts := start(t, spec).Facts()
+		assert.True(t, facts["branch"] == "b/"+secret.Hidden && facts["revision"] == secret.Hidden &&
+			!strings.Contains(fmt.Sprint(facts), canary), "got %v", facts)
+	}
 }

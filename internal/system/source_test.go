@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"carronade/internal/conn"
@@ -147,9 +149,8 @@ func TestMetricsNamed(t *testing.T) {
 	want := map[string]float64{`lag{quantile="0.5"}`: 3, `took_bucket{le="0.1"} [/s]`: 0, `http_requests_total{code="200",path="/a\"} b"} [/s]`: 0}
 	assert.Same(t, figures(got), want)
 	answer.body = "<html>no metrics</html>"
-	if _, err := s.Figures(t.Context()); err == nil || !strings.Contains(err.Error(), "no metrics in Prometheus's") {
-		t.Errorf("got %v, want no metrics", err)
-	}
+	_, err := s.Figures(t.Context())
+	assert.True(t, err != nil && strings.Contains(err.Error(), "no metrics in Prometheus's"), "got %v, want no metrics", err)
 }
 
 // TestRedirect: a source does not connect to where an answer points, nor to an address that is not allowed.
@@ -183,12 +184,9 @@ func TestRedirect(t *testing.T) {
 	assert.OK(t, err)
 	_, err = s.Figures(t.Context())
 	assert.ErrorHas(t, err, "302")
-	conn.Restrict(func(addr string) error {
-		return conn.NotAllowed(errors.New("not allowed: "+addr), "")
-	})
+	conn.Restrict(func(addr string) error { return conn.NotAllowed(errors.New("not allowed: "+addr), "") })
 	defer conn.Restrict(nil)
-	s, err = prometheusSource(elsewhere.URL, nil, newFilter(nil))
-	assert.OK(t, err)
+	s = assert.Value(prometheusSource(elsewhere.URL, nil, newFilter(nil)))(t)
 	_, err = s.Figures(t.Context())
 	assert.ErrorHas(t, err, "not allowed: ")
 	assert.True(t, !asked, "the other server was asked")
@@ -196,9 +194,8 @@ func TestRedirect(t *testing.T) {
 
 func TestSourceFails(t *testing.T) {
 	for _, bad := range []string{"", "127.0.0.1:1", "ftp://h/", "http://", "http://u:" + canary + "@[::", "http://u:" + canary + "@h:port/"} {
-		if s, err := expvarSource(bad, nil, filter{}); err == nil || strings.Contains(err.Error(), canary) {
-			t.Errorf("%q: got %v, %v, want an error without the login", bad, s, err)
-		}
+		s, err := expvarSource(bad, nil, filter{})
+		assert.True(t, err != nil && !strings.Contains(err.Error(), canary), "%q: got %v, %v, want an error without the login", bad, s, err)
 	}
 	answer, url := answering(t)
 	s, err := expvarSource(strings.Replace(url, "http://", "http://me:"+canary+"@", 1), http.Header{"authorization": {"ApiKey other-" + canary}}, filter{})
@@ -217,9 +214,8 @@ func TestSourceFails(t *testing.T) {
 	assert.True(t, err != nil && strings.Contains(err.Error(), "larger than"), "got %v, want it too large", err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Figures(ctx); err == nil || strings.Contains(err.Error(), canary) {
-		t.Errorf("got %v, want it canceled, without the login", err)
-	}
+	_, err = s.Figures(ctx)
+	assert.True(t, err != nil && !strings.Contains(err.Error(), canary), "got %v, want it canceled, without the login", err)
 	if got := s.Warnings(); len(got) != 1 || !strings.Contains(got[0], "3 of 4 requests had no answer") || strings.Contains(got[0], canary) {
 		t.Errorf("got %q, want one warning of 3 failures", got)
 	}
@@ -241,9 +237,8 @@ func TestSourceIsBounded(t *testing.T) {
 	}
 	assert.True(t, len(s.before) <= mostSourceFigures,
 		"%d counters are remembered, want at most %d", len(s.before), mostSourceFigures)
-	if got := s.Warnings(); len(got) != 1 || !strings.Contains(got[0], "metrics beyond the limit of 200") {
-		t.Errorf("got %q, want a warning", got)
-	}
+	got := s.Warnings()
+	assert.True(t, len(got) == 1 && strings.Contains(got[0], "metrics beyond the limit of 200"), "got %q, want a warning", got)
 }
 
 func TestFilter(t *testing.T) {
@@ -314,8 +309,7 @@ func TestBranchOfARevision(t *testing.T) {
 		{"a remote branch", trunk, sh(t, upstream, "rev-parse", "later"), "", "later"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b, err := MakeBuild(t.Context(), BuildOrder{Dir: tt.dir, Revision: tt.revision, Branch: tt.given, Cache: t.TempDir()})
-			assert.OK(t, err)
+			b := assert.Value(MakeBuild(t.Context(), BuildOrder{Dir: tt.dir, Revision: tt.revision, Branch: tt.given, Cache: t.TempDir()}))(t)
 			b.Release()
 			assert.True(t, b.Branch == tt.want && b.Revision == tt.revision,
 				"got %.12s of %q, want %.12s of %q", b.Revision, b.Branch, tt.revision, tt.want)
@@ -345,14 +339,12 @@ func TestBuildOfAnotherBranch(t *testing.T) {
 			b.Release()
 			assert.OK(t, err)
 		}
-		if got := string(text); !strings.Contains(got, tt.want) || strings.Contains(got, canary) {
-			t.Errorf("%s: got %q, want %q", tt.command, got, tt.want)
-		}
+		got := string(text)
+		assert.True(t, strings.Contains(got, tt.want) && !strings.Contains(got, canary), "%s: got %q, want %q", tt.command, got, tt.want)
 	}
 }
 
-// A revision in very many branches needs few calls of git, also of one that counts the
-// commits of one branch at a time.
+// A revision in very many branches needs few calls of git, also of one that counts the commits of one branch at a time.
 func TestBranchOfManyBranches(t *testing.T) {
 	git := testkit.Program(t, "git")
 	dir := project(t)
@@ -380,8 +372,56 @@ func TestBranchOfManyBranches(t *testing.T) {
 		t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 		got := branchWith(t.Context(), dir, dir, first)
 		text := assert.Value(os.ReadFile(calls))(t)
-		if n := strings.Count(string(text), "call"); n > 60 || isNew && n > 5 || !isNew && got == "" || isNew && got != "near" {
-			t.Errorf("new: %v: got %q after %d calls", isNew, got, n)
-		}
+		n := strings.Count(string(text), "call")
+		assert.True(t, n <= 60 && (!isNew || n <= 5) && (isNew || got != "") && (!isNew || got == "near"), "new: %v: got %q after %d calls", isNew, got, n)
 	}
+}
+
+// blockedPrinter is a printer that shows a first line, and nothing else until release is called.
+func blockedPrinter() (p *printer, shown *[]string, release func()) {
+	block := make(chan struct{})
+	shown = new([]string)
+	p = newPrinter(func(line string) {
+		<-block
+		*shown = append(*shown, line)
+	})
+	p.add("line 0")
+	synctest.Wait() // it is being shown
+	return p, shown, func() { close(block) }
+}
+
+// A system does not wait until its output is shown: what comes too fast is left out, and its place says so.
+func TestPrinterNeverWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, shown, release := blockedPrinter()
+		for i := range queuedLines + 3 {
+			p.add(fmt.Sprint("line ", i+1))
+		}
+		release()
+		synctest.Wait()
+		p.add("later")
+		p.close()
+		p.close()
+		p.add("after the end")
+		want := []string{fmt.Sprint("line ", queuedLines), "3 lines not shown", "later"}
+		if got := (*shown)[max(0, len(*shown)-3):]; len(*shown) != queuedLines+3 || !slices.Equal(got, want) {
+			t.Errorf("got %d lines, the last %q, want %q", len(*shown), got, want)
+		}
+	})
+}
+
+// Its end is not waited for if showing takes too long; the last lines are counted, too.
+func TestPrinterEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, shown, release := blockedPrinter()
+		for range queuedLines + 1 {
+			p.add("line")
+		}
+		p.close()
+		assert.Equal(t, len(*shown), 0, "lines shown")
+		release()
+		<-p.done
+		assert.Equal(t, (*shown)[len(*shown)-1], "1 line not shown", "at the end")
+	})
+	(*printer)(nil).close()
 }

@@ -34,8 +34,7 @@ func figure(list []measure.Figure, name string) (float64, bool) {
 	return 0, false
 }
 
-// TestCommand goes through the life of a system: started, ready, watched,
-// stopped.
+// TestCommand goes through the life of a system: started, ready, watched, stopped.
 func TestCommand(t *testing.T) {
 	addr := free(t)
 	spec := specOf(t, "serve", addr, "--password", canary)
@@ -43,9 +42,7 @@ func TestCommand(t *testing.T) {
 	spec.Flags = []Flag{{"output.file", "a b"}, {"es.password", canary}}
 	spec.Vars, spec.Metrics, spec.Names = "http://"+addr+"/debug/vars", "http://"+addr+"/metrics", []string{"queue.*", "active"}
 	s := start(t, spec)
-	if _, err := s.Figures(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Value(s.Figures(t.Context()))(t)
 	get(t, addr, "/hold?mib=64")
 	got := assert.Value(s.Figures(t.Context()))(t)
 	v, _ := figure(got, "RSS")
@@ -72,18 +69,15 @@ func TestCommand(t *testing.T) {
 		t.Error("a system that was stopped is said to have died")
 	default:
 	}
-	if lines := s.LastLines(); len(lines) == 0 || lines[len(lines)-1] != "bye" {
-		t.Errorf("got the last lines %q, want its bye: it must get TERM", lines)
-	}
+	lines := s.LastLines()
+	assert.True(t, len(lines) != 0 && lines[len(lines)-1] == "bye", "got the last lines %q, want its bye: it must get TERM", lines)
 	total := s.Totals()
 	assert.True(t, total.Peak >= 64<<20 && total.CPU > 0, "got %+v in all, want a peak of 64 MiB and processor time", total)
 	facts := s.Facts()
-	if flags, _ := facts["flags"].(map[string]any); flags["output.file"] != "a b" || flags["es.password"] != "***" {
-		t.Errorf("got the flags %v, want them distinguished, without the secret", flags)
-	}
-	if command, _ := facts["command"].(string); !strings.HasSuffix(command, addr+" --password *** -E 'output.file=a b' -E es.password=***") {
-		t.Errorf("got the command %s", command)
-	}
+	flags, _ := facts["flags"].(map[string]any)
+	assert.True(t, flags["output.file"] == "a b" && flags["es.password"] == "***", "got the flags %v, want them distinguished, without the secret", flags)
+	command, _ := facts["command"].(string)
+	assert.True(t, strings.HasSuffix(command, addr+" --password *** -E 'output.file=a b' -E es.password=***"), "got the command %s", command)
 	noCanary(t, s)
 }
 
@@ -111,8 +105,7 @@ func TestPeaksAreIndependent(t *testing.T) {
 	}
 }
 
-// TestPeakBetweenLooks: memory that was resident only between two readings
-// counts.
+// TestPeakBetweenLooks: memory that was resident only between two readings counts.
 func TestPeakBetweenLooks(t *testing.T) {
 	addr := free(t)
 	spec := specOf(t, "serve", addr)
@@ -138,8 +131,7 @@ func TestNoExtraRequests(t *testing.T) {
 	assert.Equal(t, asked, 0, "the source requests")
 }
 
-// TestKill ends everything that was started, even if it ignores TERM, without
-// waiting.
+// TestKill ends everything that was started, even if it ignores TERM, without waiting.
 func TestKill(t *testing.T) {
 	addr := free(t)
 	spec := specOf(t, "family", addr)
@@ -258,9 +250,8 @@ func TestSomethingElseAnswers(t *testing.T) {
 	start(t, spec)
 	for _, ready := range []string{"", "http://" + addr + "/", addr} {
 		spec.Ready = ready
-		if _, err := Start(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "already answers on "+addr) {
-			t.Errorf("%s: got %v, want it refused", ready, err)
-		}
+		_, err := Start(t.Context(), spec)
+		assert.True(t, err != nil && strings.Contains(err.Error(), "already answers on "+addr), "%s: got %v, want it refused", ready, err)
 	}
 }
 
@@ -285,8 +276,7 @@ func TestStartIsCanceled(t *testing.T) {
 	assert.True(t, errors.Is(err, context.DeadlineExceeded), "got %v, want it canceled", err)
 }
 
-// TestDies kills a system during a run: this is noticed, with its exit status
-// and last output.
+// TestDies kills a system during a run: this is noticed, with its exit status and last output.
 func TestDies(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -335,8 +325,7 @@ func TestStubborn(t *testing.T) {
 	assert.True(t, !alive(pid), "process %d is still there", pid)
 }
 
-// TestLeavesNoProcess stops a system whose child is in its own session and
-// ignores TERM.
+// TestLeavesNoProcess stops a system whose child is in its own session and ignores TERM.
 func TestLeavesNoProcess(t *testing.T) {
 	addr := free(t)
 	spec := specOf(t, "family", addr)
@@ -442,9 +431,8 @@ func TestEnvironment(t *testing.T) {
 	assert.True(t, lines[1] == "in "+want || lines[1] == "in "+dir, "got %q, want it in %s", lines[1], dir)
 	facts := s.Facts()
 	assert.Equal(t, fmt.Sprint(facts["environment"]), "["+roleEnv+" SUT_PLAIN SUT_SECRET]", "environment")
-	if flags := facts["flags"].(map[string]any); flags["x"] != "file:"+filepath.Join(dir, "token") || flags["n"] != "1" {
-		t.Errorf("got the flags %v, want the reference and not the secret", flags)
-	}
+	flags := facts["flags"].(map[string]any)
+	assert.True(t, flags["x"] == "file:"+filepath.Join(dir, "token") && flags["n"] == "1", "got the flags %v, want the reference and not the secret", flags)
 	noCanary(t, s)
 	s.mu.Lock()
 	raw := s.tail.lines[0]
@@ -452,8 +440,7 @@ func TestEnvironment(t *testing.T) {
 	assert.True(t, strings.Contains(raw, canary), "got %q, want the system to get the secret itself", raw)
 }
 
-// TestGit uses a folder with uncommitted changes: the run continues, with a
-// warning.
+// TestGit uses a folder with uncommitted changes: the run continues, with a warning.
 func TestGit(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{{"init", "--quiet", "-b", "trace"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "x"}} {
@@ -468,9 +455,8 @@ func TestGit(t *testing.T) {
 	spec.Git = dir
 	s := start(t, spec)
 	facts := s.Facts()
-	if facts["branch"] != "trace" || facts["unstaged_changes"] != true || len(facts["revision"].(string)) != 40 || facts["revision_date"] == "" {
-		t.Errorf("got %v, want the branch, its revision, and the change", facts)
-	}
+	assert.True(t, facts["branch"] == "trace" && facts["unstaged_changes"] == true && len(facts["revision"].(string)) == 40 && facts["revision_date"] != "",
+		"got %v, want the branch, its revision, and the change", facts)
 	w := strings.Join(s.Warnings(), " ")
 	assert.True(t, strings.Contains(w, "uncommitted changes"), "got the warnings %q, want one of the change", w)
 }
@@ -503,20 +489,6 @@ func TestEfficiency(t *testing.T) {
 	assert.True(t, ok && got == 2000, "got %v, %v, want 2000 events for each second of a core", got, ok)
 	_, ok = PerCore(1, 0)
 	assert.True(t, !ok, "got a number without processor time")
-}
-
-// BenchmarkFigures reads everything that a run reads from a system each second:
-// its processes, its own variables and metrics.
-func BenchmarkFigures(b *testing.B) {
-	addr := free(b)
-	spec := specOf(b, "serve", addr)
-	spec.Listen, spec.Logf = []string{addr}, nil
-	spec.Vars, spec.Metrics = "http://"+addr+"/debug/vars", "http://"+addr+"/metrics"
-	s := start(b, spec)
-	b.ReportAllocs()
-	for b.Loop() {
-		assert.Value(s.Figures(b.Context()))(b)
-	}
 }
 
 func FuzzWords(f *testing.F) {

@@ -32,7 +32,6 @@ func (h herd) presets(*url.URL, protocol.Values, map[string]bool) (map[string]st
 // The default limit of what is in flight is for the whole run, divided among its clients; one that is given is of each
 // connection. The workload of a report, which has all defaults, means the same.
 func TestInFlightOfTheRun(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
 		name, preset string
 		flags        *Document
@@ -48,7 +47,6 @@ func TestInFlightOfTheRun(t *testing.T) {
 		{"given for them", "1000", flags("target=gun://h:1", "clients=1000", "max-in-flight=1k"), 1000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			kinds := []protocol.Kind{herd{preset: tt.preset}}
 			w, err := Resolve(kinds, tt.flags, nil)
 			assert.OK(t, err)
@@ -58,8 +56,7 @@ func TestInFlightOfTheRun(t *testing.T) {
 			text := assert.Value(w.MarshalJSON())(t)
 			file := assert.Value(ParseDocument("report.json", text))(t)
 			again := assert.Value(Resolve(kinds, nil, file))(t)
-			p, err = again.Plan()
-			assert.OK(t, err)
+			p = assert.Value(again.Plan())(t)
 			assert.Equal(t, p.MaxInFlight, tt.want, "batches in flight of the replay")
 			assert.Equal(t, len(again.Warnings), 0, "warnings of the replay: %v", again.Warnings)
 		})

@@ -78,8 +78,7 @@ func flags(pairs ...string) *Document {
 }
 
 func TestResolvePriorities(t *testing.T) {
-	file, err := ParseDocument("load.yaml", []byte("target: cannon://a:1/t\nrate: 10k/s\nfor: 20s\nlinger: 1ms\nheader: {a: 1}\n"))
-	assert.OK(t, err)
+	file := assert.Value(ParseDocument("load.yaml", []byte("target: cannon://a:1/t\nrate: 10k/s\nfor: 20s\nlinger: 1ms\nheader: {a: 1}\n")))(t)
 	w := assert.Value(Resolve(kinds, flags("rate=20k/s", "header=b=2", "header=c=3"), file))(t)
 	type row struct {
 		Text string
@@ -127,9 +126,8 @@ func TestResolveInFlightWithoutEffect(t *testing.T) {
 			assert.True(t, err == nil && len(limiting.Warnings) == 0,
 				"of a kind with its own limit: warnings %q, %v", limiting.Warnings, err)
 			// The workload of a report is a file with all defaults.
-			if replayed, err := Resolve(kinds, nil, tt.flags); err != nil || len(replayed.Warnings) > 0 {
-				t.Errorf("from a file, the default: warnings %q, %v", replayed.Warnings, err)
-			}
+			replayed, err := Resolve(kinds, nil, tt.flags)
+			assert.True(t, err == nil && len(replayed.Warnings) <= 0, "from a file, the default: warnings %q, %v", replayed.Warnings, err)
 			assert.True(t, strings.Contains(strings.Join(w.Warnings, "\n"), "--max-in-flight 5 has no effect: --concurrency 500 is the limit") == tt.warns,
 				"warnings %q, want one of the limit: %v", w.Warnings, tt.warns)
 		})
@@ -138,9 +136,8 @@ func TestResolveInFlightWithoutEffect(t *testing.T) {
 
 func TestResolvePriorityOfPresets(t *testing.T) {
 	w := assert.Value(Resolve(kinds, flags("target=cannon://h:1", "password=env:JAVA", "acks=0"), nil))(t)
-	if got := w.Duration("linger"); got != time.Millisecond || w.values["linger"].from != FromPreset {
-		t.Errorf("linger: got %v, want the preset 1ms", got)
-	}
+	got := w.Duration("linger")
+	assert.True(t, got == time.Millisecond && w.values["linger"].from == FromPreset, "linger: got %v, want the preset 1ms", got)
 	assert.Equal(t, w.String("acks"), "0", "acks")
 	assert.True(t, !w.Has("group"), "got a preset that does not apply to the operation")
 	assert.Same(t, w.Warnings, []string{"a warning"}, "warnings")
@@ -222,9 +219,7 @@ func TestResolveFaults(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var file *Document
 			if tt.file != "" {
-				var err error
-				file, err = ParseDocument("load.yaml", []byte(tt.file))
-				assert.OK(t, err)
+				file = assert.Value(ParseDocument("load.yaml", []byte(tt.file)))(t)
 			}
 			_, err := Resolve(kinds, tt.flags, file)
 			assert.Must(t, err != nil, "got no error")
@@ -277,9 +272,8 @@ func TestPlan(t *testing.T) {
 	}{
 		{"no flags", flags(to), func(t *testing.T, p load.Plan) {
 			want := load.Plan{MaxInFlight: 7, Linger: 5 * time.Millisecond, Drain: 10 * time.Second, Interval: time.Second}
-			if d := cmp.Diff(want, p, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Observe" }, cmp.Ignore())); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
+			d := cmp.Diff(want, p, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Observe" }, cmp.Ignore()))
+			assert.True(t, d == "", "(-want +got):\n%s", d)
 		}},
 		{"a rate", flags(to, "rate=50k/s", "for=20s", "warmup=2s", "overload=drop"), func(t *testing.T, p load.Plan) {
 			assert.True(t, p.Schedule.Count(time.Second) == 50_000 && p.WarmupTime == 2*time.Second &&
@@ -316,8 +310,7 @@ func TestPlan(t *testing.T) {
 
 // The workload of a report can be run again.
 func TestMarshalJSONIsAWorkloadFile(t *testing.T) {
-	w, err := Resolve(kinds, flags("target=cannon://a:1,b:2/t", "rate=5k/s", "header=k=v", "header=x=y", "password=env:P", "idempotent=true"), nil)
-	assert.OK(t, err)
+	w := assert.Value(Resolve(kinds, flags("target=cannon://a:1,b:2/t", "rate=5k/s", "header=k=v", "header=x=y", "password=env:P", "idempotent=true"), nil))(t)
 	first := assert.Value(json.Marshal(w))(t)
 	file := assert.Value(ParseDocument("report.json", first))(t)
 	again := assert.Value(Resolve(kinds, nil, file))(t)

@@ -101,8 +101,7 @@ func runAs(t *testing.T, forms []form, code int, args ...string) (side, reported
 	return s, d
 }
 
-// endToEnd are all end-to-end times of a report, in microseconds and sorted, from
-// the histograms of its intervals.
+// endToEnd are all end-to-end times of a report, in microseconds and sorted, from the histograms of its intervals.
 func (d *reported) endToEnd(t *testing.T) (us []float64) {
 	t.Helper()
 	for _, iv := range d.Intervals {
@@ -180,15 +179,13 @@ func TestLatencyAgreesWithReport(t *testing.T) {
 				us, below, above = all[int(p*float64(len(all)))], 1, 0
 			}
 			// A histogram's value is the upper end of a bucket, which is a thousandth wide.
-			if got := lines.number(t, field); got < us/1e3*0.998-below || got > us/1e3+above {
-				t.Errorf("strict %v: %s is %g, the report has %g us", strict, field, got, us)
-			}
+			got := lines.number(t, field)
+			assert.True(t, got >= us/1e3*0.998-below && got <= us/1e3+above, "strict %v: %s is %g, the report has %g us", strict, field, got, us)
 		}
 	}
 }
 
-// The records of each consumer of a share group agree with the report, and their
-// sum is at least the number counted.
+// The records of each consumer of a share group agree with the report, and their sum is at least the number counted.
 func TestShareConsumerAgreesWithReport(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.Shared(t)
@@ -218,8 +215,7 @@ func TestShareConsumerAgreesWithReport(t *testing.T) {
 		"the consumers have %d records together, all of them %d", sum, d.Totals.Consumed)
 }
 
-// After Ctrl-C the program prints the row of what was consumed and keeps the report;
-// with --strict it just ends, as a JVM does.
+// After Ctrl-C the program prints the row of what was consumed and keeps the report; with --strict it just ends, as a JVM does.
 func TestAsKafkaConsumerInterrupted(t *testing.T) {
 	t.Parallel()
 	server := startStandin(t, "kafka", "--discard", "--listen", "127.0.0.1:0", "--topic", "t")
@@ -257,9 +253,8 @@ func TestAsKafkaConsumerInterrupted(t *testing.T) {
 				}
 				return
 			}
-			if n := got.number(t, "total.messages"); n == 0 || n != float64(d.Totals.Consumed) {
-				t.Errorf("the row has %g records, the report %d", n, d.Totals.Consumed)
-			}
+			n := got.number(t, "total.messages")
+			assert.True(t, n != 0 && n == float64(d.Totals.Consumed), "the row has %g records, the report %d", n, d.Totals.Consumed)
 		})
 	}
 }
@@ -286,8 +281,7 @@ func TestAsKafkaUnreachable(t *testing.T) {
 	}
 }
 
-// Warnings about a command line are printed once, although the report contains them
-// too, and never contain what may be a secret.
+// Warnings about a command line are printed once, although the report contains them too, and never contain what may be a secret.
 func TestAsKafkaConsumersSay(t *testing.T) {
 	t.Parallel()
 	server := startStandin(t, "kafka", "--in-memory", "--listen", "127.0.0.1:0")

@@ -129,9 +129,8 @@ func TestSeedCollate(t *testing.T) {
 	groups = collate(t, place, "branch", "branch=trace-apm-server")
 	assert.Must(t, len(groups) == 4, "%d groups, want four", len(groups)) // two concurrencies times two settings
 	for i, g := range groups {
-		if len(g.Rows) != 2 || g.Rows[0].Value != "trace-apm-server" || g.Rows[1].Value != "master" || len(g.Rows[0].Flags) != 1 || len(g.Rows[1].Flags) != 0 {
-			t.Errorf("group %d is %+v, want a row of each branch, and flags of the first", i+1, g.Rows)
-		}
+		assert.True(t, len(g.Rows) == 2 && g.Rows[0].Value == "trace-apm-server" && g.Rows[1].Value == "master" && len(g.Rows[0].Flags) == 1 && len(g.Rows[1].Flags) == 0,
+			"group %d is %+v, want a row of each branch, and flags of the first", i+1, g.Rows)
 	}
 
 	t.Run("from OpenSearch", func(t *testing.T) {

@@ -28,11 +28,9 @@ type delivery struct {
 	all   counts
 }
 
-// TestDelivery sends to real Kafka with each codec and engine, and checks what
-// arrived by end offsets, by Kafka's dump of the segments, and by Kafka's consumer.
-// Both tools read all topics at once: a start takes them longer than the reading.
+// TestDelivery sends to real Kafka with each codec and engine, and checks what arrived by end offsets, by Kafka's dump of the
+// segments, and by Kafka's consumer. Both tools read all topics at once: a start takes them longer than the reading.
 func TestDelivery(t *testing.T) {
-	t.Parallel()
 	const partitions = 3
 	broker := kafkatest.One(t)
 	var sent []*delivery
@@ -50,7 +48,6 @@ func TestDelivery(t *testing.T) {
 	t.Run("send", func(t *testing.T) {
 		for _, d := range sent {
 			t.Run(d.name, func(t *testing.T) {
-				t.Parallel()
 				d.send(t, broker)
 			})
 		}
@@ -147,8 +144,7 @@ func checkBatches(t *testing.T, batches []kafkatest.Batch, events int, codec str
 	assert.Equal(t, len(ends), 3, "partitions written")
 }
 
-// TestVerify sends to a topic that contains an older run's records and reads back
-// what was sent, with each codec and engine.
+// TestVerify sends to a topic that contains an older run's records and reads back what was sent, with each codec and engine.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	broker := kafkatest.One(t)

@@ -39,9 +39,8 @@ type document struct {
 		CommittedRead                                                           uint64 `json:"committed_read"`
 		Method                                                                  string
 		Logs                                                                    []struct {
-			Log                             string
-			Acked, Read, Lost, Unread       uint64
-			Compacted, Recovered, Reordered uint64
+			Log                                                        string
+			Acked, Read, Lost, Unread, Compacted, Recovered, Reordered uint64
 		}
 	} `json:"ledger"`
 	Problems []string `json:"problems"`
@@ -52,9 +51,8 @@ type document struct {
 		Text       string
 	}
 	Failures []struct {
-		Class  string
-		Text   string
-		Events uint64
+		Class, Text string
+		Events      uint64
 	} `json:"failures"`
 	Trust struct {
 		OK      *bool
@@ -67,8 +65,7 @@ type document struct {
 		}
 	} `json:"trust"`
 	Encoding struct {
-		Events        string
-		Codec         string
+		Events, Codec string
 		CodecMeasured *float64 `json:"codec_measured"`
 	} `json:"encoding"`
 	Stall struct {
@@ -101,10 +98,9 @@ type document struct {
 
 // A freeze is a time in which the generator did not run.
 type freeze struct {
-	AtS     float64 `json:"at_s"`
-	LengthS float64 `json:"length_s"`
-	Who     string
-	Cause   string
+	AtS        float64 `json:"at_s"`
+	LengthS    float64 `json:"length_s"`
+	Who, Cause string
 }
 
 type counts struct {
@@ -129,12 +125,11 @@ type totals struct {
 }
 
 type phase struct {
-	Name     string
-	StartS   float64 `json:"start_s"`
-	EndS     float64 `json:"end_s"`
-	Totals   totals
-	Response *times
-	Service  *times
+	Name              string
+	StartS            float64 `json:"start_s"`
+	EndS              float64 `json:"end_s"`
+	Totals            totals
+	Response, Service *times
 }
 
 type interval struct {
@@ -195,8 +190,7 @@ func parseDocument(text string) (*document, error) {
 	return d, d.checkIdentities()
 }
 
-// checkIdentities checks the two identities of counts in all parts of the document,
-// and that the parts add up.
+// checkIdentities checks the two identities of counts in all parts of the document, and that the parts add up.
 func (d *document) checkIdentities() error {
 	check := func(where string, c counts) error {
 		if c.Offered != c.Sent+c.Dropped+c.Unsent {

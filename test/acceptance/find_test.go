@@ -16,9 +16,8 @@ import (
 	"carronade/test/testkit/kafkatest"
 )
 
-// TestFindCeiling finds the ceiling of a stand-in that serves as a queue. With events due evenly
-// and exponential service at 1,000 a second, p99<50ms holds up to 953.2 a second: there the
-// response time is exponential with a mean of 50 ms/ln 100.
+// TestFindCeiling finds the ceiling of a stand-in that serves as a queue. With events due evenly and exponential service at 1,000
+// a second, p99<50ms holds up to 953.2 a second: there the response time is exponential with a mean of 50 ms/ln 100.
 func TestFindCeiling(t *testing.T) {
 	testkit.OnlyConformance(t, "takes six minutes")
 	const ceiling, within = 953.2, 0.05
@@ -43,9 +42,8 @@ type ceiling struct {
 	Why          string
 	Bottleneck   *struct{ Why string }
 	Trials       []struct {
-		Role    string
-		Report  string
-		Verdict *struct{ Result string }
+		Role, Report string
+		Verdict      *struct{ Result string }
 	}
 }
 

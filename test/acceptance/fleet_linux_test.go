@@ -17,8 +17,7 @@ import (
 	"carronade/test/testkit/kafkatest"
 )
 
-// A lan is machines of one network: network namespaces, each with an address of its own, on a
-// bridge of this one.
+// A lan is machines of one network: network namespaces, each with an address of its own, on a bridge of this one.
 type lan struct {
 	t    *testing.T
 	name string

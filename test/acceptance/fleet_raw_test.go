@@ -17,9 +17,8 @@ import (
 	"carronade/test/testkit/parquettest"
 )
 
-// fireRaw has agents on this machine fire at a stand-in that discards, each of which keeps a trace.
-// It returns the report, the service times of all batches of all traces, and their response times,
-// which are those of events if a batch has one.
+// fireRaw has agents on this machine fire at a stand-in that discards, each of which keeps a trace. It returns the report, the
+// service times of all batches of all traces, and their response times, which are those of events if a batch has one.
 func fireRaw(t *testing.T, agents int, flags ...string) (d *document, all, response []time.Duration) {
 	t.Helper()
 	sink := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--discard")
@@ -55,9 +54,8 @@ func fireRaw(t *testing.T, agents int, flags ...string) (d *document, all, respo
 			}
 		}
 	}
-	if acked != d.Totals.Acked || uint64(len(all)) != d.Service.Count {
-		t.Errorf("the traces have %d acked events in %d batches, the report %d in %d", acked, len(all), d.Totals.Acked, d.Service.Count)
-	}
+	assert.True(t, acked == d.Totals.Acked && uint64(len(all)) == d.Service.Count,
+		"the traces have %d acked events in %d batches, the report %d in %d", acked, len(all), d.Totals.Acked, d.Service.Count)
 	return d, all, response
 }
 
@@ -76,7 +74,6 @@ func sameP99(t *testing.T, name string, got *times, all []time.Duration) {
 
 // The p99 of a fleet's report is that of the joined times of its agents, and not an average of theirs.
 func TestFleetRaw(t *testing.T) {
-	t.Parallel()
 	d, all, response := fireRaw(t, 2, "--rate", "2k/s", "--for", "1s", "--batch-events", "1")
 	assert.True(t, d.Totals.Sent == 2000 && len(all) == 2000,
 		"sent %d events in %d batches, want 2000", d.Totals.Sent, len(all))

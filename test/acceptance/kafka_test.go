@@ -91,8 +91,7 @@ func TestOthers(t *testing.T) {
 		topic := broker.CreateTopic(t, 1, 1)
 		run(t, "run", topicURL(broker, topic), "--count", "1000", "--size", "50", "--payload", "text", "--compression", "lz4", "--quiet").wantOneOf(t, 0, 3)
 		ctx := testkit.Minute(t)
-		out, err := exec.CommandContext(ctx, kcat, "-b", broker.Bootstrap(), "-C", "-t", topic, "-e", "-q", "-f", "%S\n").Output()
-		assert.OK(t, err)
+		out := assert.Value(exec.CommandContext(ctx, kcat, "-b", broker.Bootstrap(), "-C", "-t", topic, "-e", "-q", "-f", "%S\n").Output())(t)
 		assert.Equal(t, strings.Count(string(out), "50\n"), 1000, "events of 50 bytes that kcat read")
 	})
 }
@@ -178,9 +177,8 @@ func stages(t *testing.T, e ended) (send, read stage) {
 	var d struct {
 		Parts []stage `json:"parts"`
 	}
-	if err := json.Unmarshal([]byte(e.stdout), &d); err != nil || len(d.Parts) != 2 || d.Parts[0].Name != "send" || d.Parts[1].Name != "read" {
-		t.Fatalf("%v, stages %+v\n%s", err, d.Parts, e.stderr)
-	}
+	err := json.Unmarshal([]byte(e.stdout), &d)
+	assert.Must(t, err == nil && len(d.Parts) == 2 && d.Parts[0].Name == "send" && d.Parts[1].Name == "read", "%v, stages %+v\n%s", err, d.Parts, e.stderr)
 	return d.Parts[0], d.Parts[1]
 }
 
@@ -274,7 +272,6 @@ func TestProfile(t *testing.T) {
 	assert.Must(t, err == nil && !strings.Contains(string(text), "customer"), "the workload: %v\n%s", err, text)
 	run(t, "run", "-f", file, "--quiet").wantOneOf(t, 0, 3)
 	after := profile(t, topicURL(broker, topic+"-again"), "-o", filepath.Join(dir, "again.yaml")).Parameters
-	if math.Abs(after.Sizes.Mean/p.Sizes.Mean-1) > 0.05 || math.Abs(after.Content.Ratio/p.Content.Ratio-1) > 0.05 || after.Batches.Codec != "lz4" {
-		t.Errorf("after the run: %+v, want it within 5%% of %+v", after, p)
-	}
+	assert.True(t, math.Abs(after.Sizes.Mean/p.Sizes.Mean-1) <= 0.05 && math.Abs(after.Content.Ratio/p.Content.Ratio-1) <= 0.05 && after.Batches.Codec == "lz4",
+		"after the run: %+v, want it within 5%% of %+v", after, p)
 }

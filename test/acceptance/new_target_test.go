@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"carronade/internal/host"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
@@ -19,9 +21,8 @@ import (
 // An edit replaces a text of a file, which has it once.
 type edit struct{ old, text string }
 
-// newTargetEdits are the files outside of its folder that a new kind of target changes: the list of
-// kinds, and the settings by which its stored reports are grouped. Documents come on top; the tests
-// of the command line name them.
+// newTargetEdits are the files outside of its folder that a new kind of target changes: the list of kinds, and the settings by
+// which its stored reports are grouped. Documents come on top; the tests of the command line name them.
 var newTargetEdits = map[string][]edit{
 	"internal/cli/targets.go": {
 		{"\t\"carronade/internal/kafka\"\n", "\t\"carronade/internal/kafka\"\n\t\"carronade/internal/lines\"\n"},
@@ -34,10 +35,9 @@ var newTargetEdits = map[string][]edit{
 	},
 }
 
-// TestNewTarget moves the protocol of examples/lines into a copy of the tree. With edits of two files
-// outside of its folder the program has it: it builds, its rules of imports and its stored settings
-// hold, the kind passes the suite of targets, and a run has a report. Where it is now, in a program
-// of its own, no file of the tree has an edit, and the tests there show the same.
+// TestNewTarget moves the protocol of examples/lines into a copy of the tree. With edits of two files outside of its folder the
+// program has it: it builds, its rules of imports and its stored settings hold, the kind passes the suite of targets, and a run
+// has a report. Where it is now, in a program of its own, no file of the tree has an edit, and the tests there show the same.
 func TestNewTarget(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, "a build of the whole program")
@@ -98,8 +98,7 @@ func replace(t *testing.T, file string, edits ...edit) {
 	assert.OK(t, os.WriteFile(file, []byte(text), 0o644))
 }
 
-// linesServer starts a server of the protocol of examples/lines, which takes all lines, and returns
-// its address.
+// linesServer starts a server of the protocol of examples/lines, which takes all lines, and returns its address.
 func linesServer(t *testing.T) string {
 	return testkit.Listen(t, func(c *net.TCPConn) {
 		n := 0
@@ -110,4 +109,57 @@ func linesServer(t *testing.T) string {
 			}
 		}
 	})
+}
+
+// A standin is a stand-in that runs in its own process.
+type standin struct {
+	t    testing.TB
+	cmd  *exec.Cmd
+	addr string
+}
+
+// startStandin starts a stand-in of a kind and waits until it listens.
+func startStandin(t testing.TB, kind string, args ...string) *standin {
+	t.Helper()
+	r := &standin{t: t, cmd: exec.Command(program, append([]string{"standin", kind}, args...)...)}
+	out := assert.Value(r.cmd.StdoutPipe())(t)
+	var stderr strings.Builder
+	r.cmd.Stderr = &stderr
+	assert.OK(t, testkit.Launch(r.cmd))
+	t.Cleanup(r.kill)
+	lines := bufio.NewScanner(out)
+	for r.addr == "" && lines.Scan() {
+		if rest, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
+			r.addr = rest
+		}
+	}
+	if r.addr == "" {
+		_ = r.cmd.Wait()
+		t.Fatalf("the stand-in ended before it listened: %s", stderr.String())
+	}
+	return r
+}
+
+func (r *standin) kill() {
+	_ = r.cmd.Process.Kill()
+	_ = r.cmd.Wait()
+}
+
+// killInDebt stops the process for d and kills it, so that it owes answers then, also if the generator did not run just before.
+func (r *standin) killInDebt(d time.Duration) {
+	r.t.Helper()
+	assert.OK(r.t, host.Pause(r.cmd.Process.Pid))
+	pause(r.t, d)
+	r.kill()
+}
+
+func (r *standin) freezeFor(d time.Duration) frozen {
+	r.t.Helper()
+	began := time.Now()
+	assert.OK(r.t, host.Pause(r.cmd.Process.Pid))
+	stopped := time.Now()
+	pause(r.t, d)
+	continuing := time.Now()
+	assert.OK(r.t, host.Continue(r.cmd.Process.Pid))
+	return frozen{began, continuing.Sub(stopped), time.Since(began)}
 }

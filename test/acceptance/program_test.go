@@ -23,8 +23,7 @@ import (
 	"carronade/test/testkit/kafkatest"
 )
 
-// program is the path of the carronade under test: built here, unless
-// CARRONADE_PROGRAM names an existing one, such as a release.
+// program is the path of the carronade under test: built here, unless CARRONADE_PROGRAM names an existing one, such as a release.
 var program = os.Getenv("CARRONADE_PROGRAM")
 
 // scratch is a folder for programs that the tests build. It is removed after them.
@@ -116,8 +115,7 @@ func start(t testing.TB, args ...string) *session {
 	return s
 }
 
-// prepare prepares the program without starting it, so that the test can change its
-// settings and then call begin.
+// prepare prepares the program without starting it, so that the test can change its settings and then call begin.
 func prepare(t testing.TB, args ...string) *session {
 	s := &session{t: t, args: args, lines: make(chan struct{}, 1), done: make(chan struct{})}
 	s.cmd = exec.Command(program, args...)
@@ -226,8 +224,7 @@ func (s *session) signal(sig os.Signal) {
 	assert.OK(s.t, s.cmd.Process.Signal(sig), "signal carronade")
 }
 
-// wait waits for the end. A program that does not end in time fails the test, which
-// prints its stderr and goroutines.
+// wait waits for the end. A program that does not end in time fails the test, which prints its stderr and goroutines.
 func (s *session) wait(within time.Duration) ended {
 	s.t.Helper()
 	timer := time.NewTimer(within)

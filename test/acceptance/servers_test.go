@@ -13,8 +13,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// Variables that name real servers for the tests TestServer*. Without them these
-// tests use stand-ins in processes of their own.
+// Variables that name real servers for the tests TestServer*. Without them these tests use stand-ins in processes of their own.
 const (
 	apmEnv        = "CARRONADE_TEST_APM"                    // HOST:PORT, or a URL
 	apmTokenEnv   = "CARRONADE_TEST_APM_TOKEN"              //nolint:gosec // a name; its secret token
@@ -182,8 +181,7 @@ func riemannServer(t *testing.T) (host, web string) {
 	return host, web
 }
 
-// TestServerRiemann runs against a Riemann that the test does not control. Its
-// streams must index everything: (streams (index)).
+// TestServerRiemann runs against a Riemann that the test does not control. Its streams must index everything: (streams (index)).
 func TestServerRiemann(t *testing.T) {
 	t.Parallel()
 	host, web := riemannServer(t)

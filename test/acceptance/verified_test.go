@@ -68,9 +68,8 @@ func TestVerifiedRemoved(t *testing.T) {
 			assert.OK(t, host.Pause(s.cmd.Process.Pid)) // it must not read back before the events are removed
 			var at kadm.Offsets
 			at.Add(kadm.Offset{Topic: topic, Partition: 0, At: removed})
-			if res, err := broker.Admin(t).DeleteRecords(t.Context(), at); err != nil || res.Error() != nil {
-				t.Fatal(err, res.Error())
-			}
+			res, err := broker.Admin(t).DeleteRecords(t.Context(), at)
+			assert.Must(t, err == nil && res.Error() == nil, "%v %v", err, res.Error())
 			assert.OK(t, host.Continue(s.cmd.Process.Pid))
 			d := s.wait(runTimeout).wantUnlessSlow(t, 4).document(t)
 			l := d.Ledger
@@ -231,8 +230,7 @@ func TestUnreadBehindTransaction(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				topic := broker.CreateTopic(t, 1, 1)
-				other, err := kgo.NewClient(append(broker.ClientOpts(), kgo.TransactionalID("open-"+topic), kgo.DefaultProduceTopic(topic))...)
-				assert.OK(t, err)
+				other := assert.Value(kgo.NewClient(append(broker.ClientOpts(), kgo.TransactionalID("open-"+topic), kgo.DefaultProduceTopic(topic))...))(t)
 				defer other.Close()
 				assert.OK(t, other.BeginTransaction())
 				assert.OK(t, other.ProduceSync(t.Context(), kgo.StringRecord("open")).FirstErr())

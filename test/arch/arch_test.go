@@ -50,8 +50,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestProtocolPackages checks that each package that must not name protocols exists, and each
-// file in which it may.
+// TestProtocolPackages checks that each package that must not name protocols exists, and each file in which it may.
 func TestProtocolPackages(t *testing.T) {
 	for _, pattern := range protocolFiles {
 		files, err := filepath.Glob(filepath.Join("../..", filepath.FromSlash(pattern)))
@@ -76,10 +75,8 @@ func TestFindings(t *testing.T) {
 		{Name: "run", May: []string{"units"}, Files: map[string][]string{"profile*.go": {"load"}, "*_b.go": {"extra"}}},
 	}
 	tests := []struct {
-		name string
-		file string
-		src  string
-		want []string
+		name, file, src string
+		want            []string
 	}{
 		{"allowed", "load/a.go", "package load\nimport \"carronade/units\"\n", nil},
 		{"forbidden", "units/a.go", "package units\n\nimport \"carronade/load\"\n", []string{
@@ -211,9 +208,8 @@ func TestUnusedException(t *testing.T) {
 		})
 	}
 	packages[2].May = append(packages[2].May, "load")
-	if got := Unused(map[Edge]bool{{"run", "units", "a.go"}: true, {"run", "load", "profile_a.go"}: true}, packages); len(got) != 1 || got[0].String() != unused {
-		t.Errorf("got %v of an exception for what all files may import", got)
-	}
+	got := Unused(map[Edge]bool{{"run", "units", "a.go"}: true, {"run", "load", "profile_a.go"}: true}, packages)
+	assert.True(t, len(got) == 1 && got[0].String() == unused, "got %v of an exception for what all files may import", got)
 }
 
 // TestUnused checks that an entry of the table without an import is found.

@@ -27,17 +27,16 @@ case " $* " in *" install "*) for c in $INSTALLS; do printf '#!/bin/sh\n' >"$BIN
 	)
 	all := []string{"all"}
 	tests := []struct {
-		name     string
-		have     []string
-		ruby     string // replaces the one that has all libraries
-		python   string // likewise
-		id       string
-		apt      bool
-		installs string
-		args     []string
-		code     int
-		says     []string
-		apts     []string
+		name       string
+		have       []string
+		ruby       string // replaces the one that has all libraries
+		python     string // likewise
+		id         string
+		apt        bool
+		installs   string
+		args       []string
+		code       int
+		says, apts []string
 	}{
 		{name: "nothing missing", have: []string{"git", "gcc", "java", "mvn"}, id: root, apt: true},
 		{name: "nothing of all missing", args: all, have: []string{"git", "ip", "gcc", "java", "mvn", "kcat", "wrk", "chromium", "npm", "python3", "riemann-client", "ruby"}, id: root, apt: true},
@@ -70,9 +69,7 @@ case " $* " in *" install "*) for c in $INSTALLS; do printf '#!/bin/sh\n' >"$BIN
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			bin, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
-			put := func(name, text string) {
-				assert.OK(t, os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755))
-			}
+			put := func(name, text string) { assert.OK(t, os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755)) }
 			for _, name := range append(tt.have, "mkdir") {
 				put(name, "#!/bin/sh\n")
 			}

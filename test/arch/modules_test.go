@@ -1,11 +1,16 @@
 package arch
 
 import (
+	"encoding/xml"
+	"errors"
 	"go/parser"
 	"go/token"
+	"io"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -99,14 +104,11 @@ func TestModules(t *testing.T) {
 // The example of a protocol is a module of its own, outside of this one's path, so that the
 // compiler refuses it our internal packages. It is built with the same versions.
 func TestExampleModule(t *testing.T) {
-	own, err := os.ReadFile("../../go.mod")
-	assert.OK(t, err)
-	example, err := os.ReadFile("../../examples/lines/go.mod")
-	assert.OK(t, err)
+	own := assert.Value(os.ReadFile("../../go.mod"))(t)
+	example := assert.Value(os.ReadFile("../../examples/lines/go.mod"))(t)
 	first, _, _ := strings.Cut(string(example), "\n")
-	if name := strings.TrimPrefix(first, "module "); name == Module || strings.HasPrefix(name, Module+"/") {
-		t.Errorf("the example's module is %s, which may import internal packages of %s", name, Module)
-	}
+	name := strings.TrimPrefix(first, "module ")
+	assert.True(t, name != Module && !strings.HasPrefix(name, Module+"/"), "the example's module is %s, which may import internal packages of %s", name, Module)
 	versions := requirements(own)
 	for name, r := range requirements(example) {
 		if own := versions[name]; name != Module && (own == nil || own.version != r.version) {
@@ -137,4 +139,71 @@ func TestModulesFindings(t *testing.T) {
 			assert.Same(t, got, tt.want)
 		})
 	}
+}
+
+const document = "../../docs/architecture.md"
+
+// TestSentences checks that the document says of each package what it is for, or says it of its folder.
+func TestSentences(t *testing.T) {
+	data := assert.Value(os.ReadFile(document))(t)
+	_, rest, _ := strings.Cut(string(data), "## The floor plan\n")
+	sentences, _, ok := strings.Cut(rest, "\n## ")
+	assert.Must(t, ok, "%s has no floor plan", document)
+	for _, r := range Packages {
+		if r.Name == "." || strings.ContainsAny(r.Name, "*.") {
+			continue
+		}
+		name := r.Name
+		for name != "." && !strings.Contains(sentences, "`"+name+"`") {
+			name = path.Dir(name)
+		}
+		assert.True(t, name != ".", "%s has no sentence about %s", document, r.Name)
+	}
+}
+
+// Pictures in documents exist and are small. SVG pictures are valid XML without scripts and references.
+func TestPicturesOfDocuments(t *testing.T) {
+	const limit = 100 << 10
+	image := regexp.MustCompile(`!\[([^\]]*)\]\(([^)\s]+)\)`)
+	texts := assert.Value(filepath.Glob("../../docs/*.md"))(t)
+	found := 0
+	for _, path := range append(texts, "../../README.md") {
+		text := assert.Value(os.ReadFile(path))(t)
+		for _, m := range image.FindAllStringSubmatch(string(text), -1) {
+			found++
+			if strings.TrimSpace(m[1]) == "" {
+				t.Errorf("%s: %s has no alternative text", path, m[2])
+			}
+			data, err := os.ReadFile(filepath.Join(filepath.Dir(path), m[2]))
+			if err != nil {
+				t.Errorf("%s: %v", path, err)
+				continue
+			}
+			if len(data) > limit {
+				t.Errorf("%s: %s has %d bytes, want at most %d", path, m[2], len(data), limit)
+			}
+			if filepath.Ext(m[2]) != ".svg" {
+				continue
+			}
+			d := xml.NewDecoder(strings.NewReader(string(data)))
+			for {
+				token, err := d.Token()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					t.Errorf("%s: %v", m[2], err)
+					break
+				}
+				if e, ok := token.(xml.StartElement); ok {
+					for _, a := range e.Attr {
+						if a.Name.Local == "href" || e.Name.Local == "script" {
+							t.Errorf("%s: %s has a reference or a script: %s", m[2], e.Name.Local, a.Value)
+						}
+					}
+				}
+			}
+		}
+	}
+	assert.True(t, found != 0, "no document contains a picture")
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -124,8 +125,7 @@ func TestIndexesDespiteTextAfterObjects(t *testing.T) {
 	assert.True(t, len(docs) == 1 && at(docs[0], "service.name") == "a", "got %v, want a span of service a", docs)
 }
 
-// Every event makes one document, in the stream of its kind, with the ids that
-// connect it to others.
+// Every event makes one document, in the stream of its kind, with the ids that connect it to others.
 func TestIndexes(t *testing.T) {
 	t.Parallel()
 	for _, p := range []wire.Protocol{wire.IntakeV2, wire.RUMV2, wire.RUMV3, wire.V1} {
@@ -198,10 +198,8 @@ func TestIndexes(t *testing.T) {
 	}
 }
 
-// Logs of any form become documents, in the stream of their service, and those with
-// an error in that of errors.
+// Logs of any form become documents, in the stream of their service, and those with an error in that of errors.
 func TestLogDocuments(t *testing.T) {
-	t.Parallel()
 	meta := &metadata{service: "cart", shared: map[string]any{}}
 	now := time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC)
 	for _, tt := range []struct{ name, in, index, level, at string }{
@@ -221,8 +219,7 @@ func TestLogDocuments(t *testing.T) {
 	}
 }
 
-// Throttled documents are retried, refused ones fail, and those to be lost are
-// lost. The sum is the number of accepted events.
+// Throttled documents are retried, refused ones fail, and those to be lost are lost. The sum is the number of accepted events.
 func TestIndexAccountsForAll(t *testing.T) {
 	t.Parallel()
 	f := &fakeIndex{status: func(n int) int {
@@ -260,9 +257,8 @@ func TestIndexHasNoDuplicates(t *testing.T) {
 	for _, docs := range f.docs {
 		stored += len(docs)
 	}
-	if c := s.Counts(); c.Indexed != 50 || stored != 50 || c.Failed != 0 || c.Waiting != 0 {
-		t.Errorf("got %+v and %d documents, want 50", c, stored)
-	}
+	c := s.Counts()
+	assert.True(t, c.Indexed == 50 && stored == 50 && c.Failed == 0 && c.Waiting == 0, "got %+v and %d documents, want 50", c, stored)
 }
 
 // While the index does not answer, the accepted events wait and the queue fills.
@@ -299,8 +295,7 @@ func TestIndexRefusesToStart(t *testing.T) {
 	}
 }
 
-// When the stand-in ends while a request waits for the index, the events of the
-// request that were read are indexed.
+// When the stand-in ends while a request waits for the index, the events of the request that were read are indexed.
 func TestIndexEndsWithWhatWaits(t *testing.T) {
 	t.Parallel()
 	f := &fakeIndex{}
@@ -323,13 +318,11 @@ func TestIndexEndsWithWhatWaits(t *testing.T) {
 	wg.Go(func() { s.Close() })
 	wg.Go(func() { <-s.ended; frozen.Unlock() })
 	wg.Wait()
-	if c := s.Counts(); c.Failed != 0 || c.Waiting != 0 || c.Accepted != c.Indexed || c.Accepted <= indexQueueLength {
-		t.Errorf("got %+v, want all accepted events indexed", c)
-	}
+	c := s.Counts()
+	assert.True(t, c.Failed == 0 && c.Waiting == 0 && c.Accepted == c.Indexed && c.Accepted > indexQueueLength, "got %+v, want all accepted events indexed", c)
 }
 
-// When the stand-in ends while a request is being read, the counts include its
-// events.
+// When the stand-in ends while a request is being read, the counts include its events.
 func TestIndexEndsUnderLoad(t *testing.T) {
 	t.Parallel()
 	f := &fakeIndex{}
@@ -361,4 +354,54 @@ func TestIndexEndsUnderLoad(t *testing.T) {
 		c := s.Counts()
 		return c.Waiting == 0 && c.Accepted == c.Indexed+c.Failed
 	})
+}
+
+func TestMain(m *testing.M) {
+	testkit.MostlyWaiting()
+	os.Exit(testkit.SearchMain(m))
+}
+
+// A real OpenSearch accepts what is written: as many documents as events were accepted, except those that were lost on purpose.
+func TestIndexesIntoOpenSearch(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts OpenSearch")
+	}
+	node := testkit.SharedSearch(t)
+	s := start(t, Options{Index: node.URL, Lose: 7})
+	want := -7
+	for _, p := range []wire.Protocol{wire.IntakeV2, wire.RUMV2, wire.RUMV3, wire.V1} {
+		m := wire.Makeup{Protocol: p, Events: wire.Range{Min: 100, Max: 100}, Spans: wire.Range{Min: 0, Max: 4}, Frames: wire.Range{Min: 0, Max: 3}}
+		if p == wire.IntakeV2 {
+			m.Mix = [wire.Kinds]int{4, 1, 2, 2}
+		}
+		for n := range uint64(5) {
+			b := bodyOf(t, m, n)
+			z := assert.Value(b.Gzip(9))(t)
+			code, text := post(t, "http://"+s.Addr()+p.Path(false), z.Bytes, "Content-Encoding", "gzip")
+			assert.Must(t, code == 202, "%v: got %d %s", p, code, text)
+			want += b.Events()
+		}
+	}
+	s.Close()
+	c := s.Counts()
+	assert.True(t, int(c.Indexed) == want && c.Failed == 0 && c.Lost == 7, "got %v, want %d indexed", c, want)
+	get := func(path string) string {
+		resp, err := http.Get(node.URL + path) //nolint:noctx // a test
+		assert.OK(t, err)
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		return string(text)
+	}
+	get("/_refresh")
+	var count struct{ Count int }
+	err := json.Unmarshal([]byte(get("/traces-apm*,logs-apm*,metrics-apm*,apm-*/_count")), &count)
+	assert.True(t, err == nil && count.Count == want, "OpenSearch counts %d (%v), want %d", count.Count, err, want)
+	text := get("/_data_stream")
+	assert.True(t, strings.Contains(text, `"traces-apm-default"`) && strings.Contains(text, templateName), "no data streams: %.300s", text)
+	var found struct {
+		Hits struct{ Total struct{ Value int } }
+	}
+	err = json.Unmarshal([]byte(get("/traces-apm*/_search?q=processor.event:transaction+AND+event.outcome:success&track_total_hits=true")), &found)
+	assert.True(t, err == nil && found.Hits.Total.Value != 0, "no transaction is found by its outcome: %v", err)
 }

@@ -5,15 +5,21 @@ package standin
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/elastic/apm-data/input/elasticapm"
 	"github.com/elastic/apm-data/model/modelpb"
+	"go.elastic.co/apm/v2"
+	"go.elastic.co/apm/v2/transport"
 
 	"carronade/internal/apm/wire"
 	"carronade/test/testkit"
@@ -148,9 +154,8 @@ func valueOf(n *node, within []*node) any {
 	return "a"
 }
 
-// Each member of each kind of event is removed, and replaced by values of each
-// type. The validator must agree with Elastic's decoder. The events are generated
-// ones, and some with all members that the rules have.
+// Each member of each kind of event is removed, and replaced by values of each type. The validator must agree with Elastic's
+// decoder. The events are generated ones, and some with all members that the rules have.
 func TestJudgeAgreesWithElastic(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, "some seconds")
@@ -289,8 +294,7 @@ func TestJudgeAgreesOnOddLines(t *testing.T) {
 	}
 }
 
-// The validator returns for every input, and accepts only JSON that Elastic's
-// decoder accepts too.
+// The validator returns for every input, and accepts only JSON that Elastic's decoder accepts too.
 func FuzzJudge(f *testing.F) {
 	all := samples(f)
 	for _, s := range all {
@@ -309,4 +313,60 @@ func FuzzJudge(f *testing.F) {
 		}
 		_ = j.document(allRules().transactions, in)
 	})
+}
+
+// Everything that Elastic's agent sends is accepted.
+func TestElasticAgent(t *testing.T) {
+	t.Parallel()
+	files, _ := certificate(t)
+	for _, tt := range []struct {
+		name   string
+		o      Options
+		scheme string
+	}{
+		{"plain", Options{}, "http"},
+		{"token over TLS", Options{SecretToken: "canary", NoRUM: true, TLS: files}, "https"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := start(t, tt.o)
+			base, _ := url.Parse(tt.scheme + "://" + s.Addr())
+			tr, err := transport.NewHTTPTransport(transport.HTTPTransportOptions{
+				ServerURLs: []*url.URL{base}, SecretToken: string(tt.o.SecretToken),
+				TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the test's certificate
+			})
+			assert.OK(t, err)
+			tracer := assert.Value(apm.NewTracerOptions(apm.TracerOptions{ServiceName: "shop", ServiceVersion: "1", ServiceEnvironment: "test", Transport: tr}))(t)
+			defer tracer.Close()
+			tracer.SetSpanCompressionEnabled(false)
+			tracer.SetExitSpanMinDuration(0)
+			tracer.SetSpanStackTraceMinDuration(0)
+			const transactions, spans = 20, 5
+			for range transactions {
+				tx := tracer.StartTransaction("GET /orders/{id}", "request")
+				ctx := apm.ContextWithTransaction(context.Background(), tx)
+				req, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://shop.example.com/orders/7?x=y", nil)
+				tx.Context.SetHTTPRequest(req)
+				tx.Context.SetHTTPStatusCode(201)
+				tx.Context.SetLabel("tier", "gold")
+				tx.Context.SetCustom("cart", map[string]any{"lines": 3})
+				tx.Context.SetUsername("ada")
+				for range spans {
+					span, _ := apm.StartSpan(ctx, "SELECT FROM orders", "db.postgresql.query")
+					span.Context.SetDatabase(apm.DatabaseSpanContext{Instance: "shop", Statement: "SELECT 1", Type: "sql"})
+					span.Context.SetDestinationAddress("db.example.internal", 5432)
+					span.End()
+				}
+				apm.CaptureError(ctx, errors.New("no such order")).Send()
+				tx.End()
+			}
+			tracer.SendMetrics(nil)
+			tracer.Flush(nil)
+			testkit.Until(t, "all have arrived", func() bool {
+				c := s.Counts()
+				return c.Transactions == transactions && c.Spans == transactions*spans && c.Errors == transactions && c.Metricsets > 0
+			})
+			c := s.Counts()
+			assert.True(t, c.Invalid+c.TooLarge+c.Unauthorized == 0, "it refused some: %v", c)
+		})
+	}
 }

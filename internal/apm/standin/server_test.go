@@ -48,8 +48,7 @@ func post(t testing.TB, url string, body []byte, headers ...string) (int, string
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	resp, err := http.DefaultClient.Do(r)
-	assert.OK(t, err)
+	resp := assert.Value(http.DefaultClient.Do(r))(t)
 	defer resp.Body.Close()
 	text := assert.Value(io.ReadAll(resp.Body))(t)
 	return resp.StatusCode, strings.TrimSpace(string(text))
@@ -99,9 +98,7 @@ func TestAnswers(t *testing.T) {
 	metricset := func(more string) string {
 		return `{"metricset":{"samples":{"span.self_time.count":{"value":1}}` + more + "}}\n"
 	}
-	control := func(text string) string {
-		return strings.Replace(goodSpan, `"n"`, `"`+text+`"`, 1)
-	}
+	control := func(text string) string { return strings.Replace(goodSpan, `"n"`, `"`+text+`"`, 1) }
 	var short bytes.Buffer
 	zw := gzip.NewWriter(&short)
 	_, _ = zw.Write([]byte(meta + goodSpan))
@@ -247,8 +244,7 @@ func TestOnlyPost(t *testing.T) {
 	}
 }
 
-// An endless body does not delay the answer, whether its bytes arrive as fast as
-// possible or not at all.
+// An endless body does not delay the answer, whether its bytes arrive as fast as possible or not at all.
 func TestBodyWithoutEnd(t *testing.T) {
 	t.Parallel()
 	for _, flood := range []bool{false, true} {
@@ -270,8 +266,7 @@ func TestBodyWithoutEnd(t *testing.T) {
 				}()
 			}
 			_ = c.SetReadDeadline(time.Now().Add(time.Minute))
-			resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-			assert.OK(t, err, "flood %v", flood)
+			resp := assert.Value(http.ReadResponse(bufio.NewReader(c), nil))(t, "flood %v", flood)
 			resp.Body.Close()
 			assert.True(t, resp.StatusCode >= 400, "flood %v: got %d, want an error", flood, resp.StatusCode)
 			got := s.Counts().Bytes
@@ -350,8 +345,7 @@ func TestCredentials(t *testing.T) {
 			assert.True(t, (got == 1) == (code > 400), "got %d unauthorized", got)
 			r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr()+"/", nil)
 			r.Header.Set("Authorization", tt.auth)
-			resp, err := http.DefaultClient.Do(r)
-			assert.OK(t, err)
+			resp := assert.Value(http.DefaultClient.Do(r))(t)
 			about, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			known := strings.HasSuffix(tt.auth, "token") || tt.auth == key || tt.name == "RUM refused"
@@ -404,9 +398,8 @@ func TestErrorRules(t *testing.T) {
 	t.Run("share", func(t *testing.T) {
 		s := start(t, Options{Errors: []ErrorRule{{Name: "event", What: standin.StatusEvent, Share: 0.3}}})
 		_, _ = post(t, "http://"+s.Addr()+"/intake/v2/events", []byte(meta+strings.Repeat(goodSpan, 2000)))
-		if c := s.Counts(); c.Invalid < 500 || c.Invalid > 700 || c.Invalid+c.Accepted != 2000 {
-			t.Errorf("got %+v, want about 600 of 2000 refused", c)
-		}
+		c := s.Counts()
+		assert.True(t, c.Invalid >= 500 && c.Invalid <= 700 && c.Invalid+c.Accepted == 2000, "got %+v, want about 600 of 2000 refused", c)
 	})
 	for _, bad := range []string{"x", "x@1%", "200@1%", "queue-full@101%", "queue-full@"} {
 		r, err := ParseErrorRule(bad)
@@ -444,11 +437,8 @@ func TestOptionsRefused(t *testing.T) {
 		{"half of TLS", Options{TLS: tlsFiles("x", "")}},
 		{"a key without its id", Options{APIKeys: []Secret{"x"}}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			assert.True(t, tt.o.Check() != nil, "it is accepted")
-		})
+		assert.True(t, tt.o.Check() != nil, "%s: it is accepted", tt.name)
 	}
-	if _, err := ParseSecret("hunter2"); err == nil || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("a plain secret: got %v, want an error that does not show it", err)
-	}
+	_, err := ParseSecret("hunter2")
+	assert.True(t, err != nil && !strings.Contains(err.Error(), "hunter2"), "a plain secret: got %v, want an error that does not show it", err)
 }

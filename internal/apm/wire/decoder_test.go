@@ -21,9 +21,7 @@ func (openSemaphore) Acquire(context.Context, int64) error { return nil }
 func (openSemaphore) TryAcquire(int64) bool                { return true }
 func (openSemaphore) Release(int64)                        {}
 
-func init() {
-	elasticCounts = func(t *testing.T, b *Body) Counts { return decode(t, b.Bytes) }
-}
+func init() { elasticCounts = func(t *testing.T, b *Body) Counts { return decode(t, b.Bytes) } }
 
 func decode(t *testing.T, body []byte) Counts {
 	t.Helper()
@@ -51,8 +49,7 @@ func decode(t *testing.T, body []byte) Counts {
 		}
 		return nil
 	})
-	err := p.HandleStream(context.Background(), &modelpb.APMEvent{}, bytes.NewReader(body), 100, take, &result)
-	assert.OK(t, err, "the decoder")
+	assert.OK(t, p.HandleStream(context.Background(), &modelpb.APMEvent{}, bytes.NewReader(body), 100, take, &result), "the decoder")
 	for _, err := range result.Errors {
 		t.Errorf("refused: %v", err)
 	}

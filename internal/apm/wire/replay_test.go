@@ -2,11 +2,15 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"hash/crc32"
 	"io"
 	"strings"
 	"testing"
 	"time"
+
+	kgzip "github.com/klauspost/compress/gzip"
 
 	"carronade/internal/splitmix"
 	"carronade/test/testkit/assert"
@@ -147,18 +151,15 @@ func TestReplayRefuses(t *testing.T) {
 		{"a long line", meta + `{"span":"` + strings.Repeat("x", maxLine) + `"}`, "longer"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			c := NewCorpus(strings.NewReader(tt.in), 0)
-			_, err := c.Next()
-			assert.ErrorHas(t, err, tt.want)
-		})
+		c := NewCorpus(strings.NewReader(tt.in), 0)
+		_, err := c.Next()
+		assert.ErrorHas(t, err, tt.want, "%s", tt.name)
 	}
 	_, err := NewCorpus(strings.NewReader(""), 0).Next()
 	assert.True(t, errors.Is(err, io.EOF), "an empty corpus: got %v, want EOF", err)
 }
 
-// For any input: no panic, no endless loop, and gzip bodies that inflate to the
-// plain ones.
+// For any input: no panic, no endless loop, and gzip bodies that inflate to the plain ones.
 func FuzzReplay(f *testing.F) {
 	recorded, _ := corpus(f, Makeup{Events: Range{1, 3}, Spans: Range{0, 2}, Mix: [Kinds]int{5, 0, 2, 1, 2}}, 2)
 	f.Add(recorded, 2)
@@ -184,3 +185,156 @@ func FuzzReplay(f *testing.F) {
 // elasticCounts counts the events of a body that Elastic's decoder accepts. The decoder is large, so
 // only conformance tests have it; without it, this is what the body says of itself.
 var elasticCounts = func(_ *testing.T, b *Body) Counts { return b.Counts }
+
+// The raw sums of two parts combine to the raw sum of both.
+func TestSumsAreJoined(t *testing.T) {
+	all := make([]byte, 1000)
+	for i := range all {
+		all[i] = byte(i * i)
+	}
+	for _, n := range []int{0, 1, 7, 500, 999, 1000} {
+		got := field.Multiply(field.Shift(len(all)-n), rawSum(all[:n])) ^ rawSum(all[n:])
+		assert.Equal(t, got, rawSum(all), "%d bytes and the rest", n)
+	}
+	assert.True(t, rawSum(all) != crc32.ChecksumIEEE(all), "the raw sum has the inversions")
+}
+
+var benches = []struct {
+	name string
+	m    Makeup
+}{
+	{"10x0x0", Makeup{Events: Range{10, 10}, Mix: [Kinds]int{Transaction: 1}}},
+	{"10x10x10", Makeup{Events: Range{10, 10}, Spans: Range{10, 10}, Frames: Range{10, 10}}},
+}
+
+// Stamping an uncompressed body.
+func BenchmarkStamp(b *testing.B) {
+	for _, bb := range benches {
+		b.Run(bb.name, func(b *testing.B) {
+			body := maker(b, bb.m).Make(0)
+			b.SetBytes(int64(body.Plain))
+			b.ReportAllocs()
+			for i := range b.N {
+				body.Stamp(1, uint64(i), timeMin+int64(i))
+			}
+		})
+	}
+}
+
+// Stamping a gzip body. It also reports the ratio of the body compressed in one piece, for comparison.
+func BenchmarkStampGzip(b *testing.B) {
+	for _, bb := range benches {
+		b.Run(bb.name, func(b *testing.B) {
+			plain := maker(b, bb.m).Make(0)
+			plain.Stamp(1, 1, timeMin*2)
+			body := assert.Value(plain.Gzip(6))(b)
+			whole := assert.Value(plain.GzipFixed(6))(b)
+			b.SetBytes(int64(body.Plain))
+			b.ReportAllocs()
+			for i := range b.N {
+				body.Stamp(1, uint64(i), timeMin+int64(i))
+			}
+			b.ReportMetric(body.Ratio(), "ratio")
+			b.ReportMetric(whole.Ratio(), "whole-ratio")
+		})
+	}
+}
+
+// The alternative: stamping the plain body and compressing all of it.
+func BenchmarkRecompress(b *testing.B) {
+	for _, bb := range benches {
+		b.Run(bb.name, func(b *testing.B) {
+			body := maker(b, bb.m).Make(0)
+			var out bytes.Buffer
+			w, _ := kgzip.NewWriterLevel(&out, 1)
+			b.SetBytes(int64(body.Plain))
+			b.ReportAllocs()
+			for i := range b.N {
+				body.Stamp(1, uint64(i), timeMin+int64(i))
+				out.Reset()
+				w.Reset(&out)
+				_, _ = w.Write(body.Bytes)
+				_ = w.Close()
+			}
+			b.ReportMetric(float64(out.Len())/float64(body.Plain), "ratio")
+		})
+	}
+}
+
+// walk reads all tokens and returns them as text.
+func walk(p []byte) (string, error) {
+	var t Tokens
+	t.Reset(p)
+	var out strings.Builder
+	for {
+		tok, err := t.Next()
+		if err != nil || tok == EndOfText {
+			return out.String(), err
+		}
+		switch tok {
+		case Key, String:
+			out.WriteString("'" + Unquote(t.Raw()) + "'")
+		default:
+			out.Write(t.Raw())
+		}
+		out.WriteByte(' ')
+	}
+}
+
+func TestTokens(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"object", ` {"a" : [1, -2.5e+3,true ,null,"x\u0041\n"], "b":{}} `, "{ 'a' [ 1 -2.5e+3 true null 'xA\n' ] 'b' { } } "},
+		{"array", `[]`, "[ ] "},
+		{"word", `false`, "false "},
+		{"number", `0`, "0 "},
+	}
+	for _, tt := range tests {
+		got, err := walk([]byte(tt.in))
+		assert.True(t, err == nil && got == tt.want, "%s: got %q, %v, want %q", tt.name, got, err, tt.want)
+	}
+	for _, in := range []string{"", "{", `{"a"}`, `{"a":}`, `{"a":1,}`, `[1,]`, `[1 2]`, `{]`, `[}`, "01", "-", "1.", "1e", `"`, `"\x"`, "\"\n\"", "nul", "{} x", `{1:2}`, strings.Repeat("[", 200)} {
+		_, err := walk([]byte(in))
+		assert.True(t, errors.Is(err, ErrJSON), "%.20q: got %v, want an error", in, err)
+	}
+}
+
+func TestTokensSkip(t *testing.T) {
+	var s Tokens
+	s.Reset([]byte(`[{"a":[1,{"b":2}]},7]`))
+	_, _ = s.Next()
+	tok, _ := s.Next()
+	assert.OK(t, s.Skip(tok))
+	tok, err := s.Next()
+	assert.True(t, tok == Number && string(s.Raw()) == "7" && err == nil, "after skipping: %v %q %v", tok, s.Raw(), err)
+}
+
+// Tokens accepts the same texts as the standard library, except for its limit of depth.
+func FuzzTokens(f *testing.F) {
+	f.Add([]byte(`{"a":[1,-2.5e3,true,null,"x\u0041"],"b":{}}`))
+	f.Add([]byte(`[[[{"":""}]],"\\\""]`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		_, err := walk(in)
+		if err != nil && strings.Contains(err.Error(), "levels") {
+			return
+		}
+		got, want := err == nil, json.Valid(in)
+		assert.True(t, got == want, "%q: got %v (%v), want %v", in, got, err, want)
+	})
+}
+
+func BenchmarkTokens(b *testing.B) {
+	p := maker(b, benches[0].m).Make(0).Bytes
+	line := p[:strings.IndexByte(string(p), '\n')]
+	var t Tokens
+	b.SetBytes(int64(len(line)))
+	b.ReportAllocs()
+	for range b.N {
+		t.Reset(line)
+		for {
+			tok := assert.Value(t.Next())(b)
+			if tok == EndOfText {
+				break
+			}
+		}
+	}
+}

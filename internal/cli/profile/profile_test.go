@@ -109,9 +109,8 @@ func TestWorkloadsAreValid(t *testing.T) {
 			assert.Must(t, err == nil, "got %v of\n%s", err, out)
 			w, err := workload.Resolve([]protocol.Kind{kafka.Kind{}, targetriemann.Kind{}, targetapm.Kind{}}, nil, docs[0])
 			assert.Must(t, err == nil, "got %v of\n%s", err, out)
-			if got := w.String("rate") != "" || w.String("shape") != ""; got != (kind != "riemann index") || w.String("target") == path {
-				t.Errorf("got a schedule (%t), or the source as target, in\n%s", got, out)
-			}
+			got := w.String("rate") != "" || w.String("shape") != ""
+			assert.True(t, got == (kind != "riemann index") && w.String("target") != path, "got a schedule (%t), or the source as target, in\n%s", got, out)
 			assert.True(t, strings.Contains(strings.Join(strings.Fields(words), " "), "all that it has"),
 				"got the summary\n%s", words)
 			asJSON, _, err := fitted(t, path, "--json")
@@ -138,9 +137,8 @@ func TestRequestsAreKept(t *testing.T) {
 	assert.OK(t, os.WriteFile(path, data, 0o600))
 	out, _, err := fitted(t, path, "--keep-samples", kept)
 	assert.Must(t, err == nil && strings.Contains(out, "corpus: "+kept+"\n"), "got %v and\n%s", err, out)
-	if got, err := os.ReadFile(kept); err != nil || !bytes.Equal(got, data) {
-		t.Errorf("got %d bytes and %v, want the %d of the requests", len(got), err, len(data))
-	}
+	got, err := os.ReadFile(kept)
+	assert.True(t, err == nil && bytes.Equal(got, data), "got %d bytes and %v, want the %d of the requests", len(got), err, len(data))
 }
 
 // Values that are kept are those of the source, empty ones and a last one too.
@@ -274,8 +272,7 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// A named pipe that no program writes ends with --for, and when the user interrupts; one that is
-// written is read.
+// A named pipe that no program writes ends with --for, and when the user interrupts; one that is written is read.
 func TestNamedPipe(t *testing.T) {
 	for _, tt := range []struct {
 		name, sent string
@@ -383,9 +380,8 @@ func TestQuietStdin(t *testing.T) {
 				if strings.HasPrefix(tt.sent, request) {
 					unit = "event"
 				}
-				if want := "stdin: " + units.Plural(tt.records, unit) + ", a sample"; tt.records > 0 && !strings.Contains(stderr.String(), want) {
-					t.Errorf("got %s, want %q in it", stderr.String(), want)
-				}
+				want := "stdin: " + units.Plural(tt.records, unit) + ", a sample"
+				assert.True(t, tt.records <= 0 || strings.Contains(stderr.String(), want), "got %s, want %q in it", stderr.String(), want)
 			})
 		})
 	}

@@ -40,9 +40,7 @@ type testStore struct {
 
 func newTestStore(t *testing.T) *testStore {
 	s := &testStore{t: t, path: filepath.Join(t.TempDir(), "reports.db")}
-	var err error
-	s.store, err = sqlite.Open(t.Context(), s.path)
-	assert.OK(t, err)
+	s.store = assert.Value(sqlite.Open(t.Context(), s.path))(t)
 	t.Cleanup(func() { s.store.Close() })
 	return s
 }
@@ -223,9 +221,8 @@ func TestCompareJSON(t *testing.T) {
 		}
 	}
 	assert.OK(t, json.Unmarshal(s.out.Bytes(), &got))
-	if r := got.Pairs[0].Rows[0]; got.Schema != "carronade.comparison/1" || got.Verdict != "worse" || r.Field != "throughput" || r.Verdict != "worse" || !r.Primary {
-		t.Errorf("got %+v", got)
-	}
+	r := got.Pairs[0].Rows[0]
+	assert.True(t, got.Schema == "carronade.comparison/1" && got.Verdict == "worse" && r.Field == "throughput" && r.Verdict == "worse" && r.Primary, "got %+v", got)
 	code, words = s.run("compare", "main", "pr", "--pictures", pictures)
 	assert.Must(t, code == 0, "got %d, %s", code, words)
 	b, err := os.ReadFile(filepath.Join(pictures, "compare-response.svg"))
@@ -274,9 +271,8 @@ func TestVerify(t *testing.T) {
 	code, words := s.run("verify", "branch=main", "--min-effect", "8%", "--json", "--pictures", pictures, "--png")
 	assert.Must(t, code == host.ExitBroken && words == "", "a revision that is a fifth slower: %d, %s", code, words)
 	var got struct{ Schema, Verdict string }
-	if err := json.Unmarshal(s.out.Bytes(), &got); err != nil || got.Schema != "carronade.verification/1" || got.Verdict != "worse" {
-		t.Errorf("got %+v, %v", got, err)
-	}
+	err := json.Unmarshal(s.out.Bytes(), &got)
+	assert.True(t, err == nil && got.Schema == "carronade.verification/1" && got.Verdict == "worse", "got %+v, %v", got, err)
 	for _, name := range []string{"history-throughput.png", "history-response-p99.png"} {
 		b, err := os.ReadFile(filepath.Join(pictures, name))
 		assert.True(t, err == nil && bytes.HasPrefix(b, []byte("\x89PNG")), "%s: %v", name, err)
@@ -411,8 +407,7 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// A report beyond -n N is not a new one: two runs began at the same time, and
-// the first query returned one of them.
+// A report beyond -n N is not a new one: two runs began at the same time, and the first query returned one of them.
 func TestConfirmBeyondTheLimit(t *testing.T) {
 	s := newTestStore(t)
 	s.keep("", "", 40*time.Hour, 50e3)

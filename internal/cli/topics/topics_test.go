@@ -41,8 +41,7 @@ func TestTopicsFileIsReadOnce(t *testing.T) {
 	assert.True(t, i >= 0 && job.Settings[i].Values[0] == run.TopicsHash(text), "got %+v, want the hash of what was read", job.Settings)
 }
 
-// A load on topics is a run whose events are operations and whose batches are
-// requests; Each gets the result of every operation.
+// A load on topics is a run whose events are operations and whose batches are requests; Each gets the result of every operation.
 func TestLoad(t *testing.T) {
 	srv := assert.Value(standinkafka.Start(standinkafka.Options{Listen: "127.0.0.1:0"}))(t)
 	t.Cleanup(func() { srv.Close() })
@@ -104,8 +103,7 @@ func sums(rows []measure.Interval) (c measure.Counts, service, failing, censored
 	return c, service, failing, censored
 }
 
-// However long a load lasts, it has no more rows than one of an hour, no counts
-// are lost, and two rows are open.
+// However long a load lasts, it has no more rows than one of an hour, no counts are lost, and two rows are open.
 func TestSecondsAreBounded(t *testing.T) {
 	const most = 3 * measure.DefaultSeries
 	s := newSeconds(&cluster.TopicLoad{PerRequest: 2})
@@ -124,9 +122,8 @@ func TestSecondsAreBounded(t *testing.T) {
 	r := &cluster.TopicResult{Operations: 2 * most, Elapsed: most * time.Second}
 	rows := s.intervals(&cluster.TopicLoad{}, r)
 	sum, service, _, _ := sums(rows)
-	if sum.Sent != 2*most || sum.Acked != 2*most || sum.Offered != 2*most || sum.Batches != most || service != most || s.total.Service.Count() != most {
-		t.Errorf("got %+v, %d service times, of %d requests of two", sum, service, most)
-	}
+	assert.True(t, sum.Sent == 2*most && sum.Acked == 2*most && sum.Offered == 2*most && sum.Batches == most && service == most && s.total.Service.Count() == most,
+		"got %+v, %d service times, of %d requests of two", sum, service, most)
 	end := time.Duration(0)
 	for i := range rows {
 		assert.Must(t, rows[i].Start == end && rows[i].End > end,
@@ -154,16 +151,13 @@ func TestSecondsOffered(t *testing.T) {
 	for i := range rows {
 		got = append(got, rows[i].Offered)
 	}
-	if want := []uint64{10, 10, 5, 0, 0, 0}; len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] || got[5] != 0 {
-		t.Errorf("offered %v a second, want %v", got, want)
-	}
+	want := []uint64{10, 10, 5, 0, 0, 0}
+	assert.True(t, len(got) == len(want) && got[0] == want[0] && got[1] == want[1] && got[2] == want[2] && got[5] == 0, "offered %v a second, want %v", got, want)
 	sum, service, failing, censored := sums(rows)
-	if sum.Offered != 25 || sum.Unsent != 23 || sum.Unknown != 1 || sum.Answered != 1 || service != 1 || failing != 0 || censored != 24 {
-		t.Errorf("got %+v, %d service times, %d of failed ones, %d ages", sum, service, failing, censored)
-	}
-	if last := rows[len(rows)-1]; last.Unknown != 1 || len(last.Classes) != 1 || last.Unsent != 23 || last.End != r.Elapsed {
-		t.Errorf("the last row is %+v", last)
-	}
+	assert.True(t, sum.Offered == 25 && sum.Unsent == 23 && sum.Unknown == 1 && sum.Answered == 1 && service == 1 && failing == 0 && censored == 24,
+		"got %+v, %d service times, %d of failed ones, %d ages", sum, service, failing, censored)
+	last := rows[len(rows)-1]
+	assert.True(t, last.Unknown == 1 && len(last.Classes) == 1 && last.Unsent == 23 && last.End == r.Elapsed, "the last row is %+v", last)
 	if c := s.total.Censored; c.Count() != 24 || c.Min() != 100*time.Millisecond || c.Max() != 4900*time.Millisecond || c.Percentile(50) < time.Second {
 		t.Errorf("%d ages from %s to %s", c.Count(), c.Min(), c.Max())
 	}

@@ -70,8 +70,7 @@ func TestAddIsBounded(t *testing.T) {
 	assert.Equal(t, w.Add(many, 0), mostPieces, "pieces added")
 }
 
-// Without wait, a full socket accepts nothing and Write does not block; with it, the
-// rest is written when the other side reads.
+// Without wait, a full socket accepts nothing and Write does not block; with it, the rest is written when the other side reads.
 func TestFullSocket(t *testing.T) {
 	here, there := testkit.Pair(t)
 	w := NewWriter(here, clock())
@@ -183,9 +182,7 @@ func TestAbort(t *testing.T) {
 		{"plain", func(here, _ *net.TCPConn) net.Conn { return here }},
 		{"TLS", func(here, there *net.TCPConn) net.Conn {
 			done := make(chan error, 1)
-			go func() {
-				done <- tls.Server(there, &tls.Config{Certificates: srv.TLS.Certificates}).Handshake()
-			}()
+			go func() { done <- tls.Server(there, &tls.Config{Certificates: srv.TLS.Certificates}).Handshake() }()
 			c := tls.Client(here, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // a test's own
 			assert.OK(t, c.Handshake())
 			assert.OK(t, <-done)

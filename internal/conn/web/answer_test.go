@@ -5,22 +5,24 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
+	"carronade/load"
 	"carronade/test/testkit/assert"
 )
 
 var answers = []struct {
-	name   string
-	in     string
-	status int
-	body   string
-	close  bool
-	rest   string // bytes after the answer
-	end    bool   // it ends only with the connection
+	name, in string
+	status   int
+	body     string
+	close    bool
+	rest     string // bytes after the answer
+	end      bool   // it ends only with the connection
 }{
 	{name: "accepted", in: "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nDate: x\r\n\r\nHTTP/1.1 202", status: 202, rest: "HTTP/1.1 202"},
 	{name: "with a body", in: "HTTP/1.1 400 Bad Request\r\ncontent-length:  5 \r\n\r\n{\"a\"}", status: 400, body: `{"a"}`},
@@ -54,9 +56,8 @@ func TestAnswers(t *testing.T) {
 					rest = nil
 					assert.Must(t, a.End(), "not done at the connection's end")
 				}
-				if a.Status != tt.status || string(a.Body) != tt.body || a.Size != int64(len(tt.body)) || a.Close != tt.close || string(rest) != tt.rest {
-					t.Fatalf("in pieces of %d: got %d %q close %v, then %q", piece, a.Status, a.Body, a.Close, rest)
-				}
+				assert.Must(t, a.Status == tt.status && string(a.Body) == tt.body && a.Size == int64(len(tt.body)) && a.Close == tt.close && string(rest) == tt.rest,
+					"in pieces of %d: got %d %q close %v, then %q", piece, a.Status, a.Body, a.Close, rest)
 			}
 		})
 	}
@@ -79,9 +80,8 @@ func TestAnswerAfterAnother(t *testing.T) {
 			var a Answer
 			read(&a, before.in)
 			for turn := range 2 {
-				if got := read(&a, tt.in); !reflect.DeepEqual(got, want) {
-					t.Errorf("%s after %s, read %d: got %+v, want %+v", tt.name, before.name, turn+1, got, want)
-				}
+				got := read(&a, tt.in)
+				assert.True(t, reflect.DeepEqual(got, want), "%s after %s, read %d: got %+v, want %+v", tt.name, before.name, turn+1, got, want)
 			}
 		}
 	}
@@ -125,9 +125,8 @@ func TestAnswersRefused(t *testing.T) {
 func TestAnswerIsBounded(t *testing.T) {
 	var a Answer
 	in := []byte("HTTP/1.1 400 Bad\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("e", 1000000))
-	if _, done, err := a.Feed(in); !done || err != nil || len(a.Body) != KeptBody || a.Size != 1000000 {
-		t.Errorf("kept %d of %d bytes: %v", len(a.Body), a.Size, err)
-	}
+	_, done, err := a.Feed(in)
+	assert.True(t, done && err == nil && len(a.Body) == KeptBody && a.Size == 1000000, "kept %d of %d bytes: %v", len(a.Body), a.Size, err)
 	ok := []byte("HTTP/1.1 202 Accepted\r\nX-Content-Type-Options: nosniff\r\nDate: Sat, 21 Nov 2026 12:31:41 GMT\r\nContent-Length: 0\r\n\r\n")
 	assert.Equal(t, testing.AllocsPerRun(100, func() { a.Reset(); _, _, _ = a.Feed(ok) }), 0, "allocations an answer")
 }
@@ -186,4 +185,58 @@ func BenchmarkAnswer(b *testing.B) {
 		_, done, err := a.Feed(ok)
 		assert.Must(b, done && err == nil, "%v", err)
 	}
+}
+
+// A connection that the server closed because it was idle is made again at once, every time.
+func TestIdleConnectionsAreMadeAgain(t *testing.T) {
+	t.Parallel()
+	happened := 0
+	l := &lane{State: State{S: &Lanes{Options: Options{Happened: func(string, time.Time, time.Duration) { happened++ }}, Sink: &clockSink{at: 10 * time.Second}}}}
+	l.Accepts = l.accepts
+	for _, tt := range []struct {
+		since time.Duration
+		want  bool
+	}{{0, true}, {10*time.Second - time.Millisecond, false}} {
+		here, there := net.Pipe()
+		defer there.Close()
+		k := newLink(l, here)
+		k.startedAt, l.link = tt.since, k
+		k.Kill(ErrServerClosed)
+		assert.Equal(t, k.Lost(), tt.want, "whether it was lost, up since %v", tt.since)
+	}
+	assert.Equal(t, happened, 2, "lost connections in the report")
+}
+
+// A clockSink is a sink with a fixed time.
+type clockSink struct{ at time.Duration }
+
+func (s *clockSink) Now() time.Duration     { return s.at }
+func (*clockSink) Complete([]load.Outcome)  {}
+func (*clockSink) Ready(int, time.Duration) {}
+
+// Overlapping pauses count once.
+func TestOverlappingPausesCountOnce(t *testing.T) {
+	t.Parallel()
+	sink := &clockSink{at: time.Second}
+	l := &lane{State: State{S: &Lanes{Sink: sink}, Closed: true}}
+	for range 3 {
+		l.Pause(sink.at, 10*time.Second)
+	}
+	sink.at = 5 * time.Second
+	l.Pause(sink.at, 10*time.Second)
+	assert.True(t, l.Metrics.Paused == 14*time.Second && l.Metrics.Throttled == 4,
+		"paused for %v after %d answers, want 14s after 4", l.Metrics.Paused, l.Metrics.Throttled)
+}
+
+// Errors of documents are counted by text, in bounded memory.
+func TestTally(t *testing.T) {
+	var y Tally
+	for i := range 3 * mostTexts {
+		y.Add(strings.Repeat("x", i))
+		y.Add("always")
+	}
+	all := y.All()
+	assert.Equal(t, all["always"], 3*mostTexts, "counted")
+	got, want := all["..."], uint64(2*mostTexts+1)
+	assert.True(t, len(all) == mostTexts+1 && got == want, "%d texts and %d others, want %d and %d", len(all), got, mostTexts+1, want)
 }

@@ -31,9 +31,8 @@ type heyTrial struct {
 	secrets []string            // the values of references during the run
 }
 
-// heyAnswered is the report of 1,000 requests of twelve events in ten seconds, of
-// which 900 were accepted and 100 refused; 3 more were not answered. 90 of the
-// accepting answers and ten of the others came after the end of sending.
+// heyAnswered is the report of 1,000 requests of twelve events in ten seconds, of which 900 were accepted and 100 refused; 3 more
+// were not answered. 90 of the accepting answers and ten of the others came after the end of sending.
 func heyAnswered() *report.Document {
 	d := &report.Document{
 		Stopped: load.ByTime, Trust: measure.Trust{OK: true},
@@ -95,8 +94,7 @@ const heyTableForm = `https?://\S+ \d+\n(?:  \[\d{3}\]\t\d+ responses \(\d+\.\d\
 var (
 	heyTablesForm = regexp.MustCompile(`\A` + heyTableForm + `(?:\n` + heyTableForm + `)*\z`)
 	heyLogForm    = regexp.MustCompile(`\A(?:\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \w+\.go:\d+: \[(?:info|error|debug)\] .+\n|warning: .+\n)*\z`)
-	// The shell's test. The parts about the server's process and the index are
-	// optional.
+	// The shell's test. The parts about the server's process and the index are optional.
 	heyTestedForm = regexp.MustCompile(`\A(?:started new work, payload size is [\d.]+(?:[kMGTPE]b| b)\.\.\.\n)?on branch \S+ , cmd = \[.+\]\n\n` +
 		`pushed [\d.]+(?:[kMGTPE]b| b) / sec , accepted [\d.]+(?:[kMGTPE]b| b) / sec\n` + heyTableForm + `\n` +
 		`(?:\d+ docs indexed \(\d+\.\d\d / sec\)  \(\d+\.\d\d% of expected\)\n)?\d+\.\d\d ms / request\n` +
@@ -207,15 +205,13 @@ func TestHeyPayloads(t *testing.T) {
 		"exit %d, stdout of the wrong form:\n%s", got.Code, got.Out)
 	got = runHeyTool(t, false, "-dump", "-profile", "tiny")
 	assert.Must(t, got.Code == 0 && got.Err == nil && len(got.Workloads) == 0, "exit %d, %v", got.Code, got.Err)
-	data, err := os.ReadFile("tiny.yml")
-	assert.OK(t, err)
+	data := assert.Value(os.ReadFile("tiny.yml"))(t)
 	dumped := regexp.MustCompile(`\Aloadbeat:\n  targets:\n(?:    - concurrent: \d+\n      qps: \d+\.\d{5}\n      method: (?:POST|GET)\n      url: \S+\n` +
 		`(?:      headers:\n        - Content-Type:application/json\n      body: >\n        \{.*\}\n)?\n)+\z`)
 	assert.True(t, dumped.Match(data), "tiny.yml has another form:\n%.2000s", data)
 	got = runHeyTool(t, false, "-dump", "-profile", "rum")
 	assert.Must(t, got.Code == 0 && got.Err == nil, "exit %d, %v", got.Code, got.Err)
-	data, err = os.ReadFile("rum.yml")
-	assert.OK(t, err)
+	data = assert.Value(os.ReadFile("rum.yml"))(t)
 	wantLines := regexp.MustCompile(`(?:        - Content-Type:application/x-ndjson\n      body: \|\n(?:        \{.*\}\n)+\n.*\n.*\n.*\n.*\n.*\n){2}`)
 	assert.True(t, wantLines.Match(append(data, "\n\n\n"...)), "rum.yml has another form:\n%.2000s", data)
 	for _, tt := range []struct {
@@ -258,9 +254,7 @@ func TestHeyServe(t *testing.T) {
 func TestHeyDumpBody(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "body.json")
 	got := runHeyTool(t, false, "dump", file, "1", "2", "3")
-	if got.Code != 0 || got.Err != nil || !strings.HasSuffix(got.Out, "kb written to disk\n") || len(got.Workloads) > 0 {
-		t.Fatalf("dump: %+v", got)
-	}
+	assert.Must(t, got.Code == 0 && got.Err == nil && strings.HasSuffix(got.Out, "kb written to disk\n") && len(got.Workloads) <= 0, "dump: %+v", got)
 	data := assert.Value(os.ReadFile(file))(t)
 	var body struct {
 		Transactions []struct {
@@ -305,11 +299,9 @@ func TestHeyReset(t *testing.T) {
 		{[]string{"-apm-es-url", "http://127.0.0.1:1", "elasticsearch", "reset", "--yes"}, "connection refused"},
 	} {
 		got := runHeyTool(t, false, c.args...)
-		if got.Code != 1 || got.Err == nil || !strings.Contains(got.Err.Error(), c.err) || strings.Contains(got.Err.Error(), "ann:pw") || deleted != "" {
-			t.Errorf("%v: %+v, deleted %q", c.args, got, deleted)
-		}
+		assert.True(t, got.Code == 1 && got.Err != nil && strings.Contains(got.Err.Error(), c.err) && !strings.Contains(got.Err.Error(), "ann:pw") && deleted == "",
+			"%v: %+v, deleted %q", c.args, got, deleted)
 	}
-	if got := runHeyTool(t, false, "-apm-es-url", s.URL, "elasticsearch", "reset", "--yes"); got.Code != 0 || got.Out != "deleted 1 indices with 12 docs\n" || deleted != "/apm-1" {
-		t.Errorf("reset: %+v, deleted %q", got, deleted)
-	}
+	got := runHeyTool(t, false, "-apm-es-url", s.URL, "elasticsearch", "reset", "--yes")
+	assert.True(t, got.Code == 0 && got.Out == "deleted 1 indices with 12 docs\n" && deleted == "/apm-1", "reset: %+v, deleted %q", got, deleted)
 }

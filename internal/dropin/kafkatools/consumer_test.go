@@ -116,15 +116,14 @@ func TestConsumerExit(t *testing.T) {
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, tt := range []struct {
-		name   string
-		strict bool
-		tools  []*dropin.Tool
-		ctx    context.Context
-		doc    *report.Document
-		err    error
-		code   int
-		rows   int
-		errs   string
+		name       string
+		strict     bool
+		tools      []*dropin.Tool
+		ctx        context.Context
+		doc        *report.Document
+		err        error
+		code, rows int
+		errs       string
 	}{
 		{name: "refused", err: errors.New("connection refused")},
 		{name: "refused, strict", strict: true, err: errors.New("connection refused")},
@@ -147,9 +146,8 @@ func TestConsumerExit(t *testing.T) {
 				got := dropintest.Run(tt.ctx, t, tool, dropin.Program{Args: args, Strict: tt.strict}, func(*workload.Document, dropin.Observer) (*report.Document, error) {
 					return tt.doc, tt.err
 				})
-				if got.Code != tt.code || strings.Count(got.Out, "\n") != tt.rows || (got.Err != nil) != (tt.err != nil && got.Code == 0) || !strings.HasPrefix(got.Errs, tt.errs) {
-					t.Errorf("exit %d, error %v, stdout %q, stderr %q", got.Code, got.Err, got.Out, got.Errs)
-				}
+				assert.True(t, got.Code == tt.code && strings.Count(got.Out, "\n") == tt.rows && (got.Err != nil) == (tt.err != nil && got.Code == 0) && strings.HasPrefix(got.Errs, tt.errs),
+					"exit %d, error %v, stdout %q, stderr %q", got.Code, got.Err, got.Out, got.Errs)
 			})
 		}
 	}
@@ -180,8 +178,7 @@ func TestConsumerMetrics(t *testing.T) {
 	}
 }
 
-// A topic that does not exist: nothing is consumed within --timeout, and there is a
-// row of zeros.
+// A topic that does not exist: nothing is consumed within --timeout, and there is a row of zeros.
 func TestConsumerAbsentTopic(t *testing.T) {
 	tool, share := toolsAtBegan()
 	doc := &report.Document{
@@ -208,9 +205,8 @@ func TestConsumerAbsentTopic(t *testing.T) {
 			p := dropin.Program{Args: strings.Fields("--bootstrap-server h:1 --topic t --num-records 5 --timeout 2000 --hide-header " + tt.more), Strict: tt.strict}
 			got := dropintest.Run(t.Context(), t, tt.tool, p, func(*workload.Document, dropin.Observer) (*report.Document, error) { return doc, nil })
 			assert.Equal(t, got.Last()["wait-topic"], "2000ms", "wait-topic")
-			if got.Err != nil || got.Code != tt.code || got.Out != tt.want || !strings.Contains(got.Errs, "warning: count: 5 events missing") {
-				t.Errorf("exit %d, error %v, stderr %q, stdout:\n%s\nwant:\n%s", got.Code, got.Err, got.Errs, got.Out, tt.want)
-			}
+			assert.True(t, got.Err == nil && got.Code == tt.code && got.Out == tt.want && strings.Contains(got.Errs, "warning: count: 5 events missing"),
+				"exit %d, error %v, stderr %q, stdout:\n%s\nwant:\n%s", got.Code, got.Err, got.Errs, got.Out, tt.want)
 		})
 	}
 }
@@ -249,8 +245,7 @@ func TestShareMetrics(t *testing.T) {
 	}
 }
 
-// roundTrips reports a made-up run: 1,500 messages, of which 15 took 2.6 ms and the
-// others 0.75 ms, on a topic created for it.
+// roundTrips reports a made-up run: 1,500 messages, of which 15 took 2.6 ms and the others 0.75 ms, on a topic created for it.
 func roundTrips(observer dropin.Observer) *report.Document {
 	observer.Found(map[string]any{"topic": map[string]any{"created_by": "carronade"}})
 	h := measure.NewHistogram()
@@ -289,9 +284,8 @@ func TestLatencyCases(t *testing.T) {
 func TestLatencyGenerations(t *testing.T) {
 	for generation, out := range map[string]string{"": "", "2018": "", "4.1": "", "4.2": positionalDeprecated, "4.3": positionalDeprecated} {
 		got := runLatencyTool(t, dropin.Program{Generation: generation}, strings.Fields("a:1 t 5 all 20")...)
-		if got.Last()["acks"] != "all" || got.Last()["count"] != "5" || strings.HasPrefix(got.Out, "WARNING") != (out != "") || !strings.HasPrefix(got.Out, out) {
-			t.Errorf("%q: exit %d, workloads %v, stdout %q, stderr %q", generation, got.Code, got.Workloads, got.Out, got.Errs)
-		}
+		assert.True(t, got.Last()["acks"] == "all" && got.Last()["count"] == "5" && strings.HasPrefix(got.Out, "WARNING") == (out != "") && strings.HasPrefix(got.Out, out),
+			"%q: exit %d, workloads %v, stdout %q, stderr %q", generation, got.Code, got.Workloads, got.Out, got.Errs)
 	}
 }
 

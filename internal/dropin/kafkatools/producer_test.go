@@ -1,6 +1,7 @@
 package kafkatools
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -21,9 +22,8 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// runProducerTool runs the tool on made-up data: five seconds of 10,000 records of 100
-// bytes, a tenth of them slower, and a sixth second that is cut short, in which one
-// record failed.
+// runProducerTool runs the tool on made-up data: five seconds of 10,000 records of 100 bytes, a tenth of them slower, and a sixth
+// second that is cut short, in which one record failed.
 func runProducerTool(t *testing.T, p dropin.Program) dropintest.Result {
 	t.Helper()
 	return dropintest.Run(t.Context(), t, &Producer, p, func(d *workload.Document, observer dropin.Observer) (*report.Document, error) {
@@ -119,8 +119,7 @@ func TestProducerCases(t *testing.T) {
 	}
 }
 
-// A record's content is fresh because of the tool, and not because of a flag that may not
-// have been given.
+// A record's content is fresh because of the tool, and not because of a flag that may not have been given.
 func TestProducerFreshIsTheTools(t *testing.T) {
 	from := ""
 	p := dropin.Program{Args: strings.Fields(producerArgs + servers + "--throughput -1")}
@@ -135,8 +134,7 @@ func TestProducerFreshIsTheTools(t *testing.T) {
 	assert.Equal(t, from, Producer.Name, "where fresh comes from")
 }
 
-// With --strict and --generation 2018 all records have one payload. With --strict
-// a value with = is refused.
+// With --strict and --generation 2018 all records have one payload. With --strict a value with = is refused.
 func TestProducerStrict(t *testing.T) {
 	args := strings.Fields(producerArgs + "--throughput -1 --producer-props bootstrap.servers=a:1")
 	for generation, want := range map[string]string{"2018": "letters(1)", "": "letters", "4.1": "letters"} {
@@ -169,8 +167,7 @@ func TestProducerGenerations(t *testing.T) {
 	}
 }
 
-// An interruption before anything is sent ends with the tool's exit code, and an
-// error is passed on.
+// An interruption before anything is sent ends with the tool's exit code, and an error is passed on.
 func TestProducerNoReport(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -192,8 +189,7 @@ func TestProducerNoRemarks(t *testing.T) {
 	assert.True(t, !strings.Contains(s.Errs, "warning: --") && !strings.Contains(s.Errs, "no effect"), "%v", s.Errs)
 }
 
-// An invalid topic is refused with Kafka's message: an address without a topic
-// would select another one.
+// An invalid topic is refused with Kafka's message: an address without a topic would select another one.
 func TestProducerTopicNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"":                       "the empty string is not allowed",
@@ -206,9 +202,8 @@ func TestProducerTopicNames(t *testing.T) {
 		refused := s.Workloads == nil && s.Code == 1 && strings.Contains(s.Errs, `Exception in thread "main" org.apache.kafka.common.errors.InvalidTopicException: Topic name is invalid: `) && strings.Contains(s.Errs, want)
 		assert.Equal(t, refused, (want != ""), "%q: exit %d, %q, ran: %v; want %q", name, s.Code, s.Errs, s.Workloads != nil, want)
 	}
-	if s := runProducerTool(t, dropin.Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", "", "--throughput", "5", "--bootstrap-server", "a:1"}}); s.Workloads != nil || s.Code != 1 {
-		t.Errorf("a payload file without a name: exit %d, ran: %v", s.Code, s.Workloads != nil)
-	}
+	s := runProducerTool(t, dropin.Program{Args: []string{"--topic", "t", "--num-records", "5", "--payload-file", "", "--throughput", "5", "--bootstrap-server", "a:1"}})
+	assert.True(t, s.Workloads == nil && s.Code == 1, "a payload file without a name: exit %d, ran: %v", s.Code, s.Workloads != nil)
 }
 
 // A blank is a valid expression.
@@ -230,9 +225,8 @@ func TestProducerSecretsAreNotPrinted(t *testing.T) {
 		{"--command-property", "a=1", "--ssl.key.password=hunter2"},
 	} {
 		s := runProducerTool(t, dropin.Program{Args: args})
-		if strings.Contains(s.Out+s.Errs, "hunter2") || !strings.Contains(strings.Join(strings.Fields(s.Errs), " "), "unrecognized arguments: '") || s.Code != 1 {
-			t.Errorf("%q: exit %d:\n%s", args, s.Code, s.Errs)
-		}
+		assert.True(t, !strings.Contains(s.Out+s.Errs, "hunter2") && strings.Contains(strings.Join(strings.Fields(s.Errs), " "), "unrecognized arguments: '") && s.Code == 1,
+			"%q: exit %d:\n%s", args, s.Code, s.Errs)
 	}
 }
 
@@ -259,15 +253,13 @@ func TestProducerProblems(t *testing.T) {
 				}, nil
 			})
 			const want = "timeout: no answer (7 records)\nwarning: the broker went away\nwarning: not to be trusted: pauses\nwarning: fail-above: too much\n"
-			if s.Code != tt.code || s.Err != nil || s.Errs != want || (s.Out == "") != (tt.stopped == load.Interrupted) {
-				t.Errorf("exit %d, %v, stdout %q, stderr %q; want exit %d and %q", s.Code, s.Err, s.Out, s.Errs, tt.code, want)
-			}
+			assert.True(t, s.Code == tt.code && s.Err == nil && s.Errs == want && (s.Out == "") == (tt.stopped == load.Interrupted),
+				"exit %d, %v, stdout %q, stderr %q; want exit %d and %q", s.Code, s.Err, s.Out, s.Errs, tt.code, want)
 		})
 	}
 }
 
-// Failed records determine the exit code even if the run is untrusted or a check is
-// undetermined.
+// Failed records determine the exit code even if the run is untrusted or a check is undetermined.
 func TestProducerFailedAndUntrusted(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -316,4 +308,95 @@ func TestProducerMetrics(t *testing.T) {
 	} {
 		assert.Equal(t, m.values["producer-metrics:"+name+":{client-id=perf-producer-client}"], want, "%s", name)
 	}
+}
+
+// Flags that fit several generations select the lines of the oldest and today's client; a note names the generations.
+func TestProducerReadArgs(t *testing.T) {
+	const props = "--producer-props bootstrap.servers=a:1"
+	for _, tt := range []struct {
+		name, generation, args, profile, lines, note string
+	}{
+		{"of all", "", props + " acks=1", "java", "2018", noteAll},
+		{"of all, by a file", "", "--producer.config testdata/client.properties", "java", "2018", noteAll},
+		{"of all, with a codec", "", props + " compression.type=lz4 enable.idempotence=true", "java", "2018", noteAll},
+		{"of all, in transactions", "", props + " --transactional-id x --transaction-duration-ms 100", "java", "2018", noteAll},
+		{"2018", "2018", props, "java1", "2018", ""},
+		{"4.1", "4.1", props, "java", "4.1", ""},
+		{"4.3", "4.3", props, "java", "4.3", ""},
+		{"4.2", "4.2", props, "java", "4.3", ""},
+		{"a property that came later", "", props + " delivery.timeout.ms=1000", "java", "4.1", noteTwo},
+		{"a codec that came later", "", props + " compression.type=zstd", "java", "4.1", noteTwo},
+		{"a codec's level", "", props + " compression.gzip.level=9", "java", "4.1", noteTwo},
+		{"an id alone", "", props + " --transactional-id x", "java", "4.1", noteTwo},
+		{"a fractional rate", "", props + " --throughput 33.5", "java", "4.1", noteTwo},
+		{"a flag of 4.3", "", props + " --warmup-records 5", "java", "4.3", ""},
+		{"4.3 alone", "", "--bootstrap-server a:1", "java", "4.3", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := runProducerTool(t, dropin.Program{Args: strings.Fields(producerArgs + "--throughput -1 " + tt.args), Generation: tt.generation})
+			assert.Equal(t, s.Last()["profile"], tt.profile, "the profile")
+			assert.True(t, grammar[tt.lines].MatchString(s.Out), "lines are not those of %s:\n%s", tt.lines, s.Out)
+			note, _, _ := strings.Cut(s.Errs, "\n")
+			assert.True(t, (tt.note == "" || note == tt.note) && strings.Contains(s.Errs, "note: these") == (tt.note != ""), "stderr %q, want %q", s.Errs, tt.note)
+		})
+	}
+}
+
+// Above the cluster's rate, the tool's clock starts when its buffer has room: 32 MiB of batches of 16 KiB. The
+// times since records were due are on stderr.
+func TestProducerLatencyOfSendCall(t *testing.T) {
+	var out, errs bytes.Buffer
+	o := &producerOptions{topic: "t", records: 1_000_000, throughput: 1_000_000, interval: 5000, generation: of41, clientGeneration: of41, client: &properties{}}
+	l := newProducerLines(o, &dropin.Program{Out: &out, Err: &errs})
+	for i := range 2 { // 149 records of 100 bytes fit a batch, so 305,152 fit the buffer: at 250,000 a second 1.22 s
+		r := measure.NewHistogram()
+		r.RecordN(time.Duration(1+3*i)*time.Second, 1_250_000)
+		iv := measure.Interval{Start: time.Duration(i) * 5 * time.Second, End: time.Duration(i+1) * 5 * time.Second, Phase: measure.Measurement}
+		iv.Response, iv.Service = r, measure.NewHistogram()
+		sent := uint64(1_500_000 - 250_000*i) // more than was answered
+		iv.Counts = measure.Counts{Sent: sent, Acked: 1_250_000, Bytes: 100 * sent, AckedBytes: 125_000_000}
+		l.interval(load.Snapshot{Interval: iv})
+	}
+	lines := strings.Split(out.String(), "\n")
+	assert.True(t, strings.HasSuffix(lines[0], " 1000.0 ms avg latency, 1000.0 ms max latency."), "before the buffer is full: %s", lines[0])
+	assert.True(t, strings.HasSuffix(lines[1], " 1220.6 ms avg latency, 1220.6 ms max latency."), "when it is full: %s", lines[1])
+	d := &report.Document{}
+	d.Totals.EventsPerS, d.Totals.ElapsedS = 250_000, 10
+	l.complain(d)
+	assert.Has(t, errs.String(), "from when records were due, as in the report, they were 2500.00 ms avg, 4000.00 ms max")
+}
+
+func TestBufferRecords(t *testing.T) {
+	o := &producerOptions{client: &properties{}}
+	assert.Equal(t, bufferRecords(o, 100), 2048*149., "many in a batch")
+	assert.Equal(t, bufferRecords(o, 20_000), float64(32<<20)/20_070, "one in a batch")
+}
+
+// The first window after a warm-up that ended within an interval lasts for the rest of the interval. The windows of
+// the drain last as long as they took.
+func TestProducerWindowAfterWarmup(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	o := &producerOptions{interval: 1000, warmup: 904, throughput: 1000, client: &properties{}}
+	l := newProducerLines(o, &dropin.Program{Out: &out})
+	h := func(n uint64) measure.Set {
+		h := measure.NewHistogram()
+		h.RecordN(time.Millisecond, n)
+		return measure.Set{Service: h, Response: h}
+	}
+	row := func(phase string, at, within time.Duration, n uint64) measure.Interval {
+		return measure.Interval{Phase: phase, Start: at, End: at + time.Second, Within: within, Arrived: n, Counts: measure.Counts{Sent: n, Acked: n}, Set: h(n)}
+	}
+	show := func(rows ...measure.Interval) { l.interval(load.Snapshot{Interval: rows[0], Rows: rows}) }
+	show(row(measure.WarmUp, 0, 904*time.Millisecond, 904), row(measure.Measurement, 0, 96*time.Millisecond, 96))
+	show(row(measure.Measurement, time.Second, time.Second, 1000))
+	show(row(measure.Measurement, 2*time.Second, 0, 10))
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		if n, rest, ok := strings.Cut(line, " records sent, "); ok {
+			rate, _, _ := strings.Cut(rest, " ")
+			got = append(got, n+" at "+rate)
+		}
+	}
+	assert.Same(t, strings.Join(got, ", "), "96 at 1000.0, 1000 at 1000.0, 10 at 10.0")
 }

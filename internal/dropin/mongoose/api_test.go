@@ -24,8 +24,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// A testAPI is a remote API whose runs last until they are stopped, after an interval of 7,500
-// records.
+// A testAPI is a remote API whose runs last until they are stopped, after an interval of 7,500 records.
 type testAPI struct {
 	*api
 	t       *testing.T
@@ -137,9 +136,8 @@ func TestAPI(t *testing.T) {
 		{"DELETE", other, 404},
 		{"DELETE", same, 200},
 	} {
-		if w := a.ask(c.method, "/run", c.with); w.Code != c.status || c.status == 200 && etagOf(w) != id {
-			t.Errorf("%s /run with %v: %d, %v, want %d", c.method, c.with, w.Code, w.Header(), c.status)
-		}
+		w := a.ask(c.method, "/run", c.with)
+		assert.True(t, w.Code == c.status && (c.status != 200 || etagOf(w) == id), "%s /run with %v: %d, %v, want %d", c.method, c.with, w.Code, w.Header(), c.status)
 	}
 	a.running.Wait()
 	assert.Equal(t, a.ask("GET", "/run", same).Code, http.StatusNoContent, "GET /run after its end")
@@ -204,9 +202,8 @@ func TestAPIRefuses(t *testing.T) {
 			if c.more != "" {
 				parts = append(parts, c.more)
 			}
-			if w := a.ask("POST", "/run", nil, parts...); w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
-				t.Errorf("%d, %s, want %d, %s", w.Code, w.Body, c.status, c.want)
-			}
+			w := a.ask("POST", "/run", nil, parts...)
+			assert.True(t, w.Code == c.status && strings.Contains(w.Body.String(), c.want), "%d, %s, want %d, %s", w.Code, w.Body, c.status, c.want)
 		})
 	}
 	release := assert.Value(a.claim("7"))(t)
@@ -279,9 +276,8 @@ func TestAPISecrets(t *testing.T) {
 				"%s as %s:\n%s", path, accept, text)
 		}
 	}
-	if got := runTool(t, dropin.Program{}, "--run-node", "--storage-auth-secret=abcdef"); got.err == nil || strings.Contains(got.err.Error()+got.errs+got.out, "abcdef") {
-		t.Errorf("a node with a password: %v", got.err)
-	}
+	got := runTool(t, dropin.Program{}, "--run-node", "--storage-auth-secret=abcdef")
+	assert.True(t, got.err != nil && !strings.Contains(got.err.Error()+got.errs+got.out, "abcdef"), "a node with a password: %v", got.err)
 }
 
 // TestAPIMetrics: steps of all types have metrics while they run; one that failed before has none.
@@ -400,9 +396,8 @@ func TestReadNumbers(t *testing.T) {
 		".5": "0.5", "1e-7": "0.0000001", "'010'": "010", "True": "true", "yes": "yes", "1:30": "1:30", "2001-01-01": "2001-01-01", "<<": "<<", "[1_0, b, ~]": "10,b,",
 	} {
 		v := newValues()
-		if err := v.read([]byte("run:\n  comment: " + text + "\n")); err != nil || v.text("run-comment") != want {
-			t.Errorf("%s: got %q and %v, want %s", text, v.text("run-comment"), err, want)
-		}
+		err := v.read([]byte("run:\n  comment: " + text + "\n"))
+		assert.True(t, err == nil && v.text("run-comment") == want, "%s: got %q and %v, want %s", text, v.text("run-comment"), err, want)
 	}
 }
 

@@ -126,8 +126,7 @@ func value(t *testing.T, out, section, label string) string {
 	return m[1]
 }
 
-// The lines have the values that the labels name; with --strict they have the
-// values that mongoose computed.
+// The lines have the values that the labels name; with --strict they have the values that mongoose computed.
 func TestNumbersOfLines(t *testing.T) {
 	const rate = "--load-op-limit-rate=7500"
 	right, strict := runTool(t, dropin.Program{}, rate), runTool(t, dropin.Program{Strict: true}, rate)
@@ -171,8 +170,7 @@ func TestNumbersOfLines(t *testing.T) {
 	assert.Equal(t, s.quantile(h, 0.5), 2*time.Millisecond, "sorted[int(0.5*2)]")
 }
 
-// Bytes are those of values, megabytes are 2^20 bytes, and each record has its
-// batch's time.
+// Bytes are those of values, megabytes are 2^20 bytes, and each record has its batch's time.
 func TestBytesAndSums(t *testing.T) {
 	total := func(got result) map[string]string {
 		all, err := csv.NewReader(strings.NewReader(got.files["metrics.total.csv"])).ReadAll()
@@ -267,9 +265,7 @@ func TestCSV(t *testing.T) {
 				all, err := r.ReadAll()
 				assert.Must(t, err == nil && len(all) == rows+1 && len(all[0]) == head && len(all[1]) == row,
 					"%s: %v, %d lines:\n%s", name, err, len(all), got.files[name])
-				if !matches(`^"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{3}",CREATE,1,1,4,\d`, strings.Split(got.files[name], "\n")[1]) {
-					t.Errorf("%s: %s", name, got.files[name])
-				}
+				assert.True(t, matches(`^"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{3}",CREATE,1,1,4,\d`, strings.Split(got.files[name], "\n")[1]), "%s: %s", name, got.files[name])
 				return all[0]
 			}
 			read("metrics.csv", tt.head, tt.row, 1)
@@ -281,8 +277,7 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// The time above a threshold has separate files, from when enough operations are in
-// flight until fewer are.
+// The time above a threshold has separate files, from when enough operations are in flight until fewer are.
 func TestThreshold(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	v, err := parse([]string{"--output-metrics-threshold=0.5", "--storage-driver-limit-concurrency=8", "--output-metrics-average-period=2s", "--load-step-id=s"}, t.Logf)
@@ -298,10 +293,8 @@ func TestThreshold(t *testing.T) {
 		above.interval(iv)
 	}
 	above.end()
-	if !matches(`^\S+ I MetricsManagerImpl {13}main {27}MetricsContextImpl\(CREATE-8x1@s\): the threshold of 4 active load operations count is reached, starting the additional metrics accounting\n`+
-		`\S+ I MetricsManagerImpl {13}main {27}MetricsContextImpl\(CREATE-8x1@s\): the active load operations count is below the threshold of 4, stopping the additional metrics accounting\n$`, out.String()) {
-		t.Errorf("lines:\n%s", out.String())
-	}
+	assert.True(t, matches(`^\S+ I MetricsManagerImpl {13}main {27}MetricsContextImpl\(CREATE-8x1@s\): the threshold of 4 active load operations count is reached, starting the additional metrics accounting\n`+
+		`\S+ I MetricsManagerImpl {13}main {27}MetricsContextImpl\(CREATE-8x1@s\): the active load operations count is below the threshold of 4, stopping the additional metrics accounting\n$`, out.String()), "lines:\n%s", out.String())
 	for name, want := range map[string]string{
 		"metrics.threshold.csv":       `^DateTime.*\n"[^"]+",CREATE,8,1,8,6\.0,15000,2,15360000,2\.0,.*\n$`,
 		"metrics.threshold.total.csv": `^DateTime.*\n"[^"]+",CREATE,8,1,4,5\.33\d+,22500,3,23040000,3\.0,.*\n$`,
@@ -325,9 +318,8 @@ func TestAgain(t *testing.T) {
 		f.total(m.metrics(time.Now()))
 	}
 	data, _ := os.ReadFile(filepath.Join(home, ".mongoose/4.2.11/log/s/metrics.total.csv"))
-	if lines := strings.Split(string(data), "\n"); len(lines) != 4 || !strings.HasPrefix(lines[0], "DateTime") || !strings.HasPrefix(lines[2], `"`) {
-		t.Errorf("got:\n%s", data)
-	}
+	lines := strings.Split(string(data), "\n")
+	assert.True(t, len(lines) == 4 && strings.HasPrefix(lines[0], "DateTime") && strings.HasPrefix(lines[2], `"`), "got:\n%s", data)
 }
 
 // The trace and the list of items are made from the rows of single records.
@@ -386,13 +378,11 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestReadTimes checks that reading has times: each record that of the poll that it
-// came with, and only records up to the limit.
+// TestReadTimes checks that reading has times: each record that of the poll that it came with, and only records up to the limit.
 func TestReadTimes(t *testing.T) {
 	for _, tt := range []struct {
-		name string
-		args []string
-		want []string
+		name       string
+		args, want []string
 	}{
 		{"all", nil, []string{"Sum:                       390.0", "Avg:                       4333.333333333333", "Min:                       3000", "HiQ:                       7000", "Max:                       7000"}},
 		{"up to a count", []string{"--load-op-limit-count=5000"}, []string{"Avg:                       3000.0", "HiQ:                       3000", "Max:                       3000"}},
@@ -409,8 +399,7 @@ func TestReadTimes(t *testing.T) {
 	}
 }
 
-// TestPolls checks the times of polls: of each lane on its own, the first from the
-// beginning.
+// TestPolls checks the times of polls: of each lane on its own, the first from the beginning.
 func TestPolls(t *testing.T) {
 	p := newPolls(10)
 	p.arrived(0, []load.Arrival{{Events: 4, At: 100 * time.Millisecond}})

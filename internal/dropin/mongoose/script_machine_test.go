@@ -41,8 +41,7 @@ type played struct {
 	runs []map[string]string // the settings of each, by name: all values in order, separated by blanks
 }
 
-// play runs a scenario in an empty folder: its script in a process, and its steps on made-up
-// reports.
+// play runs a scenario in an empty folder: its script in a process, and its steps on made-up reports.
 func play(t *testing.T, p dropin.Program, script string, args ...string) (got played) {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
@@ -87,8 +86,7 @@ func write(t *testing.T, src string) string {
 	return "s.js"
 }
 
-// steps are the steps that a check printed, each once: the names of their types, with ! if they
-// cannot run.
+// steps are the steps that a check printed, each once: the names of their types, with ! if they cannot run.
 func steps(out string) string {
 	var names []string
 	for line := range strings.Lines(out) {
@@ -109,8 +107,7 @@ func steps(out string) string {
 	return strings.Join(names, " ")
 }
 
-// An example is a scenario of mongoose's, of its driver for Kafka or of its documentation, with
-// what a check of it says.
+// An example is a scenario of mongoose's, of its driver for Kafka or of its documentation, with what a check of it says.
 type example struct {
 	File  string
 	Env   string // names and values
@@ -120,8 +117,7 @@ type example struct {
 	Says  []string // texts in stdout and stderr
 }
 
-// Each example is checked: which steps it has, which of them cannot run and why, and the exit
-// code. Nothing is sent.
+// Each example is checked: which steps it has, which of them cannot run and why, and the exit code. Nothing is sent.
 func TestExamples(t *testing.T) {
 	testdata := assert.Value(filepath.Abs("testdata"))(t)
 	tested := make(map[string]bool)
@@ -196,12 +192,11 @@ func TestSteps(t *testing.T) {
 // A script with a syntax error is repaired in one way; with commas in two.
 func TestParseScript(t *testing.T) {
 	for _, tt := range []struct {
-		name, src string
-		strict    bool
-		commas    bool
-		text      string   // that is run; "": src
-		warnings  []string // their ends
-		wrong     string   // the error
+		name, src      string
+		strict, commas bool
+		text           string   // that is run; "": src
+		warnings       []string // their ends
+		wrong          string   // the error
 	}{
 		{name: "right", src: `x = "${f("` + `a` + `")}"`, text: `x = "${f(\"a\")}"`, warnings: []string{`s.js:1:5: quotes inside of an expression belong to the text: it was read as "${f(\"a\")}"`}},
 		{name: "legal", src: `x = "${" + y + "}"`},
@@ -244,8 +239,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// Any text is read without a panic and in bounded time, and what is read without a warning is
-// the text itself.
+// Any text is read without a panic and in bounded time, and what is read without a warning is the text itself.
 func FuzzScript(f *testing.F) {
 	for _, src := range []string{`Load.run()`, `x = "${f("a")}"`, "x = {\n'a': {}\n'b': 1}", "`${`${'a'}`}`", `/[/]\//`, "'\\", "\"%{", "{a:1 b:2 c:3}"} {
 		f.Add(src, true)
@@ -259,8 +253,7 @@ func FuzzScript(f *testing.F) {
 	})
 }
 
-// A check has words for every option that has an effect: a setting of the run, or an effect of
-// its own.
+// A check has words for every option that has an effect: a setting of the run, or an effect of its own.
 func TestEveryEffect(t *testing.T) {
 	values := map[string]string{
 		tBool: "true", tInt: "7", tLong: "7", tDouble: "0.5", tString: "serial", tList: "0.5", tAny: "7", tMap: "",

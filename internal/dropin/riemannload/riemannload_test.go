@@ -237,9 +237,8 @@ func TestRiemannCases(t *testing.T) {
 	})
 	for _, strict := range []bool{false, true} {
 		p := dropin.Program{Args: []string{"-r", filepath.Join(os.DevNull, "reports")}, Strict: strict}
-		if got := dropintest.Run(t.Context(), t, &Tool, p, nil); got.Err == nil || got.Code != 1 || got.Last() != nil {
-			t.Errorf("a folder that cannot be made, strict %v: exit %d, %v", strict, got.Code, got.Err)
-		}
+		got := dropintest.Run(t.Context(), t, &Tool, p, nil)
+		assert.True(t, got.Err != nil && got.Code == 1 && got.Last() == nil, "a folder that cannot be made, strict %v: exit %d, %v", strict, got.Code, got.Err)
 	}
 	if got := runRiemannTool(t, false, "unreachable:1"); got.Err == nil || got.Code != host.ExitFailed || len(got.files) > 0 {
 		t.Errorf("unreachable: exit %d, %v, files %v", got.Code, got.Err, got.files)
@@ -276,8 +275,7 @@ func TestRiemannUnacked(t *testing.T) {
 	}
 }
 
-// Yammer's averages are updated every five seconds, starting with the first five's
-// rate.
+// Yammer's averages are updated every five seconds, starting with the first five's rate.
 func TestRiemannAverage(t *testing.T) {
 	m := meter{strict: true}
 	for range 5 {

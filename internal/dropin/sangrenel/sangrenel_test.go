@@ -117,8 +117,7 @@ func TestMeanOfSlowest(t *testing.T) {
 	}
 }
 
-// The generation decides how a missing topic is created: by what the flags are of, or
-// by its name.
+// The generation decides how a missing topic is created: by what the flags are of, or by its name.
 func TestSangrenelTopicOfGeneration(t *testing.T) {
 	for name, want := range map[string]string{"": "partitions=2", "2014": "partitions=2", "2022": "auto"} {
 		got := ""
@@ -164,9 +163,7 @@ func TestSangrenelGraphiteLines(t *testing.T) {
 	f := newSangrenelFake()
 	f.published = []error{nil, errors.New("dial tcp: refused")}
 	got := f.run(t, false, "-graphite-ip=10.0.0.1")
-	if !matchesAll(`(?s).*`+date+`Metrics flushed to Graphite\n`+date+`Graphite unreachable: dial tcp: refused\n`, got.Errs) {
-		t.Errorf("stderr:\n%s", got.Errs)
-	}
+	assert.True(t, matchesAll(`(?s).*`+date+`Metrics flushed to Graphite\n`+date+`Graphite unreachable: dial tcp: refused\n`, got.Errs), "stderr:\n%s", got.Errs)
 }
 
 // An interrupt, which ends a run, is not a failure; the run's result may be one.

@@ -218,8 +218,7 @@ func TestMessages(t *testing.T) {
 	assert.True(t, errors.Is(err, ErrClosed), "send after close: %v", err)
 }
 
-// What the operator sends after ConnectAgent and before Receive is not lost, and what an agent sends
-// just before it closes.
+// What the operator sends after ConnectAgent and before Receive is not lost, and what an agent sends just before it closes.
 func TestEarlyAndLate(t *testing.T) {
 	t.Parallel()
 	b := start(t)

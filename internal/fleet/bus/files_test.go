@@ -16,7 +16,6 @@ import (
 )
 
 func TestJoinFile(t *testing.T) {
-	t.Parallel()
 	want := Join{Address: "10.0.0.1:8236", Pin: "sha256:" + strings.Repeat("ab", 32), Token: "secret", Agent: "a", Expires: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	path := filepath.Join(t.TempDir(), "join.json")
 	must(t, want.Write(path))
@@ -25,9 +24,7 @@ func TestJoinFile(t *testing.T) {
 	assert.Same(t, got, want)
 	info, err := os.Stat(path)
 	must(t, err)
-	if runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, want 0600", info.Mode())
-	}
+	assert.True(t, runtime.GOOS == "windows" || info.Mode().Perm() == 0o600, "mode %v, want 0600", info.Mode())
 	assert.ErrorHas(t, want.Write(path), "the file exists", "written over")
 	err = want.Write(filepath.Join(t.TempDir(), "no", "join.json"))
 	assert.True(t, errors.Is(err, os.ErrNotExist), "in a folder that is missing: %v", err)
@@ -59,7 +56,6 @@ func TestJoinFile(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	t.Parallel()
 	for host, want := range map[string]string{
 		"load-1": "load-1", "load-1.example.org": "load-1", "Bü ro": "B--ro", "-x": "x", "": "", "...": "", "_": "",
 		strings.Repeat("x", 100): strings.Repeat("x", 63),
@@ -168,9 +164,8 @@ func TestOperatorFails(t *testing.T) {
 	b.serve()
 	must(t, os.WriteFile(path, old, 0o600))
 	_, err = ConnectOperator(t.Context(), path)
-	if e, ok := errors.AsType[*advice.Error](err); !ok || !errors.Is(err, ErrNoToken) || !strings.Contains(e.Hint, "operator file") {
-		t.Errorf("an old operator file: %v", err)
-	}
+	e, ok := errors.AsType[*advice.Error](err)
+	assert.True(t, ok && errors.Is(err, ErrNoToken) && strings.Contains(e.Hint, "operator file"), "an old operator file: %v", err)
 	// And one that was connected gives up.
 	select {
 	case <-b.operator.Done():
@@ -208,9 +203,8 @@ func FuzzJoin(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := parseJoin(text(j)); err != nil || again.Token != j.Token || again.Address != j.Address || !again.Expires.Equal(j.Expires) {
-			t.Errorf("%+v is written as %+v, %v", j, again, err)
-		}
+		again, err := parseJoin(text(j))
+		assert.True(t, err == nil && again.Token == j.Token && again.Address == j.Address && again.Expires.Equal(j.Expires), "%+v is written as %+v, %v", j, again, err)
 	})
 }
 
@@ -253,9 +247,8 @@ func FuzzMessage(f *testing.F) {
 		assert.True(t, len(message) <= MaxMessage && (agent == "" || ValidName(agent)),
 			"%d bytes for %q", len(message), agent)
 		read := data[:len(data)-r.Len()]
-		if frame := messageFrame(agent, message); !bytes.HasSuffix(read, frame) || len(bytes.Trim(read[:len(read)-len(frame)], "\x00")) > 0 {
-			t.Errorf("%q for %q was read of %q", message, agent, read)
-		}
+		frame := messageFrame(agent, message)
+		assert.True(t, bytes.HasSuffix(read, frame) && len(bytes.Trim(read[:len(read)-len(frame)], "\x00")) <= 0, "%q for %q was read of %q", message, agent, read)
 	})
 }
 

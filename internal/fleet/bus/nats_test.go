@@ -108,9 +108,8 @@ func failsNATS(t *testing.T, n NATS, want string) {
 		o.Close()
 		t.Fatalf("connected, want %q", want)
 	}
-	if _, ok := errors.AsType[*advice.Error](err); !ok || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret@") {
-		t.Errorf("%T %v, want %q", err, err, want)
-	}
+	_, ok := errors.AsType[*advice.Error](err)
+	assert.True(t, ok && strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "secret@"), "%T %v, want %q", err, err, want)
 }
 
 // talkNATS listens and answers as a NATS server does to the first messages of a client.

@@ -257,9 +257,8 @@ func TestLostMachine(t *testing.T) {
 	assert.Must(t, got == "a", "connected: %q", got)
 	testkit.Until(t, "the agent is gone", func() bool { return b.connected() == "" })
 	conn.SetReadDeadline(time.Now().Add(longEnough))
-	if said, err := io.ReadAll(conn); errors.Is(err, os.ErrDeadlineExceeded) || strings.Trim(string(said), "\x00") != "" {
-		t.Errorf("the server said %q, %v", said, err)
-	}
+	said, err := io.ReadAll(conn)
+	assert.True(t, !errors.Is(err, os.ErrDeadlineExceeded) && strings.Trim(string(said), "\x00") == "", "the server said %q, %v", said, err)
 	testkit.Until(t, "the log says why", func() bool {
 		return strings.Contains(b.log.text(), "agent a disconnected: nothing was received for 6s")
 	})
@@ -278,9 +277,7 @@ func TestRevoke(t *testing.T) {
 	case <-time.After(longEnough):
 		t.Fatal("the agent got no message")
 	}
-	if !errors.Is(a.Err(), ErrRevoked) || a.Connected() {
-		t.Errorf("the agent ended with %v, connected %v", a.Err(), a.Connected())
-	}
+	assert.True(t, errors.Is(a.Err(), ErrRevoked) && !a.Connected(), "the agent ended with %v, connected %v", a.Err(), a.Connected())
 	err := a.Send(nil)
 	assert.True(t, errors.Is(err, ErrRevoked), "send: %v", err)
 	b.refused(AgentConfig{Dir: dir}, ErrNoToken)

@@ -151,9 +151,8 @@ func TestRoomMadeByAnswers(t *testing.T) {
 	read(70*ms, append(answer(3), answer(4)...))
 	for offset, want := range map[int64]time.Duration{1: ms, 2: 0, 3: ms, 4: 5 * ms} {
 		handed := map[int64]time.Duration{1: ms, 2: 3 * ms, 3: 4 * ms, 4: 55 * ms}[offset]
-		if at, got := a.answers.find(0, offset, handed); at == 0 || got != want {
-			t.Errorf("batch %d was kept back for %v, want %v; answered at %v", offset, got, want, at)
-		}
+		at, got := a.answers.find(0, offset, handed)
+		assert.True(t, at != 0 && got == want, "batch %d was kept back for %v, want %v; answered at %v", offset, got, want, at)
 	}
 }
 
@@ -179,7 +178,6 @@ func FuzzCountedConn(f *testing.F) {
 
 // After too many uncommitted transactions, the result of later ones is unknown.
 func TestFatesAreBounded(t *testing.T) {
-	t.Parallel()
 	l := &lane{id: 3}
 	tr := &transactor{s: &sender{lanes: []*lane{l}}, uncommittedRanges: make([]uncommittedRange, mostUncommitted)}
 	for i := range uint64(10) {
@@ -198,7 +196,6 @@ func TestFatesAreBounded(t *testing.T) {
 // TestSentAgain sends batches again, in the same transaction and in a later one: only
 // the events whose last transaction was not committed are reported.
 func TestSentAgain(t *testing.T) {
-	t.Parallel()
 	type transaction struct {
 		batches [][2]uint64 // first, attempt; of 10 events each
 		how     string

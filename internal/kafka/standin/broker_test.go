@@ -155,8 +155,7 @@ func TestProduceAllocates(t *testing.T) {
 	assert.True(t, got <= 0.25, "a request allocates %.2f times, want 0 (connecting aside)", got)
 }
 
-// checkBatches parses record batches and checks each: lengths, checksum, and every
-// record in it.
+// checkBatches parses record batches and checks each: lengths, checksum, and every record in it.
 func checkBatches(t testing.TB, data []byte) (batches []kmsg.RecordBatch) {
 	t.Helper()
 	for len(data) > 0 {
@@ -183,7 +182,6 @@ func checkBatches(t testing.TB, data []byte) (batches []kmsg.RecordBatch) {
 }
 
 func TestSynthetic(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct{ events, size int }{{1, 1}, {1, 1 << 20}, {10, 0}, {300, 100}, {70000, 3}} {
 		t.Run(fmt.Sprintf("%dx%d", c.events, c.size), func(t *testing.T) {
 			b := newSynthetic(c.events, c.size, time.UnixMilli(1700000000000))
@@ -282,8 +280,7 @@ func TestJavaTools(t *testing.T) {
 	})
 }
 
-// produceFrame is a produce request, version 12, with one batch of the given
-// records and size each.
+// produceFrame is a produce request, version 12, with one batch of the given records and size each.
 func produceFrame(topic string, partition int32, records, size int) []byte {
 	batch := newSynthetic(records, size, time.UnixMilli(1)).data
 	req := kmsg.NewPtrProduceRequest()
@@ -311,8 +308,7 @@ func frameOf(req kmsg.Request) []byte {
 	return frame
 }
 
-// bare is a minimal producer: it writes one frame n times, with at most inflight
-// of them unanswered.
+// bare is a minimal producer: it writes one frame n times, with at most inflight of them unanswered.
 func bare(addr string, frame []byte, inflight, n int) error {
 	nc, err := net.Dial("tcp", addr)
 	if err != nil {

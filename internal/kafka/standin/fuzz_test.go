@@ -76,9 +76,8 @@ func walk(body []byte, version int16, piece int) (*walkResult, error) {
 	return got, err
 }
 
-// FuzzProduce reads arbitrary bytes as a produce request. It must not panic, the
-// result must not depend on the size of the pieces, and it must agree with kmsg
-// where kmsg decodes the bytes.
+// FuzzProduce reads arbitrary bytes as a produce request. It must not panic, the result must not depend on the size of the
+// pieces, and it must agree with kmsg where kmsg decodes the bytes.
 func FuzzProduce(f *testing.F) {
 	good := newSynthetic(3, 20, time.UnixMilli(1)).data
 	for version := int16(3); version <= 13; version++ {
@@ -134,15 +133,13 @@ func FuzzProduce(f *testing.F) {
 	})
 }
 
-// FuzzConnection sends arbitrary bytes to a connection of either stand-in, in
-// pieces.
+// FuzzConnection sends arbitrary bytes to a connection of either stand-in, in pieces.
 func FuzzConnection(f *testing.F) {
 	f.Add(append(produceFrame("t", 0, 9, 100), produceFrame("t", 0, 3, 10)...), true, 7)
 	f.Add(produceFrame("t", 0, 3, 10), false, 100)
 	servers := map[bool]*front{}
 	for _, discard := range []bool{true, false} {
-		s, err := Start(Options{Listen: "127.0.0.1:0", Discard: discard, InMemory: true, Topics: []Topic{{"t", 1}}})
-		assert.OK(f, err)
+		s := assert.Value(Start(Options{Listen: "127.0.0.1:0", Discard: discard, InMemory: true, Topics: []Topic{{"t", 1}}}))(f)
 		f.Cleanup(func() { s.Close() })
 		servers[discard] = s.(*front)
 		servers[discard].maxFetchWait = time.Millisecond

@@ -27,10 +27,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestKilled kills a broker under load, twice, and starts another on its data each
-// time. The client goes on: its batches in flight are sent again. At the end, each
-// acked event must be there once, and the offset that a group committed too. The
-// topic is created on demand.
+// TestKilled kills a broker under load, twice, and starts another on its data each time. The client goes on: its batches in
+// flight are sent again. At the end, each acked event must be there once, and the offset that a group committed too. The topic is
+// created on demand.
 func TestKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills a server several times")
@@ -47,10 +46,9 @@ func testKilled(t *testing.T, args []string) {
 	var addr atomic.Pointer[string] // of the broker that runs
 	spawn := func() *standin.Child {
 		t.Helper()
-		c, err := standin.Spawn(ctx, "", append([]string{
+		c := assert.Value(standin.Spawn(ctx, "", append([]string{
 			"kafka", "--listen", "127.0.0.1:0", "--advertise", "127.0.0.1:1", "--data-dir", dir,
-		}, args...)...)
-		assert.OK(t, err)
+		}, args...)...))(t)
 		a := c.Addr()
 		addr.Store(&a)
 		return c
@@ -58,13 +56,12 @@ func testKilled(t *testing.T, args []string) {
 	child := spawn()
 	client := func(opts ...kgo.Opt) *kgo.Client {
 		t.Helper()
-		cl, err := kgo.NewClient(append([]kgo.Opt{
+		cl := assert.Value(kgo.NewClient(append([]kgo.Opt{
 			kgo.SeedBrokers("127.0.0.1:1"), kgo.AllowAutoTopicCreation(), kgo.DefaultProduceTopic("t"),
 			kgo.Dialer(func(ctx context.Context, network, _ string) (net.Conn, error) {
 				return (&net.Dialer{}).DialContext(ctx, network, *addr.Load())
 			}),
-		}, opts...)...)
-		assert.OK(t, err)
+		}, opts...)...))(t)
 		t.Cleanup(cl.Close)
 		return cl
 	}

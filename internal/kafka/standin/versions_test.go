@@ -75,8 +75,7 @@ func (r rawClient) ids(names ...string) map[string][16]byte {
 	return ids
 }
 
-// forBothSources runs a test with both ways to read a connection: by system calls
-// and by Read.
+// forBothSources runs a test with both ways to read a connection: by system calls and by Read.
 func forBothSources(t *testing.T, opts Options, f func(t *testing.T, opts Options)) {
 	t.Run("raw", func(t *testing.T) { f(t, opts) })
 	opts.Delay = time.Nanosecond
@@ -98,8 +97,7 @@ func TestProduceVersions(t *testing.T) {
 				req.SetVersion(version)
 				req.Acks = 1
 				want := &kmsg.ProduceResponse{Version: version}
-				// Three batches in one partition, one in another, none in
-				// a third; a topic and a partition that do not exist.
+				// Three batches in one partition, one in another, none in a third; a topic and a partition that do not exist.
 				add := func(name string, index int32, code int16, counts ...int) {
 					n := len(req.Topics) - 1
 					if n < 0 || req.Topics[n].Topic != name {
@@ -157,8 +155,7 @@ func TestProduceVersions(t *testing.T) {
 
 func sameTags(a, b kmsg.Tags) bool { return a.Len() == b.Len() }
 
-// TestPipelined sends many requests at once, in pieces of various sizes, and
-// expects the answers in order.
+// TestPipelined sends many requests at once, in pieces of various sizes, and expects the answers in order.
 func TestPipelined(t *testing.T) {
 	t.Parallel()
 	opts := Options{Listen: "127.0.0.1:0", Discard: true, Events: 1, Topics: []Topic{{"t", 1}}}
@@ -246,8 +243,7 @@ func TestNotBatches(t *testing.T) {
 	}
 }
 
-// TestNotKafka sends the first bytes of other protocols: the stand-in closes the
-// connection and keeps running.
+// TestNotKafka sends the first bytes of other protocols: the stand-in closes the connection and keeps running.
 func TestNotKafka(t *testing.T) {
 	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
@@ -331,9 +327,8 @@ func TestFetchVersions(t *testing.T) {
 				resp := cl.ask(req).(*kmsg.FetchResponse)
 				var got []string
 				for i, rt := range resp.Topics {
-					if version >= 13 && rt.TopicID != req.Topics[i].TopicID || version < 13 && rt.Topic != req.Topics[i].Topic {
-						t.Errorf("got topic %q %x", rt.Topic, rt.TopicID)
-					}
+					assert.True(t, (version < 13 || rt.TopicID == req.Topics[i].TopicID) && (version >= 13 || rt.Topic == req.Topics[i].Topic),
+						"got topic %q %x", rt.Topic, rt.TopicID)
 					for _, rp := range rt.Partitions {
 						text := fmt.Sprint(rp.ErrorCode, " ", rp.HighWatermark)
 						for _, b := range checkBatches(t, rp.RecordBatches) {
@@ -352,9 +347,8 @@ func TestListOffsetsVersions(t *testing.T) {
 	t.Parallel()
 	s := start(t, Options{Listen: "127.0.0.1:0", Discard: true, Events: 250, Topics: []Topic{{"t", 1}}})
 	tests := []struct {
-		name string
-		at   int64
-		want int64
+		name     string
+		at, want int64
 	}{
 		{"end", -1, 250},
 		{"start", -2, 0},

@@ -20,8 +20,7 @@ import (
 func begin(t testing.TB, o Options) *Server {
 	t.Helper()
 	o.Listen = "127.0.0.1:0"
-	s, err := Start(o)
-	assert.OK(t, err)
+	s := assert.Value(Start(o))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -34,8 +33,7 @@ const jsonRequest = `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"str
 // ask posts a request, and returns status, body and headers of the answer.
 func ask(t testing.TB, url, media string, body []byte, headers ...string) (int, string, http.Header) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
-	assert.OK(t, err)
+	req := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body)))(t)
 	req.Header.Set("Content-Type", media)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
@@ -50,8 +48,7 @@ func ask(t testing.TB, url, media string, body []byte, headers ...string) (int, 
 		return 0, err.Error(), nil
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	assert.OK(t, err)
+	text := assert.Value(io.ReadAll(res.Body))(t)
 	for k, v := range res.Trailer {
 		res.Header[k] = v
 	}
@@ -62,15 +59,12 @@ func ask(t testing.TB, url, media string, body []byte, headers ...string) (int, 
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name    string
-		rule    string
-		path    string
-		media   string
-		body    []byte
-		headers []string
-		status  int
-		want    string
-		events  uint64
+		name, rule, path, media string
+		body                    []byte
+		headers                 []string
+		status                  int
+		want                    string
+		events                  uint64
 	}{
 		{"protobuf", "", "/v1/logs", typeProto, request(), nil, 200, "", 3},
 		{"nothing", "", "/v1/logs", typeProto, nil, nil, 200, "", 0},
@@ -93,8 +87,7 @@ func TestAnswers(t *testing.T) {
 			t.Parallel()
 			o := Options{MaxBody: 1000, RetryAfter: 1500 * time.Millisecond}
 			if tt.rule != "" {
-				r, err := ParseErrorRule(tt.rule)
-				assert.OK(t, err)
+				r := assert.Value(ParseErrorRule(tt.rule))(t)
 				o.Errors = []ErrorRule{r}
 			}
 			s := begin(t, o)
@@ -129,15 +122,13 @@ func TestGRPC(t *testing.T) {
 			t.Parallel()
 			o := Options{RetryAfter: time.Second}
 			if tt.rule != "" {
-				r, err := ParseErrorRule(tt.rule)
-				assert.OK(t, err)
+				r := assert.Value(ParseErrorRule(tt.rule))(t)
 				o.Errors = []ErrorRule{r}
 			}
 			s := begin(t, o)
 			_, _, header := ask(t, "http://"+s.GRPCAddr()+tt.path, typeGRPC, tt.body)
 			assert.Equal(t, header.Get("Grpc-Status"), tt.code, "code")
-			text, err := url.PathUnescape(header.Get("Grpc-Message"))
-			assert.OK(t, err)
+			text := assert.Value(url.PathUnescape(header.Get("Grpc-Message")))(t)
 			assert.True(t, strings.Contains(text, tt.text), "says %q, want %q", text, tt.text)
 			assert.Equal(t, s.Counts().Events(), tt.events, "accepted events")
 			assert.Equal(t, header.Get("Grpc-Status-Details-Bin") != "", tt.rule != "", "a RetryInfo")
@@ -150,11 +141,9 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	s := begin(t, Options{})
 	_, _, _ = ask(t, "http://"+s.Addr()+"/v1/logs", typeProto, request())
-	res, err := http.Get("http://" + s.Addr() + "/metrics")
-	assert.OK(t, err)
+	res := assert.Value(http.Get("http://" + s.Addr() + "/metrics"))(t)
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	assert.OK(t, err)
+	text := assert.Value(io.ReadAll(res.Body))(t)
 	assert.True(t, strings.Contains(string(text), "otelcol_receiver_accepted_log_records 3\n"), "%s", text)
 	assert.Equal(t, s.Counts().String(), "2 connections, 1 requests (226 bytes); accepted 0 spans, 0 data points, 3 log records", "counts")
 }
@@ -178,8 +167,7 @@ func TestRecord(t *testing.T) {
 	s := begin(t, Options{Record: file})
 	_, _, _ = ask(t, "http://"+s.Addr()+"/v1/logs", typeProto, request())
 	assert.OK(t, s.Close())
-	text, err := os.ReadFile(file)
-	assert.OK(t, err)
+	text := assert.Value(os.ReadFile(file))(t)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	assert.Must(t, len(lines) == 2 && strings.Contains(lines[1], "request") && strings.Contains(lines[1], ",3,"), "%s", text)
 }

@@ -45,8 +45,7 @@ func TestFromJSON(t *testing.T) {
 	wants := []int{2, 6, 1}
 	parts := []string{`"parentSpanId":"ERITFBUWFxg="`, `"scale":-2`, `"eventName":"e"`}
 	for s, request := range requests(t) {
-		n, err := wire.Signal(s).Check(request)
-		assert.OK(t, err)
+		n := assert.Value(wire.Signal(s).Check(request))(t)
 		assert.Equal(t, n, wants[s], "events")
 		m := emptyOf(wire.Signal(s))
 		assert.OK(t, proto.Unmarshal(request, m))
@@ -140,13 +139,11 @@ func TestStampForms(t *testing.T) {
 
 func TestAnswers(t *testing.T) {
 	for _, p := range []wire.Partial{{}, {Rejected: 3, Message: "no"}, {Message: "a warning"}} {
-		got, err := wire.ReadAnswer(wire.AppendAnswer(nil, p))
-		assert.OK(t, err)
+		got := assert.Value(wire.ReadAnswer(wire.AppendAnswer(nil, p)))(t)
 		assert.Same(t, got, p)
 	}
 	for _, s := range []wire.Status{{}, {Code: 14, Message: "busy"}, {Code: 8, Retry: 1500 * time.Millisecond, Retries: true}, {Code: 8, Retries: true}} {
-		got, err := wire.ReadStatus(wire.AppendStatus(nil, s))
-		assert.OK(t, err)
+		got := assert.Value(wire.ReadStatus(wire.AppendStatus(nil, s)))(t)
 		assert.Same(t, got, s)
 	}
 }
@@ -165,9 +162,7 @@ func FuzzCheck(f *testing.F) {
 		assert.OK(t, err)
 		b := slices.Clone(request)
 		(&wire.Stamp{Batch: 1, Time: 1e18}).Put(b, places)
-		if _, err := signal.Check(b); err != nil {
-			t.Fatalf("a stamped request is refused: %v", err)
-		}
+		assert.Value(signal.Check(b))(t, "a stamped request is refused")
 	})
 }
 
@@ -181,9 +176,8 @@ func FuzzFromJSON(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := s.Check(request); err != nil && !strings.Contains(err.Error(), "nested too deep") {
-			t.Fatalf("%x: %v", request, err)
-		}
+		_, err = s.Check(request)
+		assert.Must(t, err == nil || strings.Contains(err.Error(), "nested too deep"), "%x: %v", request, err)
 	})
 }
 
@@ -206,8 +200,7 @@ func TestContent(t *testing.T) {
 		for s := range wire.Signals {
 			for _, events := range []int{1, 7, 64} {
 				body := c.Make(s, 5, events)
-				n, err := s.Check(body.Bytes)
-				assert.OK(t, err)
+				n := assert.Value(s.Check(body.Bytes))(t)
 				assert.Equal(t, n, events, "events")
 				assert.True(t, bytes.Equal(body.Bytes, c.Make(s, 5, events).Bytes), "the same body is made again differently")
 				now := time.Now().UnixNano()

@@ -249,8 +249,7 @@ func TestPercentilesOf(t *testing.T) {
 	assert.True(t, strings.Contains(lines[len(lines)-2], "Total count    =            4"), "got %q", lines[len(lines)-2])
 }
 
-// Events without an answer are in the table at their age, and the table says so. They are a quarter of the
-// events of the fixture.
+// Events without an answer are in the table at their age, and the table says so. They are a quarter of the events of the fixture.
 func TestPercentilesOfADeadSystem(t *testing.T) {
 	d := document(t, nil)
 	got := written(t, "percentiles", Options{}, d)

@@ -5,6 +5,8 @@ package export
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -376,4 +378,55 @@ func place(tab *browser.Tab, figure string, at float64) (x, y float64) {
 		return [r.left + %v * r.width, r.top + 60];
 	})()`, figure, at))
 	return p[0], p[1]
+}
+
+// Screenshots of any page for inspection: PAGE_SCREENSHOTS=FOLDER PAGE_FILES=GLOB.
+func TestScreenshots(t *testing.T) {
+	dir, glob := os.Getenv("PAGE_SCREENSHOTS"), os.Getenv("PAGE_FILES")
+	if dir == "" || glob == "" {
+		t.Skip("PAGE_FILES selects the pages for screenshots, and PAGE_SCREENSHOTS the folder")
+	}
+	files, err := filepath.Glob(glob)
+	assert.Must(t, err == nil && len(files) != 0, "files like %s: %v, %v", glob, files, err)
+	b := browser.Start(t)
+	for _, file := range files {
+		for _, v := range []browser.View{
+			{Width: 1280, Height: 900},
+			{Width: 1280, Height: 900, Dark: true},
+			{Width: 360, Height: 800, Touch: true},
+			{Width: 360, Height: 800, Touch: true, Dark: true},
+		} {
+			theme := "light"
+			if v.Dark {
+				theme = "dark"
+			}
+			name := fmt.Sprintf("%s-%d-%s.png", filepath.Base(file[:len(file)-len(filepath.Ext(file))]), v.Width, theme)
+			tab := b.Open(t, file, v)
+			tab.Until(`document.documentElement.dataset.drawn === "all"`)
+			assert.OK(t, os.WriteFile(filepath.Join(dir, name), tab.Screenshot(), 0o600))
+			tab.Check()
+		}
+	}
+}
+
+// A browser draws each trial as its symbol on its interval, as the still picture does.
+func TestSearchInABrowser(t *testing.T) {
+	path := file(t, pageSearched())
+	tab := browser.Start(t).Open(t, path, browser.View{Width: 1280, Height: 900})
+	tab.Until(`document.documentElement.dataset.drawn === "all"`)
+	// Pixels around the middle of a trial's symbol, by color.
+	const at = `((k, i) => {
+		const { f, plot: u } = document.querySelector("#f-load-latency-response .plot").chart, s = f.series.filter((s) => s.symbol)[k];
+		const [x, y] = [u.valToPos(s.xs[i], "x", true), u.valToPos(s.y[i], "y", true)], color = ` + colors + `(u);
+		const want = getComputedStyle(document.documentElement).getPropertyValue("--t" + s.tone).trim();
+		let n = 0;
+		for (let p = 0; p < 100; p++) if (color(x - 5 + p % 10, y - 5 + Math.floor(p / 10)) === want) n++;
+		return s.name + " " + (n > 25 ? "filled" : n > 5 ? "line" : "none");
+	})`
+	for _, tt := range []struct{ of, want string }{
+		{"(0, 0)", "p99 holds filled"}, {"(0, 1)", "p99 holds filled"}, {"(1, 0)", "p99 fails line"}, {"(2, 0)", "p99 undecided or not judged line"},
+	} {
+		assert.Equal(t, browser.Eval[string](tab, at+tt.of), tt.want, "trial %s", tt.of)
+	}
+	tab.Check()
 }

@@ -2,19 +2,25 @@ package export
 
 import (
 	"bytes"
+	"encoding/csv"
+	"encoding/xml"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"carronade/internal/layout"
 	"carronade/internal/page"
 	"carronade/internal/report"
+	"carronade/internal/verdict/find"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/test/testkit"
@@ -116,8 +122,7 @@ func file(t testing.TB, ds ...*report.Document) string {
 
 var tagPattern = regexp.MustCompile(`<(script|img|iframe|object|embed|link|base|form|meta|style)\b[^>]*>`)
 
-// The page contains only the program's elements, none of which runs or loads
-// anything else.
+// The page contains only the program's elements, none of which runs or loads anything else.
 func TestExternalTextIsEscaped(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -135,9 +140,8 @@ func TestExternalTextIsEscaped(t *testing.T) {
 			for name, want := range map[string]int{"script": 2, "style": 1, "link": 1, "meta": 5, "img": 0, "iframe": 0, "object": 0, "embed": 0, "base": 0, "form": 0} {
 				assert.Equal(t, count[name], want, "elements %s", name)
 			}
-			if strings.Contains(got, " style=") || strings.Contains(strings.ReplaceAll(got, script(), ""), " onerror=\"") {
-				t.Error("an attribute that the policy forbids")
-			}
+			assert.True(t, !strings.Contains(got, " style=") && !strings.Contains(strings.ReplaceAll(got, script(), ""), " onerror=\""),
+				"an attribute that the policy forbids")
 		})
 	}
 }
@@ -206,8 +210,7 @@ func TestNumbersWithoutScript(t *testing.T) {
 		`<th scope="row">p99.9</th>`, "The report as text", "<desc id=\"p-throughput-d\">", `aria-label="Pictures"`)
 }
 
-// Freezes of the generator are in the verdicts, in a list and, once, in the key. Without
-// freezes the page does not mention them.
+// Freezes of the generator are in the verdicts, in a list and, once, in the key. Without freezes the page does not mention them.
 func TestFreezes(t *testing.T) {
 	d := measured("a", 20, 1)
 	if got := pageWritten(t, d); strings.Contains(got, "froze") || strings.Contains(got, "Freezes") {
@@ -225,8 +228,7 @@ func TestFreezes(t *testing.T) {
 		`[8.2,9.2,"",2]`, `[8,10,"",1]`, `[12,12.5,"",1]`, "Stalls of the system (2)", `class="freeze"`)
 }
 
-// TestMachines checks that the page has the machines of a run, and of several runs each
-// once.
+// TestMachines checks that the page has the machines of a run, and of several runs each once.
 func TestMachines(t *testing.T) {
 	a, b := measured("a", 8, 1), measured("b", 8, 2)
 	for i, d := range []*report.Document{a, b} {
@@ -250,14 +252,6 @@ func TestMachines(t *testing.T) {
 	}
 }
 
-func BenchmarkWriteHour(b *testing.B) {
-	d := measured("a", 3600, 1)
-	b.ReportAllocs()
-	for b.Loop() {
-		assert.OK(b, writePage(io.Discard, d))
-	}
-}
-
 // TestPageParts checks that the parts of a run are on its page, also if nothing was sent.
 func TestPageParts(t *testing.T) {
 	for _, sent := range []uint64{0, 1000} {
@@ -268,4 +262,181 @@ func TestPageParts(t *testing.T) {
 		got := strings.Split(pageWritten(t, d), `<script type="application/json"`)[0]
 		assert.Has(t, got, `<th scope="row">orders</th>`, `<th scope="row">payments</th>`)
 	}
+}
+
+// fullReport is a report that has every kind of verdict.
+func fullReport(t *testing.T, level measure.Level) *report.Document {
+	d := document(t, func(in *report.Input) {
+		in.Trust = measure.Trust{OK: level != measure.NotTrusted, Level: level, Notes: []string{"a note"}}
+		switch level {
+		case measure.NotTrusted:
+			in.Trust.Reasons = []string{"the first reason", "the second reason"}
+		case measure.Noisy:
+			in.Trust.Doubts = []string{"a doubt"}
+		}
+		in.Problems, in.Warnings = []string{"a full disk"}, []string{"a strange topic"}
+		in.Checks = append(in.Checks, report.Check{Name: "steady", CannotTell: true, Text: "too short to tell"})
+		in.Result.Stopped = load.Interrupted
+		in.Result.Steady = measure.Steady{Known: true, Text: "it climbed"}
+		in.Result.Stall.Add(4e9, 5e9)
+		in.Result.Stall.Share = 0.25
+		in.Result.Freezes = measure.Freezes{Count: 1, Total: 2e7}
+		in.Encoding = &measure.Encoding{Events: measure.Pooled, Distinct: 7000}
+		in.Encoding.Compressed("zstd", 0)
+	})
+	d.Generates = &report.Generates{EventsPerS: 5000}
+	return d
+}
+
+// plainText is a report in a format as a reader sees it: without markup, in one line.
+func plainText(t *testing.T, format string, d *report.Document) string {
+	t.Helper()
+	var text string
+	if format == "brief" {
+		var b bytes.Buffer
+		assert.OK(t, d.Brief(&b, layout.Style{}))
+		text = b.String()
+	} else {
+		text = written(t, format, Options{}, d)
+	}
+	switch format {
+	case "html", "junit":
+		text = html.UnescapeString(text)
+	case "markdown":
+		text = html.UnescapeString(strings.ReplaceAll(text, "\\", ""))
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// TestOneView: every format says everything about a run, in the same words; the first page is a selection.
+func TestOneView(t *testing.T) {
+	for _, level := range []measure.Level{measure.Trusted, measure.Noisy, measure.NotTrusted} {
+		t.Run(string(level), func(t *testing.T) {
+			d := fullReport(t, level)
+			all := d.Verdicts()
+			for _, s := range []report.Subject{report.OnSystem, report.OnEnd, report.OnOutput, report.OnTrust, report.OnGenerator, report.OnLimit, report.OnWarning} {
+				assert.True(t, slices.ContainsFunc(all, func(v report.Verdict) bool { return v.On == s }), "no verdict on subject %d", s)
+			}
+			for _, format := range []string{"text", "markdown", "html"} {
+				text := plainText(t, format, d)
+				for _, v := range all {
+					for _, s := range v.Sentences() {
+						assert.True(t, strings.Contains(text, s), "%s does not say %q", format, s)
+					}
+				}
+				assert.True(t, strings.Contains(text, d.Headline()), "%s does not say %q", format, d.Headline())
+			}
+			for _, format := range []string{"text", "markdown", "html"} {
+				text := plainText(t, format, d)
+				for _, r := range slices.Concat(d.Counts(), d.Figures()) {
+					assert.True(t, !r.Always || strings.Contains(text, r.Label) || r.Name == "throughput" || r.Name == "bytes_per_s",
+						"%s has no %q", format, r.Label)
+				}
+			}
+			for _, format := range []string{"text", "markdown", "html"} {
+				text := plainText(t, format, d)
+				for _, s := range []string{"pooled: 7,000 different ones", "0% of the work of zstd"} {
+					assert.True(t, strings.Contains(text, s), "%s does not say %q", format, s)
+				}
+			}
+			// A limit that is not decided has one word everywhere.
+			for format, want := range map[string]string{
+				"brief": "cannot tell steady: too short to tell", "text": "cannot tell steady: too short to tell", "html": "cannot tell steady: too short to tell",
+				"markdown": "cannot tell: steady: too short to tell", "junit": "cannot tell: too short to tell",
+			} {
+				assert.True(t, strings.Contains(plainText(t, format, d), want), "%s does not say %q", format, want)
+			}
+			assert.True(t, slices.Contains(d.Against(), "cannot tell: steady: too short to tell"),
+				"against it is only %q", d.Against())
+			var suites xmlSuites
+			assert.OK(t, xml.Unmarshal([]byte(written(t, "junit", Options{}, d)), &suites))
+			failed, errs := 1, 1 // the limit, and the disk with the interruption
+			if level == measure.NotTrusted {
+				errs++
+			}
+			assert.True(t, suites.Failures == failed && suites.Errors == errs && suites.Skipped == 1,
+				"%d failures, %d errors, %d skipped; want %d, %d, 1", suites.Failures, suites.Errors, suites.Skipped, failed, errs)
+		})
+	}
+}
+
+// pageSearched is the report of a search with a text that must be escaped.
+func pageSearched() *report.Document {
+	trial := func(rate float64, result find.Result, p99 time.Duration) find.Tried {
+		return find.Tried{
+			Trial: find.Trial{Role: find.Search, Rate: rate, Measure: time.Minute}, Report: "abcd2345", Achieved: rate,
+			Verdict: &find.Verdict{Result: result, Why: "<script>late</script>"},
+			Times:   []find.Quantile{{Of: "response", P: 50, At: p99 / 9, Least: p99 / 10, Most: p99 / 8}, {Of: "response", P: 99, At: p99, Least: p99 / 2, Most: 2 * p99}},
+		}
+	}
+	return &report.Document{
+		Schema: report.SearchSchema, ID: "f1234567", Target: "kafka://127.0.0.1:9092/orders", Op: "produce", Mode: report.Searching,
+		Labels: map[string]string{"find": "f1234567"}, Trust: measure.Trust{OK: true, Level: measure.Trusted},
+		Search: &report.Search{
+			Limits: []string{"p99 < 50 ms"}, Within: []report.SearchLimit{{Name: "p99 < 50 ms", Of: "response", P: 99, Within: 50 * time.Millisecond}},
+			Answer: &find.Answer{
+				Ending: find.Found, Holds: 948, HoldsConfirmed: true, Fails: 997, FailsConfirmed: true, Why: "the backlog grows",
+				Trials: []find.Tried{trial(500, find.Pass, 5*time.Millisecond), trial(948, find.Pass, 20*time.Millisecond), trial(997, find.Fail, 200*time.Millisecond), trial(1100, find.Undecided, 300*time.Millisecond)},
+			},
+		},
+	}
+}
+
+// The page of a search has the answer, the curve and the trials, and no numbers of a run.
+func TestSearch(t *testing.T) {
+	got := pageWritten(t, pageSearched())
+	assert.Has(t, got, "Ceiling of kafka://127.0.0.1:9092/orders", "ceiling 948 to 997/s", "f-load-latency-response", "label.find=f1234567", "&lt;script&gt;late", ">p99 &lt; 50 ms<")
+	for _, not := range []string{"Numbers of the measurement", "<script>late"} {
+		assert.True(t, !strings.Contains(got, not), "it has %s", not)
+	}
+	both := pageWritten(t, pageSearched(), measured("b", 8, 1))
+	assert.Has(t, both, "Numbers of the measurement", "Trials of f1234567", "f-throughput")
+}
+
+// searched is the report of a search.
+func searched() *report.Document {
+	return &report.Document{
+		Schema: report.SearchSchema, ID: "f1234567", Target: "null://", Op: "produce", Mode: report.Searching, Trust: measure.Trust{OK: true, Level: measure.Trusted},
+		Search: &report.Search{Limits: []string{"p99 < 50 ms"}, AtLeast: 900, Answer: &find.Answer{
+			Ending: find.Found, Holds: 948, HoldsConfirmed: true, Fails: 997, FailsConfirmed: true,
+			Trials: []find.Tried{
+				{Trial: find.Trial{Role: find.Probe, Concurrency: 8, Measure: 5 * time.Second}, Achieved: 900, Report: "abcd2345"},
+				{
+					Trial: find.Trial{Role: find.Confirm, Rate: 948, Settle: time.Second, Measure: time.Minute}, Achieved: 947, Report: "abcd2346",
+					Verdict: &find.Verdict{Result: find.Pass, Why: "0.3 % | late", Share: 0.003, Least: 0.002, Most: 0.005},
+					Times:   []find.Quantile{{Of: "response", P: 50, At: time.Millisecond}, {Of: "response", P: 99, At: 30 * time.Millisecond, Least: 20 * time.Millisecond, Most: 40 * time.Millisecond}},
+				},
+			},
+		}},
+	}
+}
+
+// CSV has a row for each trial and percentile, all of the same length.
+func TestSearchCSV(t *testing.T) {
+	rows := assert.Value(csv.NewReader(strings.NewReader(written(t, "csv", Options{}, searched(), searched()))).ReadAll())(t)
+	assert.Must(t, len(rows) == 1+2*3, "%d rows", len(rows))
+	assert.Equal(t, strings.Join(rows[3], ","),
+		"f1234567,2,confirm,948,0,1,60,947,abcd2346,holds,0.3 % | late,0.003,0.002,0.005,response,99,30000,20000,40000")
+	var missing *MissingError
+	run := document(t, nil)
+	for _, ds := range [][]*report.Document{{searched(), run}, {run, searched()}} {
+		err := Write(&strings.Builder{}, "csv", Of(ds...), Options{})
+		assert.True(t, errors.As(err, &missing), "a search beside a run: %v", err)
+	}
+}
+
+func TestSearchMarkdown(t *testing.T) {
+	got := written(t, "markdown", Options{}, searched())
+	assert.Has(t, got, "## Ceiling of null://", "**ceiling 948 to 997/s", "### Trials", `0.3 % \| late`)
+	assert.True(t, !strings.Contains(got, "### Events"), "it has counts:\n%s", got)
+}
+
+func TestSearchJUnit(t *testing.T) {
+	got := written(t, "junit", Options{}, searched())
+	assert.Has(t, got, `tests="2" failures="0" errors="0"`, `testcase name="at-least"`, `name="answer" value="ceiling 948 to 997/s`)
+	assert.True(t, !strings.Contains(got, "throughput"), "it has a throughput:\n%s", got)
+	broken := searched()
+	broken.Search.AtLeast = 960
+	got = written(t, "junit", Options{}, broken)
+	assert.True(t, strings.Contains(got, `failures="1"`), "got\n%s", got)
 }

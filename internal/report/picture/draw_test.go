@@ -59,9 +59,8 @@ func TestSVG(t *testing.T) {
 					for _, want := range []string{`role="img"`, "<title id=", "<desc id=", `aria-labelledby="` + f.Name + "-t " + f.Name + `-d"`} {
 						assert.True(t, strings.Contains(b.String(), want), "%s: no %s", f.Name, want)
 					}
-					if got := strings.Contains(b.String(), "prefers-color-scheme"); got != (theme == Auto) {
-						t.Errorf("%s follows the screen's theme: got %v, want %v", f.Name, got, theme == Auto)
-					}
+					got := strings.Contains(b.String(), "prefers-color-scheme")
+					assert.True(t, got == (theme == Auto), "%s follows the screen's theme: got %v, want %v", f.Name, got, theme == Auto)
 				}
 				assert.True(t, strings.Trim(f.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") == "",
 					"name of a figure: got %q, want letters, digits and dashes", f.Name)
@@ -220,25 +219,6 @@ func TestTable(t *testing.T) {
 		}
 	}
 	throughput := figure(t, figures, "throughput").Table(10)
-	if got := throughput.Rows[3][1]; got != "1.04 k/s" || throughput.Note == "" {
-		t.Errorf("a joined rate: got %q with the note %q, want its mean, and a note", got, throughput.Note)
-	}
-}
-
-func BenchmarkSVG(b *testing.B) {
-	figures := Of(measured("a", 3600, 1))
-	b.ReportAllocs()
-	for b.Loop() {
-		for i := range figures {
-			assert.OK(b, figures[i].SVG(io.Discard, Auto))
-		}
-	}
-}
-
-func BenchmarkOf(b *testing.B) {
-	d := measured("a", 3600, 1)
-	b.ReportAllocs()
-	for b.Loop() {
-		Of(d)
-	}
+	got := throughput.Rows[3][1]
+	assert.True(t, got == "1.04 k/s" && throughput.Note != "", "a joined rate: got %q with the note %q, want its mean, and a note", got, throughput.Note)
 }

@@ -2,6 +2,7 @@ package picture
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -76,8 +77,7 @@ func TestLines(t *testing.T) {
 	assert.True(t, slices.Equal(maps, want), "maps of several: got %v, want %v", maps, want)
 }
 
-// Reports lack what was not measured, and old ones lack histograms: no figure is
-// empty and none causes a panic.
+// Reports lack what was not measured, and old ones lack histograms: no figure is empty and none causes a panic.
 func TestSparseReports(t *testing.T) {
 	full := measured("a", 10, 1)
 	for _, c := range []struct {
@@ -105,8 +105,7 @@ func TestSparseReports(t *testing.T) {
 	}
 }
 
-// Where two phases meet, two rows overlap, and the last interval of a run is
-// usually short: neither distorts a rate.
+// Where two phases meet, two rows overlap, and the last interval of a run is usually short: neither distorts a rate.
 func TestRatesOfShortIntervals(t *testing.T) {
 	row := func(from, to float64, acked uint64) report.Interval {
 		return report.Interval{StartS: from, EndS: to, Counts: measure.Counts{Acked: acked}}
@@ -131,9 +130,8 @@ func TestSlopeLiesWithinDrawnValues(t *testing.T) {
 	f := figure(t, Of(d), "outstanding")
 	low, high := slices.Min(f.Series[0].Y), slices.Max(f.Series[0].Y)
 	line := f.Series[1].Y
-	if middle := (line[0] + line[1]) / 2; middle < low || middle > high {
-		t.Errorf("the slope goes through %v, but the drawn values are %v to %v", middle, low, high)
-	}
+	middle := (line[0] + line[1]) / 2
+	assert.True(t, middle >= low && middle <= high, "the slope goes through %v, but the drawn values are %v to %v", middle, low, high)
 }
 
 // TestOutage: in seconds without an answer the times rise; they are not a gap.
@@ -202,4 +200,167 @@ func TestHoles(t *testing.T) {
 	assert.True(t, got == 4, "the gap: got it at %d of %v, want it at 4", got, f.Series[0].Y)
 	x, y := f.scales(rect{0, 0, 100, 100})
 	assert.Equal(t, len(pathsOf(&f.Series[0], x, y)), 2, "parts of the line")
+}
+
+// contrast is WCAG's contrast ratio of two colors.
+func contrast(a, b string) float64 {
+	l := func(hex string) float64 {
+		c := rgb(hex)
+		return 0.2126*linear(c[0]) + 0.7152*linear(c[1]) + 0.0722*linear(c[2])
+	}
+	x, y := l(a), l(b)
+	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+}
+
+// blindness simulates color vision that lacks a kind of cones (Machado, Oliveira
+// and Fernandes, 2009, severity 1), on linear colors.
+var blindness = map[string][9]float64{
+	"full vision":   {1, 0, 0, 0, 1, 0, 0, 0, 1},
+	"without red":   {0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998},
+	"without green": {0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.011820, 0.042940, 0.968881},
+	"without blue":  {1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.303900},
+	"without color": {0.2126, 0.7152, 0.0722, 0.2126, 0.7152, 0.0722, 0.2126, 0.7152, 0.0722},
+}
+
+func seenBy(m [9]float64, hex string) [3]float64 {
+	c := rgb(hex)
+	in := [3]float64{linear(c[0]), linear(c[1]), linear(c[2])}
+	var out [3]float64
+	for i := range out {
+		v := m[3*i]*in[0] + m[3*i+1]*in[1] + m[3*i+2]*in[2]
+		out[i] = curved(min(max(v, 0), 1))
+	}
+	return lab(out)
+}
+
+func distance(a, b [3]float64) float64 {
+	return math.Sqrt((a[0]-b[0])*(a[0]-b[0]) + (a[1]-b[1])*(a[1]-b[1]) + (a[2]-b[2])*(a[2]-b[2]))
+}
+
+func TestContrast(t *testing.T) {
+	for name, c := range map[string]Colors{"light": light, "dark": dark} {
+		for _, x := range []struct {
+			what, color string
+			least       float64
+		}{{"ink", c.Ink, 7}, {"muted", c.Muted, 4.5}, {"axis", c.Axis, 2.9}, {"good", c.Good, 5}, {"bad", c.Bad, 5}, {"caution", c.Caution, 5}, {"live", c.Live, 5}} {
+			got := contrast(x.color, c.Background)
+			assert.True(t, got >= x.least, "%s %s: got a contrast of %.2f, want %.1f", name, x.what, got, x.least)
+		}
+		for i, tone := range c.Tones {
+			for _, back := range []string{c.Background, c.Band, c.Stall, c.Freeze} {
+				got := contrast(tone, back)
+				assert.True(t, got >= 3, "%s tone %d on %s: got a contrast of %.2f, want 3", name, i, back, got)
+			}
+		}
+	}
+}
+
+// The first five colors, which most pictures use, are pairwise distinguishable with
+// each kind of color vision. Dashes distinguish lines without color.
+func TestColorsForTheColorBlind(t *testing.T) {
+	for name, c := range map[string]Colors{"light": light, "dark": dark} {
+		for who, m := range blindness {
+			if who == "without color" {
+				continue
+			}
+			for i := range Red + 1 {
+				for k := range i {
+					got := distance(seenBy(m, c.Tones[i]), seenBy(m, c.Tones[k]))
+					assert.True(t, got >= 0.06, "%s, %s: tones %d and %d are %.3f apart, want 0.06", name, who, i, k, got)
+				}
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for d := range dashes {
+		if a := DashArray(d); seen[a] {
+			t.Errorf("two dashes are %q", a)
+		} else {
+			seen[a] = true
+		}
+	}
+}
+
+// Higher levels are darker on white and lighter on black, step by step, even without color, and the lowest level is visible.
+func TestHeatIsOrdered(t *testing.T) {
+	for name, c := range map[string]Colors{"light": light, "dark": dark} {
+		for who, m := range blindness {
+			last := math.NaN()
+			for i, h := range c.Heat {
+				l := seenBy(m, h)[0]
+				assert.True(t, !(i > 0 && math.Abs(l-last) < 0.02 || i > 0 && (l < last) != (name == "light")),
+					"%s, %s: level %d has a lightness of %.3f after %.3f", name, who, i, l, last)
+				last = l
+			}
+		}
+		got := contrast(c.Heat[0], c.Background)
+		assert.True(t, got >= 1.35, "%s: the lowest level has a contrast of %.2f, want 1.35", name, got)
+	}
+	r := ramp("#000000", "#ffffff")
+	assert.True(t, r[0] == "#000000" && r[heatLevels-1] == "#ffffff", "ends of a ramp: got %v", r)
+}
+
+// measured is a report of a run of this many seconds, with the data of all figures.
+func measured(id string, seconds int, seed uint64) *report.Document {
+	r := rand.New(rand.NewPCG(seed, 1))
+	d := &report.Document{
+		Schema: report.Schema, ID: id, Target: "kafka://127.0.0.1:9092/t", Op: "roundtrip", Mode: load.OpenLoop,
+		Settings: []report.Setting{{Name: "rate", Value: "1k/s"}, {Name: "seed", Value: "1", Default: true}},
+		Totals:   report.Totals{RateOf: report.RateAcked, InFlightMean: 10},
+		Steady:   measure.Steady{Known: true, InFlightSlope: 0.5},
+		Phases: []report.Phase{
+			{Name: "warm-up", StartS: 0, EndS: 2},
+			{Name: "measurement", StartS: 2, EndS: float64(seconds)},
+		},
+		Classes:  map[string]uint64{"timeout": 12, "refused": 3},
+		Failures: []measure.Failure{{Class: "timeout", Text: "no answer", Events: 12, Batches: 1}},
+	}
+	overall := map[string]*measure.Histogram{}
+	rss, pause := report.Gauge{From: "system", Name: "RSS", Unit: "bytes"}, report.Gauge{From: "system", Name: "GC pause time", Unit: "ms"}
+	queue := report.Gauge{From: "server", Name: "queue", Unit: "events"}
+	for i := range seconds {
+		iv := report.Interval{
+			Phase: "measurement", StartS: float64(i), EndS: float64(i + 1), LagEvents: -1, InFlight: uint64(10 + i%7),
+			Counts:     measure.Counts{Offered: 1040, Sent: 1000, Acked: 990, Failed: uint64(i % 3), Batches: 100, Bytes: 100_000, AckedBytes: 99_000, WireBytes: 101_000},
+			Statuses:   measure.Statuses{{Code: 202, Batches: 99, Events: 990}, {Code: 503, Batches: 1, Events: 10}},
+			Classes:    measure.Classes{{Class: "refused", Events: uint64(i % 3), Batches: 1}},
+			Generator:  report.Usage{CPUS: 0.1, RSSBytes: 40 << 20, GCPauseMaxUS: 80},
+			Histograms: map[string]string{},
+		}
+		if i < 2 {
+			iv.Phase = "warm-up"
+		}
+		for _, name := range []string{"response", "service", "end_to_end", "send_delay"} {
+			h := measure.NewHistogram()
+			for range 50 {
+				h.Record(time.Duration(50e3 * (1 + r.ExpFloat64()*float64(1+i%5)*20)))
+			}
+			iv.Histograms[name] = h.EncodeHDR()
+			s := measure.Summarize(h, nil, nil)
+			switch name {
+			case "response":
+				iv.Response = s
+			case "service":
+				iv.Service = s
+			case "end_to_end":
+				iv.EndToEnd = s
+			default:
+				iv.SendDelay = s
+			}
+			if iv.Phase == "measurement" {
+				if overall[name] == nil {
+					overall[name] = measure.NewHistogram()
+				}
+				overall[name].Merge(h)
+			}
+		}
+		rss.Points = append(rss.Points, report.Point{AtS: float64(i) + 0.99, Value: float64(100<<20 + i<<10)})
+		pause.Points = append(pause.Points, report.Point{AtS: float64(i) + 0.99, Value: float64(i % 4)})
+		queue.Points = append(queue.Points, report.Point{AtS: float64(i) + 0.98, Value: float64(i % 9)})
+		d.Intervals = append(d.Intervals, iv)
+	}
+	d.Response, d.Service = measure.Summarize(overall["response"], nil, nil), measure.Summarize(overall["service"], nil, nil)
+	d.EndToEnd, d.SendDelay = measure.Summarize(overall["end_to_end"], nil, nil), measure.Summarize(overall["send_delay"], nil, nil)
+	d.Gauges = []report.Gauge{rss, pause, queue}
+	return d
 }

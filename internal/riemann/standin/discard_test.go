@@ -13,9 +13,8 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// discardBothWays runs a test on the discarding server on threads for many connections, if the system
-// supports them, and with a goroutine for each connection. As it sets makeThreads
-// and fewConns, the test must not be parallel.
+// discardBothWays runs a test on the discarding server on threads for many connections, if the system supports them, and with a
+// goroutine for each connection. As it sets makeThreads and fewConns, the test must not be parallel.
 func discardBothWays(t *testing.T, opts Options, test func(t *testing.T, s *Server)) {
 	t.Helper()
 	opts.Discard, opts.Interval = true, time.Hour
@@ -109,8 +108,7 @@ func TestDiscardRefuses(t *testing.T) {
 	})
 }
 
-// TestDiscardErrors: with scripted errors each message is answered in order, also those that
-// come together or are dropped unread.
+// TestDiscardErrors: with scripted errors each message is answered in order, also those that come together or are dropped unread.
 func TestDiscardErrors(t *testing.T) {
 	discardBothWays(t, Options{Errors: []ErrorRule{{Name: "overloaded", Share: 0.3}}}, func(t *testing.T, s *Server) {
 		p := dial(t, s.Addr())

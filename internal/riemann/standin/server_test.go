@@ -113,8 +113,7 @@ func message(services ...string) (m wire.Msg) {
 
 var acked = wire.Msg{OK: true, HasOK: true}
 
-// TestAcks sends messages of many kinds and sizes at once, and expects an answer to
-// each, in order.
+// TestAcks sends messages of many kinds and sizes at once, and expects an answer to each, in order.
 func TestAcks(t *testing.T) {
 	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
@@ -200,9 +199,8 @@ func TestFields(t *testing.T) {
 	p.answer()
 	_, got := p.find(`service = "api latency" or service = "bare"`)
 	assert.Must(t, len(got) == 2, "got %d events, want 2", len(got))
-	if at, ok := got[1].When(); !ok || time.Since(at) > time.Minute || time.Since(at) < 0 {
-		t.Errorf("an event without time got %v, want the server's time", at)
-	}
+	at, ok := got[1].When()
+	assert.True(t, ok && time.Since(at) <= time.Minute && time.Since(at) >= 0, "an event without time got %v, want the server's time", at)
 	got[1].Time, got[1].HasTime = 0, false
 	assert.Same(t, got, []wire.Event{e, bare})
 }
@@ -232,9 +230,8 @@ func TestBadFrames(t *testing.T) {
 					assert.True(t, m.OK, "got %+v, want an ack", m)
 					return
 				}
-				if n, err := p.Read(make([]byte, 1)); n != 0 || err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Errorf("got %d bytes, %v; want the connection closed", n, err)
-				}
+				n, err := p.Read(make([]byte, 1))
+				assert.True(t, n == 0 && err != nil && !errors.Is(err, os.ErrDeadlineExceeded), "got %d bytes, %v; want the connection closed", n, err)
 			})
 		}
 	})
@@ -261,9 +258,8 @@ func TestErrors(t *testing.T) {
 			}
 		}
 		for text, share := range map[string]float64{"overloaded": 0.2, "disk full": 0.1} {
-			if mean := n * share; math.Abs(errorCounts[text]-mean) > 6*math.Sqrt(mean*(1-share)) {
-				t.Errorf("%q was sent %v times of %d, want about %v", text, errorCounts[text], n, mean)
-			}
+			mean := n * share
+			assert.True(t, math.Abs(errorCounts[text]-mean) <= 6*math.Sqrt(mean*(1-share)), "%q was sent %v times of %d, want about %v", text, errorCounts[text], n, mean)
 		}
 		got := s.Counts()
 		assert.True(t, got.Refused == uint64(n-len(want)), "counted %d refused, want %d", got.Refused, n-len(want))
@@ -349,9 +345,8 @@ func TestUDP(t *testing.T) {
 		}
 		waitMessages(t, s, want.Messages)
 		testkit.Until(t, "the lost ones are counted", func() bool { return s.Counts().Lost >= want.Lost })
-		if got := s.Counts(); got.Messages != want.Messages || got.Lost != want.Lost {
-			t.Errorf("accepted %d and lost %d, want %d and %d", got.Messages, got.Lost, want.Messages, want.Lost)
-		}
+		got := s.Counts()
+		assert.True(t, got.Messages == want.Messages && got.Lost == want.Lost, "accepted %d and lost %d, want %d and %d", got.Messages, got.Lost, want.Messages, want.Lost)
 		kept, _ := dial(t, s.Addr()).find("true")
 		assert.True(t, opts.Discard || len(kept) == 2, "kept %d events, want 2", len(kept))
 	})
@@ -416,8 +411,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestEmitsOwn finds the server's events about itself, under the real server's names
-// and with plausible values.
+// TestEmitsOwn finds the server's events about itself, under the real server's names and with plausible values.
 func TestEmitsOwn(t *testing.T) {
 	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
@@ -433,8 +427,7 @@ func TestEmitsOwn(t *testing.T) {
 		if !opts.Discard {
 			want = append(want, "riemann streams rate", "riemann streams latency 0.99")
 		}
-		// The queries run while the events are emitted, so the expected ones may
-		// take two intervals.
+		// The queries run while the events are emitted, so the expected ones may take two intervals.
 		missing := func() (text string) {
 			p.send(message("a", "b"))
 			p.answer()
@@ -476,9 +469,8 @@ func TestMeter(t *testing.T) {
 	_, ok := m.read().quantile(0.5)
 	assert.True(t, !ok, "an empty reading has a median")
 	for d := time.Duration(1); d > 0; d *= 3 {
-		if b := bucket(d); bucketStart(b) > d || float64(d) > float64(bucketStart(b))*17/16 {
-			t.Errorf("%d is in bucket %d, which begins at %d", d, b, bucketStart(b))
-		}
+		b := bucket(d)
+		assert.True(t, bucketStart(b) <= d && float64(d) <= float64(bucketStart(b))*17/16, "%d is in bucket %d, which begins at %d", d, b, bucketStart(b))
 	}
 	got := bucket(math.MaxInt64)
 	assert.True(t, got < len(m.times), "the longest time is in bucket %d of %d", got, len(m.times))
@@ -515,8 +507,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestFlags parses every flag, and checks that flags show values in the form in
-// which they may be given.
+// TestFlags parses every flag, and checks that flags show values in the form in which they may be given.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	var got Options

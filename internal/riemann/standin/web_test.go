@@ -69,24 +69,19 @@ func TestEventSocket(t *testing.T) {
 	})
 }
 
-// TestEventLines sends a body of lines and reads the answers while the body is
-// still open.
+// TestEventLines sends a body of lines and reads the answers while the body is still open.
 func TestEventLines(t *testing.T) {
 	t.Parallel()
 	s := webServer(t, Options{})
 	body, in := io.Pipe()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.AddrOf("ws")+"/events", body)
-	assert.OK(t, err)
+	req := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.AddrOf("ws")+"/events", body))(t)
 	go io.WriteString(in, "{\"service\":\"a\"}\n\n{\"service\":\"b\"}\n")
-	resp, err := http.DefaultClient.Do(req)
-	assert.OK(t, err)
+	resp := assert.Value(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
 	answers := bufio.NewScanner(resp.Body)
 	next := func(want string) {
 		t.Helper()
-		if !answers.Scan() || !strings.HasPrefix(answers.Text(), want) {
-			t.Fatalf("got %q, %v; want %q", answers.Text(), answers.Err(), want)
-		}
+		assert.Must(t, answers.Scan() && strings.HasPrefix(answers.Text(), want), "got %q, %v; want %q", answers.Text(), answers.Err(), want)
 	}
 	next("{}")
 	next("{}")
@@ -95,9 +90,7 @@ func TestEventLines(t *testing.T) {
 	// A line that is not an event ends it.
 	go io.WriteString(in, "nonsense\n{\"service\":\"d\"}\n")
 	next(`{"error":"read JSON event: `)
-	if answers.Scan() {
-		t.Errorf("got %q after an error, want the end", answers.Text())
-	}
+	assert.True(t, !answers.Scan(), "got %q after an error, want the end", answers.Text())
 	in.Close()
 	got, _ := dial(t, s.Addr()).find("true")
 	assert.True(t, cmp.Diff([]string{"a", "b", "c"}, got) == "", "got %q, want a, b and c", got)
@@ -120,10 +113,8 @@ func TestWebRefusals(t *testing.T) {
 		{"pubsub without a socket", "GET", "/pubsub/index?query=true", "", 426, "WebSocket"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			req, err := http.NewRequestWithContext(t.Context(), test.method, "http://"+s.AddrOf("ws")+test.path, strings.NewReader(test.body))
-			assert.OK(t, err)
-			resp, err := http.DefaultClient.Do(req)
-			assert.OK(t, err)
+			req := assert.Value(http.NewRequestWithContext(t.Context(), test.method, "http://"+s.AddrOf("ws")+test.path, strings.NewReader(test.body)))(t)
+			resp := assert.Value(http.DefaultClient.Do(req))(t)
 			defer resp.Body.Close()
 			b, err := io.ReadAll(resp.Body)
 			assert.True(t, err == nil && resp.StatusCode == test.code && strings.Contains(string(b), test.want),
@@ -132,9 +123,8 @@ func TestWebRefusals(t *testing.T) {
 	}
 	c, ctx := socket(t, s, "/index?query=service+%3D")
 	_, _, err := c.Read(ctx)
-	if websocket.CloseStatus(err) != websocket.StatusPolicyViolation || !strings.Contains(err.Error(), "parse error: character 10") {
-		t.Errorf("a bad query over WebSocket: got %v, want the error of the parser", err)
-	}
+	assert.True(t, websocket.CloseStatus(err) == websocket.StatusPolicyViolation && strings.Contains(err.Error(), "parse error: character 10"),
+		"a bad query over WebSocket: got %v, want the error of the parser", err)
 }
 
 func service(t *testing.T, event string) string {
@@ -144,8 +134,7 @@ func service(t *testing.T, event string) string {
 	return e.Service
 }
 
-// TestSubscribe reads the index, and what enters it, over WebSocket and as
-// server-sent events.
+// TestSubscribe reads the index, and what enters it, over WebSocket and as server-sent events.
 func TestSubscribe(t *testing.T) {
 	t.Parallel()
 	s := webServer(t, Options{})
@@ -162,22 +151,16 @@ func TestSubscribe(t *testing.T) {
 
 	more, ctx := socket(t, s, "/index"+query+"&subscribe=true")
 	assert.Equal(t, service(t, receive(ctx, t, more)), "there")
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.AddrOf("ws")+"/index"+query, http.NoBody)
-	assert.OK(t, err)
-	resp, err := http.DefaultClient.Do(req)
-	assert.OK(t, err)
+	req := assert.Value(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.AddrOf("ws")+"/index"+query, http.NoBody))(t)
+	resp := assert.Value(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
 	assert.Equal(t, resp.Header.Get("Content-Type"), "text/event-stream", "content type")
 	lines := bufio.NewScanner(resp.Body)
 	sent := func() string {
 		t.Helper()
-		if !lines.Scan() {
-			t.Fatal(lines.Err())
-		}
+		assert.Must(t, lines.Scan(), "%v", lines.Err())
 		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		if !ok || !lines.Scan() || lines.Text() != "" {
-			t.Fatalf("got %q, want data and an empty line", lines.Text())
-		}
+		assert.Must(t, ok && lines.Scan() && lines.Text() == "", "got %q, want data and an empty line", lines.Text())
 		return service(t, data)
 	}
 	assert.Equal(t, sent(), "there", "server-sent")
@@ -190,7 +173,7 @@ func TestSubscribe(t *testing.T) {
 	assert.Equal(t, service(t, receive(ctx, t, more)), "old")
 	// The server's end closes all connections.
 	assert.OK(t, s.Close())
-	_, _, err = more.Read(ctx)
+	_, _, err := more.Read(ctx)
 	assert.True(t, err != nil && ctx.Err() == nil, "got %v after the server's end, want the connection closed", err)
 }
 
@@ -257,8 +240,7 @@ func TestServerAnswersWhenServed(t *testing.T) {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.AddrOf("ws")+"/events", strings.NewReader(strings.Repeat("{\"service\":\"c\"}\n", 8)))
 			assert.OK(t, err)
 			r.Close = last // the connection must not end before the answer left
-			resp, err := http.DefaultClient.Do(r)
-			assert.OK(t, err)
+			resp := assert.Value(http.DefaultClient.Do(r))(t)
 			all, err := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			assert.True(t, err == nil && string(all) == strings.Repeat("{}\n", 8), "got %q, %v", all, err)
@@ -289,22 +271,19 @@ func TestServerRefuses(t *testing.T) {
 	assert.True(t, got.Refused == 15 && got.Events == 0, "counted %+v, want 15 refused", got)
 }
 
-// TestServerEnds: an answer that is due in a quarter of an hour does not delay the
-// end of the stand-in.
+// TestServerEnds: an answer that is due in a quarter of an hour does not delay the end of the stand-in.
 func TestServerEnds(t *testing.T) {
 	t.Parallel()
 	s := start(t, Options{Capacity: standintest.Limited(0.001, 2), Web: "127.0.0.1:0"})
 	nc := dial(t, s.AddrOf("ws"))
-	_, err := io.WriteString(nc, "PUT /events HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 16\r\n\r\n{\"service\":\"c\"}\n")
-	assert.OK(t, err)
+	assert.Value(io.WriteString(nc, "PUT /events HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 16\r\n\r\n{\"service\":\"c\"}\n"))(t)
 	waitMessages(t, s, 1)
 	assert.OK(t, s.Close())
 	line, err := bufio.NewReader(nc).ReadString('\n')
 	assert.True(t, err != nil, "got %q, want no answer", line)
 }
 
-// TestRecord: the record contains messages over TCP and WebSocket, with the times
-// of their answers.
+// TestRecord: the record contains messages over TCP and WebSocket, with the times of their answers.
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
@@ -316,12 +295,8 @@ func TestRecord(t *testing.T) {
 		for range 3 {
 			frames = wire.AppendFramed(frames, &wire.Msg{Events: []wire.Event{{Service: "a"}, {Service: "b"}}})
 		}
-		if _, err := p.Write(frames); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.ReadFull(p, make([]byte, 3*wire.AckSize)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Value(p.Write(frames))(t)
+		assert.Value(io.ReadFull(p, make([]byte, 3*wire.AckSize)))(t)
 		c, _, err := websocket.Dial(context.Background(), "ws://"+s.AddrOf("ws")+"/events", nil) //nolint:bodyclose // there is none
 		assert.OK(t, err)
 		defer c.CloseNow()

@@ -11,8 +11,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// keyed is an event of a compacted log, by stream and index, with its offset and key. A
-// stream below 0 is from another run.
+// keyed is an event of a compacted log, by stream and index, with its offset and key. A stream below 0 is from another run.
 type keyed struct {
 	offset     int64
 	stream     int32
@@ -123,8 +122,7 @@ func evenOdd(dst []uint64, batch *load.Batch) []uint64 {
 	return dst
 }
 
-// If there are more keys than memory has room for, missing events of the others count
-// neither as lost nor as compacted.
+// If there are more keys than memory has room for, missing events of the others count neither as lost nor as compacted.
 func TestTooManyKeys(t *testing.T) {
 	const n = 2000
 	own := func(dst []uint64, batch *load.Batch) []uint64 {
@@ -295,8 +293,7 @@ func TestNothingUncheckedIsClaimedWithoutChecksums(t *testing.T) {
 	}
 }
 
-// A piece whose events all identify themselves, and which is damaged elsewhere, is
-// found and corrupt, as with checksums.
+// A piece whose events all identify themselves, and which is damaged elsewhere, is found and corrupt, as with checksums.
 func TestDamagedBesideTheStamps(t *testing.T) {
 	l := New(Config{Logs: 1, LogOf: func(int32) int32 { return 0 }, RunID: 7, Stamped: true})
 	l.Fired([]load.Outcome{{Batch: load.Batch{Events: 5}, Acked: 5, Place: 0}})

@@ -118,8 +118,7 @@ func BenchmarkLedger(b *testing.B) {
 	}
 }
 
-// BenchmarkReadAfterwards reads only after everything was sent: acked pieces wait, and
-// what does not fit is reduced to sums.
+// BenchmarkReadAfterwards reads only after everything was sent: acked pieces wait, and what does not fit is reduced to sums.
 func BenchmarkReadAfterwards(b *testing.B) {
 	for _, c := range []struct{ batches, events int }{{900_000, 2400}, {60_000_000, 1}} {
 		b.Run(fmt.Sprintf("%d batches of %d", c.batches, c.events), func(b *testing.B) {

@@ -324,8 +324,7 @@ func TestSumsFindWhatIsMissing(t *testing.T) {
 		}
 		l.Arrived([]load.Arrival{piece1(i, 1, uint32(i+1))})
 	}
-	// For the window that lacks one event the checksums prove nothing; the one that is
-	// missing completely is simply lost.
+	// For the window that lacks one event the checksums prove nothing; the one that is missing completely is simply lost.
 	want := measure.Ledger{Complete: true, Acked: n, Read: n - lost, Lost: lost, Inexact: windowSize - 1}
 	assert.Same(t, totals(l.Verdict(whole(l, true), nil)), want)
 }

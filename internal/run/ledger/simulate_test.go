@@ -238,8 +238,7 @@ func (w *world) finish() {
 	w.truth.Complete = true
 }
 
-// feed reports everything to a ledger: each side in order, nearly in order or in random
-// order, the two sides interleaved.
+// feed reports everything to a ledger: each side in order, nearly in order or in random order, the two sides interleaved.
 func (w *world) feed(l *Ledger, disorder int) { w.feedBoth(l, disorder, disorder) }
 
 func (w *world) feedBoth(l *Ledger, disorder, readDisorder int) {

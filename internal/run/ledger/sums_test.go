@@ -188,8 +188,7 @@ func TestInterleavedStreams(t *testing.T) {
 	assert.Same(t, totals(l.Verdict(whole(l, true), nil)), want)
 }
 
-// TestAfterDecisions recreates a log: events that come after everything so far are in
-// order; for others the order is not known.
+// TestAfterDecisions recreates a log: events that come after everything so far are in order; for others the order is not known.
 func TestAfterDecisions(t *testing.T) {
 	l := New(Config{Logs: 1, LogOf: sameLog})
 	for i := range int64(10) {
@@ -264,15 +263,13 @@ func TestNoOrderIsClaimedAfterDroppedPieces(t *testing.T) {
 			g.fired(new(piece(tt.dropped, 9)))
 			l.used.Add(-2 * l.limit)
 			l.Arrived([]load.Arrival{read(0, 9), read(2, 8)})
-			if v := l.Verdict(whole(l, true), nil); v.Inexact != tt.want || v.Recovered != 2 || v.Reordered != 0 {
-				t.Errorf("verdict %+v; want %d inexact, and 2 recovered", v, tt.want)
-			}
+			v := l.Verdict(whole(l, true), nil)
+			assert.True(t, v.Inexact == tt.want && v.Recovered == 2 && v.Reordered == 0, "verdict %+v; want %d inexact, and 2 recovered", v, tt.want)
 		})
 	}
 }
 
-// A history has at least as many of the newest keys as it should, hardly more, and takes some five bytes
-// for each.
+// A history has at least as many of the newest keys as it should, hardly more, and takes some five bytes for each.
 func TestHistory(t *testing.T) {
 	for _, most := range []int{256, 1000, 20_000} {
 		l := one(false, int64(most)*64)

@@ -103,9 +103,8 @@ func TestTransactions(t *testing.T) {
 	}
 }
 
-// TestRemovedAtRandom loses pieces and removes ranges of a log before they are read, at
-// random, and reports this to a ledger of each kind: lost events that reading passed
-// are lost, and removed ones are unread, event by event.
+// TestRemovedAtRandom loses pieces and removes ranges of a log before they are read, at random, and reports this to a ledger of
+// each kind: lost events that reading passed are lost, and removed ones are unread, event by event.
 func TestRemovedAtRandom(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -231,8 +231,7 @@ func TestManyRows(t *testing.T) {
 	const rows, feeds = 50_017, 3
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	disk := assert.Value(openFile(path))(t)
-	tr, err := create(Options{Phases: []string{"measurement"}}, sizes{blocks: 16, page: 1000, group: 20_000}, disk)
-	assert.OK(t, err)
+	tr := assert.Value(create(Options{Phases: []string{"measurement"}}, sizes{blocks: 16, page: 1000, group: 20_000}, disk))(t)
 	go tr.write()
 	out := outcomes(rows)
 	var all sync.WaitGroup
@@ -299,8 +298,7 @@ func TestWriterTooSlow(t *testing.T) {
 func TestManyFeeds(t *testing.T) {
 	const feeds = 200
 	d := &memory{}
-	tr, err := create(Options{Phases: []string{"measurement"}}, sizes{blocks: 4, page: 1000, group: 7000}, &file{f: d})
-	assert.OK(t, err)
+	tr := assert.Value(create(Options{Phases: []string{"measurement"}}, sizes{blocks: 4, page: 1000, group: 7000}, &file{f: d}))(t)
 	out := outcomes(1)
 	for range feeds {
 		tr.Feed().Add(out) // the writer does not run yet
@@ -356,8 +354,7 @@ func (m *memory) rows(t testing.TB, n int) int64 {
 // grown is a trace in memory that was flushed after every each rows.
 func grown(t testing.TB, d *memory, groups, each int) *Trace {
 	t.Helper()
-	tr, err := create(Options{Phases: []string{"measurement"}, About: map[string]string{"version": "1"}}, defaultSizes, &file{f: d})
-	assert.OK(t, err)
+	tr := assert.Value(create(Options{Phases: []string{"measurement"}, About: map[string]string{"version": "1"}}, defaultSizes, &file{f: d}))(t)
 	out := outcomes(groups * each)
 	for i := range out {
 		var r row
@@ -400,8 +397,7 @@ func TestKilled(t *testing.T) {
 	assert.True(t, before == 1500 && len(d.calls) >= 5*(2+colCount), "%d rows after %d writes", before, len(d.calls))
 }
 
-// TestFullDisk: with any size of the disk, the trace stops, reports the error once,
-// counts the missing rows, and stays readable.
+// TestFullDisk: with any size of the disk, the trace stops, reports the error once, counts the missing rows, and stays readable.
 func TestFullDisk(t *testing.T) {
 	complete := &memory{}
 	grown(t, complete, 4, 300)
@@ -417,9 +413,8 @@ func TestFullDisk(t *testing.T) {
 		if tr.file.footer == nil {
 			continue // not even room for an empty file
 		}
-		if got := d.rows(t, len(d.b)); uint64(got) != r.Rows {
-			t.Errorf("room for %d bytes: the file has %d rows, but the result has %d", room, got, r.Rows)
-		}
+		got := d.rows(t, len(d.b))
+		assert.True(t, uint64(got) == r.Rows, "room for %d bytes: the file has %d rows, but the result has %d", room, got, r.Rows)
 	}
 	assert.NoDiff(t, cmp.Diff(map[uint64]bool{0: true, 300: true, 600: true, 900: true}, seen),
 		"not every number of row groups occurred")
@@ -458,8 +453,7 @@ func TestReadWhileItGrows(t *testing.T) {
 	assert.True(t, r.Rows == 12, "%+v", r)
 }
 
-// TestBegan: the file contains the start of the run in the machine's monotonic
-// clock exactly once, with any number of row groups.
+// TestBegan: the file contains the start of the run in the machine's monotonic clock exactly once, with any number of row groups.
 func TestBegan(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	out := assert.Value(openFile(path))(t)

@@ -30,8 +30,7 @@ const kills = 20
 // mostPerServer is how many jobs a server of TestKillsAtRandomMoments submits.
 const mostPerServer = 6
 
-// serve is a server that submits jobs of two systems and prints each after it
-// was accepted. It runs until it is killed.
+// serve is a server that submits jobs of two systems and prints each after it was accepted. It runs until it is killed.
 func serve(role string) error {
 	words := strings.Split(role, "|")
 	dir, round := words[0], words[1]
@@ -80,9 +79,7 @@ func TestKillsAtRandomMoments(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	rounds := kills
 	if text := os.Getenv("CARRONADE_TEST_KILLS"); text != "" {
-		var err error
-		rounds, err = strconv.Atoi(text)
-		assert.OK(t, err)
+		rounds = assert.Value(strconv.Atoi(text))(t)
 	}
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) //nolint:gosec // only a delay
@@ -115,9 +112,8 @@ func TestKillsAtRandomMoments(t *testing.T) {
 		assert.True(t, !ok || id == j.ID, "%s was accepted as job %d and is %d", j.Typed, id, j.ID)
 		delete(accepted, j.Typed)
 		n, m := starts[j.Typed], ends[j.Typed]
-		if ok := j.State == Done && n == 1 && m == 1 || j.State == Interrupted && n <= 1 && m <= n; !ok {
-			t.Errorf("job %d (%s) is %s (%s): it started %d times and ended %d times", j.ID, j.Typed, j.State, j.Reason, n, m)
-		}
+		ok = j.State == Done && n == 1 && m == 1 || j.State == Interrupted && n <= 1 && m <= n
+		assert.True(t, ok, "job %d (%s) is %s (%s): it started %d times and ended %d times", j.ID, j.Typed, j.State, j.Reason, n, m)
 		if n > 0 {
 			at := slices.Index(order, j.Typed)
 			last, ok := place[j.System]
@@ -133,9 +129,8 @@ func TestKillsAtRandomMoments(t *testing.T) {
 	left, _ := os.ReadDir(q.folder.path("running"))
 	assert.True(t, len(left) == 0, "files of processes are left: %v", left)
 	t.Logf("%d kills: %d jobs, %v", rounds, len(list), counts)
-	if least := rounds / 2; len(list) < least || counts[Done] == 0 || rounds >= kills && counts[Interrupted] == 0 {
-		t.Errorf("the kills tested too little: %d jobs, %v", len(list), counts)
-	}
+	least := rounds / 2
+	assert.True(t, len(list) >= least && counts[Done] != 0 && (rounds < kills || counts[Interrupted] != 0), "the kills tested too little: %d jobs, %v", len(list), counts)
 }
 
 // killServer starts a server and kills it after a delay, which with first
@@ -184,8 +179,7 @@ func killServer(t *testing.T, dir string, round int, first bool, delay time.Dura
 	return accepted
 }
 
-// A job waits for the process of an earlier server on its system, and that
-// process is killed if it does not end.
+// A job waits for the process of an earlier server on its system, and that process is killed if it does not end.
 func TestLeftover(t *testing.T) {
 	dir := t.TempDir()
 	ready := filepath.Join(dir, "ready")
@@ -259,9 +253,8 @@ func TestInUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	q := open(t, Options{Dir: dir})
 	_, err := Open(t.Context(), Options{Dir: dir})
-	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprintf("process %d on ", os.Getpid())) || advice.Hint(err) == "" {
-		t.Errorf("got %v (%s), want %v", err, advice.Hint(err), ErrInUse)
-	}
+	assert.True(t, errors.Is(err, ErrInUse) && strings.Contains(err.Error(), fmt.Sprintf("process %d on ", os.Getpid())) && advice.Hint(err) != "",
+		"got %v (%s), want %v", err, advice.Hint(err), ErrInUse)
 	assert.OK(t, q.Close(soon(t)))
 	open(t, Options{Dir: dir})
 
@@ -276,4 +269,42 @@ func TestInUse(t *testing.T) {
 	// One that was killed does not.
 	assert.OK(t, os.WriteFile(filepath.Join(dir, "lock"), []byte(strings.Replace(string(b), `"start":"`, `"start":"9`, 1)+"rest of an older one"), 0o600))
 	open(t, Options{Dir: dir})
+}
+
+// What a crash for lack of memory prints is replaced, in whatever pieces it comes, and all other texts are kept.
+func TestCrash(t *testing.T) {
+	for _, tt := range []struct{ name, before, crash, want string }{
+		{"Go's runtime", "one\n", "runtime: out of memory: cannot allocate 4194304-byte block (4 in use)\nfatal error: out of memory\n\ngoroutine 1 [running]:\n", "one\nsaid\n"},
+		{"the runtime of C", "one\n", "runtime/cgo: pthread_create failed: Resource temporarily unavailable\nSIGABRT: abort\n", "one\nsaid\n"},
+		{"at the beginning", "", "fatal error: runtime: cannot allocate memory\n", "said\n"},
+		{"many stacks", "one\n", "fatal error: out of memory\n" + strings.Repeat("goroutine\n", mostHeld/8), "one\nsaid\n"},
+		{"another reason", "one\n", "fatal error: all goroutines are asleep\n\ngoroutine 1:\n", ""},
+		{"another reason, with many stacks", "one\n", "runtime: cannot do it\nfatal error: no\n" + strings.Repeat("goroutine\n", mostHeld/8), ""},
+		{"not at the beginning of a line", "one\nerror: ", "fatal error: out of memory\ntwo\n", ""},
+		{"no whole line", "one\n", "fatal error: ", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, size := range []int{1, 5, 1000, 1 << 20} { // of pieces
+				var got strings.Builder
+				c := NewCrash(func(p []byte) { got.Write(p) })
+				c.Write([]byte(tt.before))
+				for text := tt.crash; text != ""; {
+					n := min(size, len(text))
+					c.Write([]byte(text[:n]))
+					text = text[n:]
+				}
+				said, want := "", tt.want
+				if c.TookAll() {
+					said = "said\n"
+				}
+				if c.End(said); want == "" {
+					want = tt.before + tt.crash
+				}
+				assert.Equal(t, got.String() == want, true, "pieces of %d: %.99q", size, got.String())
+			}
+		})
+	}
+	c := NewCrash(func(p []byte) {})
+	c.Write([]byte("fatal error: out of memory\n" + strings.Repeat("x", 2*mostHeld)))
+	assert.Equal(t, len(c.held), mostHeld, "kept bytes")
 }

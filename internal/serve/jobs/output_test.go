@@ -51,8 +51,7 @@ func checkNumbered(t *testing.T, text string, last int) (gone int) {
 	return gone
 }
 
-// The file has the beginning and the newest text, never more than its limit and
-// one write, and says how much it lacks.
+// The file has the beginning and the newest text, never more than its limit and one write, and says how much it lacks.
 func TestOutputIsBounded(t *testing.T) {
 	const limit, last = 16 << 10, 20_000
 	o := newOutput(t, limit)
@@ -221,9 +220,8 @@ func TestFollow(t *testing.T) {
 		}
 	}
 	stored := outputOf(t, q, j.ID, true)
-	if len(stored) > 64<<10 || !strings.HasPrefix(stored, "up\n0000") || !strings.HasSuffix(stored, "\nlast\n") || strings.Count(stored, "were removed here") != 1 {
-		t.Errorf("got %d bytes of stored output", len(stored))
-	}
+	assert.True(t, len(stored) <= 64<<10 && strings.HasPrefix(stored, "up\n0000") && strings.HasSuffix(stored, "\nlast\n") && strings.Count(stored, "were removed here") == 1,
+		"got %d bytes of stored output", len(stored))
 }
 
 type writerFunc func(p []byte) (int, error)

@@ -104,9 +104,8 @@ func TestInvalidRequests(t *testing.T) {
 		"relative folder":          {Dir: "here"},
 		"too large":                {Args: []string{strings.Repeat("x", mostRequest+1)}},
 	} {
-		if _, _, err := q.Submit(t.Context(), r); !errors.Is(err, ErrInvalid) || advice.Hint(err) == "" {
-			t.Errorf("%s: got %v, want %v", name, err, ErrInvalid)
-		}
+		_, _, err := q.Submit(t.Context(), r)
+		assert.True(t, errors.Is(err, ErrInvalid) && advice.Hint(err) != "", "%s: got %v, want %v", name, err, ErrInvalid)
 	}
 	list, err := q.Jobs(t.Context(), Filter{})
 	assert.True(t, len(list) == 0 && err == nil, "got %v and %v, want no jobs", list, err)
@@ -128,8 +127,7 @@ func TestCannotStart(t *testing.T) {
 	assert.True(t, j.State == Failed && strings.Contains(j.Reason, "no such file"), "state of %+v", j)
 }
 
-// Jobs of different systems run side by side, those of one system never, and
-// the oldest first.
+// Jobs of different systems run side by side, those of one system never, and the oldest first.
 func TestPlaces(t *testing.T) {
 	q := open(t, Options{Parallel: 2})
 	gate := filepath.Join(t.TempDir(), "gate")
@@ -228,8 +226,7 @@ func TestOldestFirst(t *testing.T) {
 	}
 }
 
-// Many jobs of one system from two goroutines run one at a time, in order,
-// each once.
+// Many jobs of one system from two goroutines run one at a time, in order, each once.
 func TestManyJobs(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	if runtime.GOOS == "windows" {
@@ -298,9 +295,8 @@ func TestCancelDeaf(t *testing.T) {
 	j := submit(t, q, request("x", "deaf", "out:up", "until:never"))
 	printed(t, q, j.ID, "up")
 	assert.OK(t, q.Cancel(t.Context(), j.ID))
-	if j := wait(t, q, j.ID); j.State != Cancelled || j.Exit != -1 || !strings.Contains(j.Reason, "did not end within 50 ms") {
-		t.Errorf("state of %+v", j)
-	}
+	j = wait(t, q, j.ID)
+	assert.True(t, j.State == Cancelled && j.Exit == -1 && strings.Contains(j.Reason, "did not end within 50 ms"), "state of %+v", j)
 }
 
 // Cancel at any moment, from several goroutines at once, ends the job.
@@ -409,8 +405,7 @@ func TestKept(t *testing.T) {
 	assert.Equal(t, submit(t, q, request("x")).ID, 6, "job")
 }
 
-// Close lets running jobs drain, kills those that do not end, and leaves queued
-// ones for the next server.
+// Close lets running jobs drain, kills those that do not end, and leaves queued ones for the next server.
 func TestClose(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	q := open(t, Options{Dir: dir, Parallel: 3, Drain: 300 * time.Millisecond})
@@ -457,14 +452,12 @@ func TestClose(t *testing.T) {
 	q = open(t, Options{Dir: dir})
 	j = wait(t, q, queued.ID)
 	assert.True(t, j.State == Done, "state of %+v", j)
-	if j := wait(t, q, drains.ID); j.State != Interrupted || j.Exit != 130 || j.Reason != "the server was stopped while it ran" {
-		t.Errorf("state of %+v", j)
-	}
+	j = wait(t, q, drains.ID)
+	assert.True(t, j.State == Interrupted && j.Exit == 130 && j.Reason == "the server was stopped while it ran", "state of %+v", j)
 	assert.Equal(t, outputOf(t, q, drains.ID, false), "up\ndraining\n", "output of a drain")
 }
 
-// A job that was cancelled before Close is not interrupted again: it would end
-// without its report.
+// A job that was cancelled before Close is not interrupted again: it would end without its report.
 func TestCloseAfterCancel(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	q := open(t, Options{Dir: dir})

@@ -61,8 +61,7 @@ func elasticsearch(t *testing.T, password string) *fakeElasticsearch {
 	return f
 }
 
-// repository makes a repository with a master and a branch of the remote axw. It
-// returns its folder and the head of that branch.
+// repository makes a repository with a master and a branch of the remote axw. It returns its folder and the head of that branch.
 func repository(t *testing.T) (dir, revision string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -192,14 +191,13 @@ func TestCollate(t *testing.T) {
 		}}
 	}
 	of := func(name, value string) m { return m{"name": name, "value": value} }
-	doc, err := json.Marshal(m{"variable": "flag.apm-server.tracing.enabled", "groups": []m{{
+	doc := assert.Value(json.Marshal(m{"variable": "flag.apm-server.tracing.enabled", "groups": []m{{
 		"equal": []m{of("branch", "trace-apm-server"), of("concurrency", "20"), of("events", "10"), of("for", "30s"), of("frames", "10"), of("revision", "c961d664fbe5893d523bd9077be64617f57a96e7"), of("spans", "10"), of("gzip", "6")},
 		"rows": []m{
 			rowOf("v5yruht0", "false", 7.5e6, 4.8e6, 435.3, 0.185, 0.733, 432.9e6, 0.669, "noisy"),
 			rowOf("958l1oly", "true", 7.7e6, 4.0e6, 349.6, 0.222, 0.706, 428.3e6, 0.564, "ahead"),
 		},
-	}}})
-	assert.OK(t, err)
+	}}}))(t)
 	var ran string
 	o := Options{Queue: newFakeQueue(), Color: true, Run: runPrinting(string(doc), &ran)}
 	d := talk(t, o)
@@ -251,9 +249,8 @@ func TestPasswords(t *testing.T) {
 	d.do("yes")
 	s := strings.Join(q.args(), " ") + strings.Join(ran, " ") + d.transcript()
 	assert.True(t, !strings.Contains(s, "p4ss") && !strings.Contains(s, "wrong"), "the password is in %s", s)
-	if len(q.args()) != 2 || !strings.Contains(q.args()[0], "-apm-es-auth elastic:file:"+home+"/password-") || !strings.Contains(strings.Join(ran, " "), "password=file") {
-		t.Errorf("jobs %q, commands %q: no reference to the password", q.args(), ran)
-	}
+	assert.True(t, len(q.args()) == 2 && strings.Contains(q.args()[0], "-apm-es-auth elastic:file:"+home+"/password-") && strings.Contains(strings.Join(ran, " "), "password=file"),
+		"jobs %q, commands %q: no reference to the password", q.args(), ran)
 	files := assert.Value(os.ReadDir(home))(t)
 	info, _ := os.Stat(home)
 	assert.True(t, info.Mode().Perm() == 0o700, "the folder has mode %v", info.Mode())

@@ -29,8 +29,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testkit.SearchMain(m)) }
 
-// address is the address of indices that no other test uses. They are deleted
-// when the test ends.
+// address is the address of indices that no other test uses. They are deleted when the test ends.
 func address(t *testing.T, base string) string {
 	t.Helper()
 	prefix := testkit.SearchIndex(t, "st")
@@ -69,8 +68,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// Elasticsearch behaves like OpenSearch; make conformance PART=stores runs every test of this
-// package with every release.
+// Elasticsearch behaves like OpenSearch; make conformance PART=stores runs every test of this package with every release.
 func TestStoreOfElasticsearch(t *testing.T) {
 	if name := os.Getenv(testkit.SearchVariable); name != "" {
 		t.Skip("all tests are against " + name)
@@ -83,8 +81,7 @@ func TestStoreOfElasticsearch(t *testing.T) {
 	})
 }
 
-// empty deletes all documents, without delete by query, which is a separate
-// module.
+// empty deletes all documents, without delete by query, which is a separate module.
 func empty(t *testing.T, s *Store) {
 	t.Helper()
 	assert.OK(t, s.do(t.Context(), http.MethodPost, "/"+s.intervals()+"/_refresh?ignore_unavailable=true", nil, "", nil))
@@ -109,8 +106,7 @@ func TestOpenExisting(t *testing.T) {
 	assert.Must(t, s == nil && errors.Is(err, store.ErrAbsent) && strings.Contains(said.Hint, "prefix"),
 		"got %v (%+v), want %v", err, said, store.ErrAbsent)
 	assert.OK(t, open(t, at).Put(t.Context(), reporttest.Document(0, 1)))
-	s, err = OpenExisting(t.Context(), parsed(t, at))
-	assert.OK(t, err)
+	s = assert.Value(OpenExisting(t.Context(), parsed(t, at)))(t)
 	s.Close()
 	forbidden := intercept(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodHead {
@@ -138,8 +134,7 @@ func intercept(t *testing.T, do func(w http.ResponseWriter, r *http.Request) (ha
 	return s.URL
 }
 
-// A cluster that fails during a run does not affect the run: what was not
-// stored then is stored at its end.
+// A cluster that fails during a run does not affect the run: what was not stored then is stored at its end.
 func TestClusterFailsDuringARun(t *testing.T) {
 	var away atomic.Bool
 	s := open(t, address(t, intercept(t, func(w http.ResponseWriter, _ *http.Request) bool {
@@ -423,9 +418,8 @@ func TestKilledWithoutWritePermission(t *testing.T) {
 	}
 }
 
-// A run that lost contact to the cluster, and whose report was taken for a
-// killed run's, writes nothing into that report; at its end it stores the
-// complete one.
+// A run that lost contact to the cluster, and whose report was taken for a killed run's, writes nothing into that report; at its
+// end it stores the complete one.
 func TestTakenForKilled(t *testing.T) {
 	var away atomic.Bool
 	s := open(t, address(t, intercept(t, func(w http.ResponseWriter, _ *http.Request) bool {

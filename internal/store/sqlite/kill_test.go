@@ -43,8 +43,7 @@ func TestMain(m *testing.M) {
 // intervals is the number of intervals of a writer's reports.
 const intervals = 4
 
-// keepReports stores reports, every other one like a run, and prints the number
-// of each after the store has confirmed it.
+// keepReports stores reports, every other one like a run, and prints the number of each after the store has confirmed it.
 func keepReports(text string, out io.Writer) error {
 	words := strings.Split(text, "|")
 	first, err := strconv.Atoi(words[1])
@@ -130,9 +129,7 @@ func TestKillsAtRandomMoments(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	rounds := kills
 	if text := os.Getenv("CARRONADE_TEST_KILLS"); text != "" {
-		var err error
-		rounds, err = strconv.Atoi(text)
-		assert.OK(t, err)
+		rounds = assert.Value(strconv.Atoi(text))(t)
 	}
 	path := filepath.Join(t.TempDir(), "reports.db")
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) //nolint:gosec // only a delay
@@ -172,9 +169,8 @@ func TestKillsAtRandomMoments(t *testing.T) {
 			_ = cmds[k].Process.Kill()
 		}
 		for k := range writers {
-			if err := <-done[k]; err == nil || strings.Contains(err.Error(), "report ") {
-				t.Errorf("round %d: a writer ended before it was killed: %v", round, err)
-			}
+			err := <-done[k]
+			assert.True(t, err != nil && !strings.Contains(err.Error(), "report "), "round %d: a writer ended before it was killed: %v", round, err)
 			next[k] += 2 // the report in progress may exist or not
 		}
 		mu.Lock()

@@ -15,14 +15,12 @@ var recipes = Format{ID: 7, Patience: 10 * time.Second, Steps: []string{"CREATE 
 func TestCreatedMeanwhile(t *testing.T) {
 	for range testkit.Cases(20, 4) {
 		path := filepath.Join(t.TempDir(), "recipes.db")
-		a, err := recipes.Connect(path, "_pragma=journal_mode(WAL)")
-		assert.OK(t, err)
+		a := assert.Value(recipes.Connect(path, "_pragma=journal_mode(WAL)"))(t)
 		defer a.Close()
 		if err := recipes.CheckOwner(t.Context(), a); err != nil { // the file exists now, and is empty
 			t.Fatal(err)
 		}
-		b, err := recipes.Connect(path)
-		assert.OK(t, err)
+		b := assert.Value(recipes.Connect(path))(t)
 		defer b.Close()
 		migrated := make(chan error, 1)
 		go func() { migrated <- recipes.Migrate(t.Context(), a) }()

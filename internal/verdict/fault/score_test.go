@@ -188,15 +188,13 @@ func TestScriptedStalls(t *testing.T) {
 			func(t *testing.T, s []fault.Score) {
 				n := s[0].Whole
 				wantTime(t, "blackout", n.Blackout, 2)
-				if n.Predicted != nil || !strings.HasSuffix(n.NotPredicted, "was still without acks") || !strings.Contains(n.NotPredicted, s[0].Lanes[2].Name) {
-					t.Errorf("predicted %+v: %q", n.Predicted, n.NotPredicted)
-				}
+				assert.True(t, n.Predicted == nil && strings.HasSuffix(n.NotPredicted, "was still without acks") && strings.Contains(n.NotPredicted, s[0].Lanes[2].Name),
+					"predicted %+v: %q", n.Predicted, n.NotPredicted)
 			},
 		},
 		{
-			// After it the system stands still for 10 ms in each tenth of a second: a few events more than
-			// before wait for good, and then the acked rate is that of the load. The capacity is that of the
-			// time in which the system caught up.
+			// After it the system stands still for 10 ms in each tenth of a second: a few events more than before wait for good,
+			// and then the acked rate is that of the load. The capacity is that of the time in which the system caught up.
 			"a few wait for good",
 			trial{
 				rate: 1000, each: 500 * time.Microsecond, length: 60 * second,

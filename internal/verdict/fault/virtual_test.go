@@ -36,18 +36,16 @@ type lane struct {
 	open map[uint64]load.Batch
 }
 
-func (s *server) Partitioner() load.Partitioner { return load.RoundRobin(s.lanes) }
-func (s *server) Client(stream int32) int       { return int(stream) }
-func (s *server) Clients() int                  { return s.lanes }
-func (s *server) Route(stream int32) load.Lane  { return s.all[stream] }
-func (s *server) Wire() (written, read uint64)  { return 0, 0 }
-func (l *lane) ID() int                         { return l.id }
-func (l *lane) Room(int32, uint64) int          { return 1 << 20 }
-func (l *lane) Flush()                          {}
-func (*server) Capabilities() load.TargetCapabilities {
-	return load.TargetCapabilities{}
-}
-func (*lane) Capabilities() load.LaneCapabilities { return load.LaneCapabilities{} }
+func (s *server) Partitioner() load.Partitioner       { return load.RoundRobin(s.lanes) }
+func (s *server) Client(stream int32) int             { return int(stream) }
+func (s *server) Clients() int                        { return s.lanes }
+func (s *server) Route(stream int32) load.Lane        { return s.all[stream] }
+func (s *server) Wire() (written, read uint64)        { return 0, 0 }
+func (l *lane) ID() int                               { return l.id }
+func (l *lane) Room(int32, uint64) int                { return 1 << 20 }
+func (l *lane) Flush()                                {}
+func (*server) Capabilities() load.TargetCapabilities { return load.TargetCapabilities{} }
+func (*lane) Capabilities() load.LaneCapabilities     { return load.LaneCapabilities{} }
 func (s *server) stalled(l int, at time.Duration) (until time.Duration) {
 	for _, of := range []int{-1, l} {
 		for _, x := range s.stalls[of] {

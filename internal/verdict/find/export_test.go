@@ -1,7 +1,6 @@
 package find
 
-// For tests outside of the package: reports have answers in them, so what judges reports cannot be
-// imported by its own tests.
+// For tests outside of the package: reports have answers in them, so what judges reports cannot be imported by its own tests.
 var (
 	Seeds = seeds
 	P99   = p99

@@ -15,8 +15,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// A machine has the generator of a search on it, and other programs too. Its server is as in the other
-// simulations.
+// A machine has the generator of a search on it, and other programs too. Its server is as in the other simulations.
 type machine struct {
 	*server
 	spells  []spell // of other programs, in the order of time

@@ -106,9 +106,8 @@ func TestLeastNoise(t *testing.T) {
 	f := assert.Value(d.Analyze(values, 0.03))(t)
 	JudgeEffects(f)
 	// 2 x 0.03/sqrt(12) x t(0.975, 6)
-	if e := effectNamed(t, d, f, "A"); f.Noise != 0.03 || e.Verdict != NoEffect || math.Abs(math.Log(e.Hi+1)-math.Log(1.02)-2*0.03/math.Sqrt(12)*2.4469) > 1e-4 {
-		t.Errorf("noise %g, %+v", f.Noise, e)
-	}
+	e := effectNamed(t, d, f, "A")
+	assert.True(t, f.Noise == 0.03 && e.Verdict == NoEffect && math.Abs(math.Log(e.Hi+1)-math.Log(1.02)-2*0.03/math.Sqrt(12)*2.4469) <= 1e-4, "noise %g, %+v", f.Noise, e)
 }
 
 // A missing value leaves the others; a cell without any, and values without ratios, do not.
@@ -120,9 +119,8 @@ func TestIncomplete(t *testing.T) {
 		return values
 	}
 	f := assert.Value(d.Analyze(with(1, 2, math.NaN()), 0))(t)
-	if e := effectNamed(t, d, f, "A"); math.Abs(e.Share-1) > 0.02 || f.Degrees != 5 {
-		t.Errorf("A %g with %d degrees, want about 1 with 5", e.Share, f.Degrees)
-	}
+	e := effectNamed(t, d, f, "A")
+	assert.True(t, math.Abs(e.Share-1) <= 0.02 && f.Degrees == 5, "A %g with %d degrees, want about 1 with 5", e.Share, f.Degrees)
 	_, err := d.Analyze(with(1, 2, 0), 0)
 	assert.True(t, errors.Is(err, ErrNotPositive), "with a zero: %v", err)
 	empty := with(0, 0, 1)
@@ -152,9 +150,8 @@ func TestNewDesign(t *testing.T) {
 	want := []string{"[a=1 b=x]", "[a=1 b=y]", "[a=1 b=z]", "[a=2 b=x]", "[a=2 b=y]", "[a=2 b=z]"}
 	assert.True(t, slices.Equal(got, want), "cells %v, want %v", got, want)
 	assert.Equal(t, d.Rounds(), 3, "rounds")
-	if d, err := NewDesign(letters(5)); err != nil || len(d.Cells) != MaxCells || d.Rounds() != 2 {
-		t.Errorf("five factors: %v, want %d cells twice", err, MaxCells)
-	}
+	d, err := NewDesign(letters(5))
+	assert.True(t, err == nil && len(d.Cells) == MaxCells && d.Rounds() == 2, "five factors: %v, want %d cells twice", err, MaxCells)
 	for n, want := range map[int]string{6: "2 x 2 x 2 x 2 x 2 x 2 values are 64 combinations, and at most 32 can run", 70: "are 1180591620717411303424 combinations"} {
 		_, err := NewDesign(letters(n))
 		assert.ErrorHas(t, err, want, "%d factors", n)
@@ -181,9 +178,8 @@ const (
 	simRounds = 2
 )
 
-// simulated runs an experiment on a system of which the first factors have an effect. Drift
-// makes later rounds slower. It returns whether the effect of the first was found, and whether
-// anything was found that is not real.
+// simulated runs an experiment on a system of which the first factors have an effect. Drift makes later rounds slower. It returns
+// whether the effect of the first was found, and whether anything was found that is not real.
 func simulated(t *testing.T, d *Design, seed uint64, effects int) (found, wrong bool) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))

@@ -2,6 +2,7 @@ package trust
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -164,9 +165,7 @@ func TestMachine(t *testing.T) {
 			i := slices.IndexFunc(all, func(c protocol.Finding) bool { return c.Check == tt.check })
 			assert.Must(t, i >= 0, "no finding %q", tt.check)
 			c := all[i]
-			if c.Level != tt.level || !strings.Contains(sentence(&c), tt.want) {
-				t.Errorf("got %v: %s, want %v: %s", c.Level, sentence(&c), tt.level, tt.want)
-			}
+			assert.True(t, c.Level == tt.level && strings.Contains(sentence(&c), tt.want), "got %v: %s, want %v: %s", c.Level, sentence(&c), tt.level, tt.want)
 			assert.True(t, c.Level < note || c.Effect != "" && c.Fix != "", "%+v lacks its effect or what changes it", c)
 		})
 	}
@@ -243,16 +242,13 @@ func TestExaminationText(t *testing.T) {
 				"a line of more than %d columns: %s", layout.Columns, l)
 		}
 		assert.True(t, !strings.Contains(text, "\x1b"), "a control character of a system is printed")
-		if full != strings.Contains(text, "a long text") || !strings.HasPrefix(text, "1 error, 1 warning, 1 note on this machine and kafka://a:9092/t\n") {
-			t.Errorf("full %v: got\n%s", full, text)
-		}
+		assert.True(t, full == strings.Contains(text, "a long text") && strings.HasPrefix(text, "1 error, 1 warning, 1 note on this machine and kafka://a:9092/t\n"),
+			"full %v: got\n%s", full, text)
 		worst, second := strings.Index(text, "error   "), strings.Index(text, "warning   ")
 		assert.True(t, full || worst <= second && strings.Contains(text, "\n  fine          processors, ") &&
 			strings.Contains(text, "not known     governor\n"), "got\n%s", text)
 		// A command that has room in a line can be copied from one line.
-		if !strings.Contains(text, "    echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource\n") {
-			t.Errorf("the command is broken:\n%s", text)
-		}
+		assert.True(t, strings.Contains(text, "    echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource\n"), "the command is broken:\n%s", text)
 	}
 	fine := &Examination{}
 	f := good()
@@ -266,9 +262,8 @@ func TestExaminationText(t *testing.T) {
 func TestExaminationJSON(t *testing.T) {
 	b := assert.Value(json.Marshal(report()))(t)
 	var back Examination
-	if err := json.Unmarshal(b, &back); err != nil || back.Worst != protocol.LevelError || len(back.Findings) != len(report().Findings) {
-		t.Errorf("got %+v and %v", back, err)
-	}
+	err := json.Unmarshal(b, &back)
+	assert.True(t, err == nil && back.Worst == protocol.LevelError && len(back.Findings) == len(report().Findings), "got %+v and %v", back, err)
 	assert.True(t, strings.Contains(string(b), `{"about":"target","check":"topic","level":"error","found":"the topic t`), "got %s", b)
 	assert.True(t, json.Unmarshal([]byte(`{"worst": "terrible"}`), &back) != nil, "an unknown level is accepted")
 }
@@ -288,4 +283,39 @@ func TestIsCommand(t *testing.T) {
 	} {
 		assert.Equal(t, isCommand(text), want, "%q", text)
 	}
+}
+
+func TestOthers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name       string
+		window     MachineWindow
+		processors int
+		want       string
+	}{
+		{"idle", MachineWindow{Length: 100 * time.Millisecond, Busy: 0.1}, 2, ""},
+		{"own", MachineWindow{Length: 100 * time.Millisecond, Busy: 1.9, Own: 1.8}, 2, ""},
+		{"busy", MachineWindow{Length: 100 * time.Millisecond, Busy: 2, Own: 0.06}, 2, "other programs use 97% of the processors"},
+		{"more than there is", MachineWindow{Length: 100 * time.Millisecond, Busy: 2.4}, 2, "other programs use 100% of the processors"},
+		{"too short to tell", MachineWindow{Length: 100 * time.Millisecond, Busy: 0.5}, 2, ""},
+		{"long enough", MachineWindow{Length: time.Second, Busy: 0.5}, 2, "other programs use 25% of the processors"},
+		{"many processors", MachineWindow{Length: 100 * time.Millisecond, Busy: 16}, 64, "other programs use 25% of the processors"},
+		{"stolen", MachineWindow{Length: 100 * time.Millisecond, Steal: 0.4}, 2, "the hypervisor gives 40% of the processors to other machines"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			o := tt.window.others(tt.processors)
+			assert.Equal(t, o.Text(), tt.want)
+			assert.Equal(t, o.Disturb, tt.want != "", "disturbs")
+		})
+	}
+	assert.Equal(t, (*Others)(nil).Text(), "")
+}
+
+// A run that is cut short while it connects does not wait for the measurement.
+func TestOthersCanceled(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.True(t, Look().Others(ctx) == nil, "got a measurement")
 }

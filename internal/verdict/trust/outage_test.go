@@ -51,8 +51,7 @@ func seconds(mode load.Mode, letters string) *load.Result {
 	return r
 }
 
-// frozenFrom stops the generator from the first second to the second one, from the
-// third to the fourth, and so on.
+// frozenFrom stops the generator from the first second to the second one, from the third to the fourth, and so on.
 func frozenFrom(seconds ...int) func(*load.Result) {
 	return func(r *load.Result) {
 		for i := 0; i < len(seconds); i += 2 {
@@ -235,8 +234,7 @@ func TestDead(t *testing.T) {
 	}
 }
 
-// A simulated system: servers that process events in order of arrival, each for a
-// time, and that do nothing during an outage.
+// A simulated system: servers that process events in order of arrival, each for a time, and that do nothing during an outage.
 type simulated struct {
 	rate    float64 // of events, at random times; 0: a closed loop, as many in flight as servers
 	servers int
