@@ -146,7 +146,7 @@ var Packages = []Package{
 	{Name: "test/testkit/browser", May: []string{"test/testkit", "test/testkit/assert"}},
 	{Name: "test/testkit/kafkatest", May: []string{"test/testkit", "test/testkit/assert"}},
 	{Name: "test/testkit/parquettest"},
-	{Name: "test/acceptance", Tests: []string{"internal/host", "test/testkit/parquettest"}},
+	{Name: "test/acceptance", Tests: []string{"internal/dropin/dropintest", "internal/host", "test/testkit/parquettest"}},
 	{Name: "test/bench", May: []string{"internal/report", "internal/store/sqlite", "test/testkit", "test/testkit/kafkatest", "test/testkit/reporttest"}},
 	{Name: "tools/...", May: []string{"internal/cli", "measure"}},
 }

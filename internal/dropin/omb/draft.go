@@ -94,7 +94,7 @@ func (r *pair) draft() (*dropin.Draft, error) {
 	if warmup := r.minutes(r.warmup); warmup > 0 {
 		d.Set("warmup", "warmupDurationMinutes", shortNumber(warmup.Seconds())+"s") // 1m is a million events, too
 	}
-	if lasts := r.minutes(r.lasts); lasts > 0 {
+	if lasts := r.minutes(r.lasts); lasts > 0 && r.backlog == 0 { // a backlog ends the run
 		d.Set("for", "testDurationMinutes", units.FlagDuration(lasts))
 	}
 	d.Set("interval", "its lines", units.FlagDuration(r.every()))
@@ -111,14 +111,19 @@ func (r *pair) base() (*dropin.Draft, error) {
 	if err := r.clientSettings(&d); err != nil {
 		return nil, err
 	}
-	if err := r.supported(); err != nil {
-		return nil, err
-	}
 	if err := r.events(&d); err != nil {
 		return nil, err
 	}
 	r.readers(&d)
-	if n, _ := r.clients(); n > 1 {
+	if err := r.supported(&d.Document); err != nil {
+		return nil, err
+	}
+	switch n, bounded := r.clients(); {
+	case bounded:
+		d.Set("clients", "producersPerTopic", strconv.Itoa(n))
+	case r.topics > 1 && hasSetting("clients-per-topic"):
+		d.Set("clients-per-topic", "producersPerTopic", strconv.Itoa(r.producers))
+	case n > 1:
 		d.Set("clients", "producersPerTopic", strconv.Itoa(n))
 	}
 	d.Set("label", "name", "omb-workload="+label(r.spec.name))
@@ -222,23 +227,50 @@ func (r *pair) op() string {
 	return workload.RoundTrip
 }
 
-// readers are the consumers.
+// readers are the consumers. Without a backlog and with one consumer they are those of any round trip.
 func (r *pair) readers(d *dropin.Draft) {
 	d.Set("op", "subscriptionsPerTopic", r.op())
+	if r.groups == 0 {
+		return
+	}
+	if r.groups > 1 || r.consumers > 1 || r.a.engine == "client" {
+		d.Set("groups", "subscriptionsPerTopic", strconv.Itoa(r.groups))
+		d.Set("members", "consumerPerSubscription", strconv.Itoa(r.consumers))
+	}
+	if r.backlog > 0 { // the tool's is of all groups together
+		d.Set("backlog", "consumerBacklogSizeGB", units.FlagSize(int64(r.backlog*(1<<30)/float64(r.groups))))
+		d.Set("backlog-drained", "backlogDrainRatio", units.FormatPercent(r.share()))
+		if lasts := r.minutes(r.lasts); lasts > 0 {
+			d.Set("backlog-after", "testDurationMinutes", units.FlagDuration(lasts))
+		}
+	}
 }
 
-// supported refuses what a run cannot do yet.
-func (r *pair) supported() error {
-	one := func(field string) error {
-		return &advice.Error{Err: fmt.Errorf("%s: %s: a run reads its messages with one consumer", r.spec.file, field), Hint: "give 1"}
-	}
-	switch {
-	case r.groups > 1:
-		return one("subscriptionsPerTopic")
-	case r.groups > 0 && r.consumers > 1:
-		return one("consumerPerSubscription")
-	case r.backlog > 0:
-		return &advice.Error{Err: fmt.Errorf("%s: consumerBacklogSizeGB: a run builds no backlog", r.spec.file), Hint: "give 0"}
+// share is how much of a backlog is to be read. The tool takes the last thousand messages of all groups for none.
+func (r *pair) share() float64 {
+	messages := r.backlog * (1 << 30) / float64(r.size)
+	return max(0.01, min(r.drained, 1-1000/messages))
+}
+
+// supported refuses what this program cannot do.
+func (r *pair) supported(d *workload.Document) error {
+	for _, e := range d.Entries {
+		switch e.Name {
+		case "groups", "members", "backlog":
+			if !hasSetting(e.Name) {
+				return &advice.Error{Err: fmt.Errorf("%s: %s: this version reads with one consumer, and builds no backlog", r.spec.file, e.Where), Hint: "give subscriptionsPerTopic: 1, consumerPerSubscription: 1 and consumerBacklogSizeGB: 0"}
+			}
+		}
 	}
 	return nil
+}
+
+// hasSetting reports whether runs have a setting.
+func hasSetting(name string) bool {
+	for _, o := range cluster.Options() {
+		if o.Name == name {
+			return true
+		}
+	}
+	return slices.ContainsFunc(workload.Table(nil), func(s workload.Setting) bool { return s.Name == name })
 }

@@ -1,0 +1,64 @@
+package omb
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"carronade/internal/dropin/dropintest"
+	"carronade/internal/report"
+	"carronade/internal/verdict/find"
+	"carronade/internal/workload"
+	"carronade/measure"
+	"carronade/test/testkit/assert"
+)
+
+// Quantiles are as HdrHistogram's iterator with 100 steps in each half has them: worked out by hand.
+func TestQuantiles(t *testing.T) {
+	h := measure.NewHistogram()
+	for _, us := range []time.Duration{10, 20, 30} {
+		h.RecordN(us*time.Microsecond, 300)
+	}
+	h.RecordN(40*time.Microsecond, 99)
+	h.Record(50 * time.Microsecond)
+	got := timesOf(h)
+	got.withQuantiles(h)
+	want := []quantile{{100 * 300. / 1000, 10}, {100 * 600. / 1000, 20}, {100 * 900. / 1000, 30}, {100 * 999. / 1000, 40}, {100, 50}}
+	assert.Equal(t, fmt.Sprint(got.quantiles), fmt.Sprint(want))
+	var many times
+	wide := measure.NewHistogram()
+	for us := range 100_000 {
+		wide.Record(time.Duration(us+1) * time.Microsecond)
+	}
+	many.withQuantiles(wide)
+	// 100 steps to a half, 100 to three quarters, and so on until the steps are smaller than a value.
+	n := 0
+	for _, q := range many.quantiles {
+		if q.p <= 75 {
+			n++
+		}
+	}
+	assert.True(t, n >= 195 && n <= 205, "%d steps to 75 %%", n)
+	var none times
+	none.withQuantiles(nil)
+	assert.True(t, none.quantiles == nil, "quantiles of nothing")
+}
+
+// searchOf is a search with this answer.
+func searchOf(holds float64, settings *dropintest.Settings) func(context.Context, *workload.Document, time.Duration) (*report.Document, error) {
+	return func(_ context.Context, d *workload.Document, _ time.Duration) (*report.Document, error) {
+		*settings = dropintest.SettingsOf(d)
+		return &report.Document{Search: &report.Search{Answer: &find.Answer{Holds: holds, Fails: 5000, Why: "too busy"}}}, nil
+	}
+}
+
+// Numbers are padded as the tool's.
+func TestPadded(t *testing.T) {
+	for _, tt := range []struct {
+		x    float64
+		want string
+	}{{1, "    1.0"}, {1000, " 1000.0"}, {1e7, "10000000.0"}, {0.25, "    0.2"}, {0.35, "    0.3"}} {
+		assert.Equal(t, padded(tt.x, rateWidth), tt.want)
+	}
+}
