@@ -64,7 +64,7 @@ func TestAsOMB(t *testing.T) {
 		ombShape{name: "3 producers", topics: 1, partitions: 3, groups: 1, consumers: 1, producers: 3, size: 100, rate: 3000},
 		ombShape{name: "10 topics 3 partitions", topics: 10, partitions: 3, groups: 1, consumers: 1, producers: 1, size: 100, rate: 3000},
 		ombShape{name: "100 topics 3 subscriptions", topics: 100, partitions: 1, groups: 3, consumers: 1, producers: 1, size: 1024, rate: 1000},
-		ombShape{name: "backlog", topics: 1, partitions: 16, groups: 2, consumers: 2, producers: 4, size: 1024, rate: 5000, backlogGB: 0.02},
+		ombShape{name: "20 producers 20 consumers 64kb", topics: 1, partitions: 20, groups: 1, consumers: 20, producers: 20, size: 65_536, rate: 100},
 		ombShape{name: "the rate is searched", topics: 1, partitions: 6, groups: 1, consumers: 1, producers: 1, size: 100, rate: 0},
 		ombShape{name: "keys in turn zstd", topics: 1, partitions: 10, groups: 0, producers: 1, size: 1024, rate: 2000, more: "keyDistributor: KEY_ROUND_ROBIN\n", driver: "  compression.type=zstd\n"},
 		ombShape{name: "random keys", topics: 1, partitions: 10, groups: 1, consumers: 2, producers: 1, size: 1024, rate: 2000, more: "keyDistributor: RANDOM_NANO\n"},

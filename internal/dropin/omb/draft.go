@@ -111,13 +111,13 @@ func (r *pair) base() (*dropin.Draft, error) {
 	if err := r.clientSettings(&d); err != nil {
 		return nil, err
 	}
+	if err := r.supported(); err != nil {
+		return nil, err
+	}
 	if err := r.events(&d); err != nil {
 		return nil, err
 	}
 	r.readers(&d)
-	if err := r.supported(&d.Document); err != nil {
-		return nil, err
-	}
 	switch n, bounded := r.clients(); {
 	case bounded:
 		d.Set("clients", "producersPerTopic", strconv.Itoa(n))
@@ -253,13 +253,14 @@ func (r *pair) share() float64 {
 }
 
 // supported refuses what this program cannot do.
-func (r *pair) supported(d *workload.Document) error {
-	for _, e := range d.Entries {
-		switch e.Name {
-		case "groups", "members", "backlog":
-			if !hasSetting(e.Name) {
-				return &advice.Error{Err: fmt.Errorf("%s: %s: this version reads with one consumer, and builds no backlog", r.spec.file, e.Where), Hint: "give subscriptionsPerTopic: 1, consumerPerSubscription: 1 and consumerBacklogSizeGB: 0"}
-			}
+func (r *pair) supported() error {
+	switch {
+	case r.backlog > 0 && !hasSetting("backlog"):
+		return &advice.Error{Err: fmt.Errorf("%s: consumerBacklogSizeGB: no backlog can be built", r.spec.file), Hint: "give 0"}
+	case len(r.a.workers) > 0 && (r.groups > 1 || r.consumers > 1):
+		return &advice.Error{
+			Err:  fmt.Errorf("%s: with --workers one machine reads what the others send, with one consumer", r.spec.file),
+			Hint: "run it without --workers, or give subscriptionsPerTopic: 1 and consumerPerSubscription: 1",
 		}
 	}
 	return nil

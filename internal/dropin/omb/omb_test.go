@@ -1,6 +1,7 @@
 package omb
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -301,6 +302,41 @@ func TestFailedRun(t *testing.T) {
 		assert.Has(t, got.Out, "ERROR Benchmark - Failed to run the workload 'plain' for driver '", "Writing test result into "+filepath.Join(dir, "r-2.json"))
 		assert.Has(t, got.Errs, "error: no broker\n")
 		assert.Value(os.Stat(filepath.Join(dir, "r-2.json")))(t)
+	}
+}
+
+// One machine reads what workers send, with one consumer; a payload file stays where it is.
+func TestWorkers(t *testing.T) {
+	for _, tt := range []struct{ load, err string }{
+		{strings.Replace(plainFile, "consumerPerSubscription: 1", "consumerPerSubscription: 2", 1), "with --workers one machine reads what the others send"},
+		{strings.Replace(plainFile, "producerRate: 1000", "producerRate: 0", 1), "producerRate: 0 cannot be searched with --workers"},
+		{plainFile, ""},
+	} {
+		dir := folder(t, "w.yaml", tt.load, "d.yaml", driverFile)
+		reads, ran := false, dropintest.Settings{}
+		p := dropin.Program{Args: []string{"-d", filepath.Join(dir, "d.yaml"), "-w", "http://a:1/,b:2", "-o", filepath.Join(dir, "r.json"), filepath.Join(dir, "w.yaml")}}
+		p.Nodes = func(_ context.Context, o dropin.NodesOptions) (*dropin.Nodes, error) {
+			assert.Equal(t, strings.Join(o.Addrs, " "), "a:1 b:2", "workers")
+			reads = o.Reads
+			return &dropin.Nodes{Close: func() {}, Run: func(_ context.Context, d *workload.Document, o dropin.Observer) (*report.Document, error) {
+				ran = dropintest.SettingsOf(d)
+				r, err := measured(d, o)
+				for i, consumed := range []uint64{300, 12_000, 5_000} { // known at the end
+					r.Intervals = append(r.Intervals, report.Interval{Phase: []string{measure.WarmUp, measure.Measurement, measure.Measurement}[i], WithinS: 5, Counts: measure.Counts{Consumed: consumed}})
+				}
+				return r, err
+			}}, nil
+		}
+		got := dropintest.Run(t.Context(), t, fixed(), p, nil)
+		if tt.err != "" {
+			assert.ErrorHas(t, got.Err, tt.err)
+			continue
+		}
+		assert.OK(t, got.Err)
+		assert.True(t, reads && ran["op"] == "roundtrip", "reads %v, ran %v", reads, ran)
+		assert.Has(t, got.Out, "| Cons rate     NaN msg/s /  NaN MB/s | Backlog:  NaN K |")
+		r := dropintest.ReadOMBResult(t, string(assert.Value(os.ReadFile(filepath.Join(dir, "r.json")))(t)))
+		assert.Equal(t, fmt.Sprint(r.ConsumeRate, r.Backlog), "[2400 1000] [0 0]", "rates of consuming")
 	}
 }
 
