@@ -36,8 +36,8 @@ func (Kind) unacknowledged(_ *url.URL, v protocol.Values) bool {
 	return err == nil && acks == 0
 }
 
-func (Kind) presets(_ *url.URL, v protocol.Values, given map[string]bool) (map[string]string, []string, error) {
-	return cluster.Presets(v, given)
+func (Kind) presets(u *url.URL, v protocol.Values, given map[string]bool) (map[string]string, []string, error) {
+	return cluster.Presets(u, v, given)
 }
 
 // Inspects implements protocol.Inspector.

@@ -50,7 +50,7 @@ func (l *lane) Fire(batches []load.Batch) (taken int) {
 		// If the partition's leader has changed since the engine chose this
 		// lane, the batch is taken in any case and goes to the new leader's
 		// lane: this one may stay full for ever.
-		moved := s.routes[s.p.streams.Log(batches[i].Stream)].Load() != l
+		moved := s.route(s.p.streams.Log(batches[i].Stream)).Load() != l
 		if l.closed || !moved && !l.accepts(now) {
 			l.owesReady = true
 			break

@@ -22,9 +22,12 @@ const (
 func (Kind) Needs(s protocol.Spec) []protocol.Need {
 	v := s.Options
 	clients := protocol.Need{Setting: "clients", Number: int64(s.Portion.Clients(max(1, s.Clients, v.Int("clients")))), Bytes: clientBytes, Files: 1}
+	if v.Has("clients-per-topic") {
+		clients = perTopic(clients, v.Int("clients-per-topic"))
+	}
 	wire := v.String("engine") != cluster.EngineClient
 	if !wire {
-		clients.Bytes = libraryClientBytes
+		clients.Bytes *= libraryClientBytes / clientBytes
 	}
 	if s.Op == cluster.OpConsume || s.Op == cluster.OpRead {
 		if wire { // a partition has one reader
@@ -53,11 +56,21 @@ func (p *producer) streamNeeds(v *view) []protocol.Need {
 		}
 	}
 	partitions := int64(len(v.leaders))
-	return []protocol.Need{
-		{
-			Setting: "clients", Number: int64(p.cfg.Portion.Clients(p.cfg.Clients)),
-			Bytes: clientBytes + partitions*streamBytes, Files: int64(len(brokers)),
-		},
-		{Setting: "partitions", Number: partitions, Bytes: partitionBytes},
+	clients := protocol.Need{Setting: "clients", Number: int64(p.cfg.Portion.Clients(p.cfg.Clients)), Bytes: clientBytes + partitions*streamBytes, Files: int64(len(brokers))}
+	if p.cfg.PerTopic {
+		topics := len(p.cfg.Names)
+		each := partitions / int64(topics)
+		clients.Number = int64(p.cfg.Portion.Clients(topics * p.cfg.Clients))
+		clients.Bytes, clients.Files = clientBytes+each*streamBytes, min(each, clients.Files)
+		clients = perTopic(clients, p.cfg.Clients)
 	}
+	return []protocol.Need{clients, {Setting: "partitions", Number: partitions, Bytes: partitionBytes}}
+}
+
+// perTopic is the need of clients for each topic: topics are what may be too many.
+func perTopic(clients protocol.Need, each int) protocol.Need {
+	each = max(1, each)
+	clients.Setting, clients.Number = "topics", clients.Number/int64(each)
+	clients.Bytes, clients.Files = clients.Bytes*int64(each), clients.Files*int64(each)
+	return clients
 }

@@ -88,14 +88,15 @@ func newProducer(ctx context.Context, cfg *cluster.Config, topics []cluster.Topi
 	if err := p.prepare(ctx); err != nil {
 		return nil, err
 	}
-	for i := range cfg.Clients {
+	for i := range p.streams.Clients() {
 		if !cfg.Portion.Has(i) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		s := newSender(p, i, len(v.leaders))
+		from, to := p.streams.LogsOf(i)
+		s := newSender(p, i, from, to)
 		p.senders = append(p.senders, s)
 		if cfg.Idempotent {
 			if s.pid, s.epoch, err = newProducerID(ctx, cfg, v); err != nil {
@@ -184,7 +185,7 @@ func (p *producer) connect(ctx context.Context) error {
 func (p *producer) Partitioner() load.Partitioner { return p.streams.Partitioner }
 
 // Clients implements load.Target.
-func (p *producer) Clients() int { return p.streams.Clients }
+func (p *producer) Clients() int { return p.streams.Clients() }
 
 // Capabilities implements load.Target.
 func (p *producer) Capabilities() load.TargetCapabilities {
@@ -341,7 +342,7 @@ func (p *producer) watch() {
 
 // Route implements load.Target.
 func (p *producer) Route(stream int32) load.Lane {
-	if l := p.senders[p.streams.Client(stream)-p.cfg.Portion.From].routes[p.streams.Log(stream)].Load(); l != nil {
+	if l := p.senders[p.streams.Client(stream)-p.cfg.Portion.From].route(p.streams.Log(stream)).Load(); l != nil {
 		return l
 	}
 	return nil

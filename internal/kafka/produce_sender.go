@@ -49,13 +49,14 @@ type slot struct {
 type sender struct {
 	p      *producer
 	id     int
-	routes []atomic.Pointer[lane] // by log
+	first  int32                  // log: it sends to some or all from this one on
+	routes []atomic.Pointer[lane] // by log, from first on
 
 	mu         sync.Mutex
 	started    bool
 	lanes      []*lane
 	byBroker   map[int32]*lane
-	partitions []partitionState // by log
+	partitions []partitionState // by log, from first on
 	live       []*slot          // not completed
 	later      []*slot          // waiting for a leader, a connection or a backoff
 
@@ -102,9 +103,11 @@ type partitionState struct {
 	leaderlessSince time.Duration // when it lost its leader
 }
 
-func newSender(p *producer, id, partitions int) *sender {
+// newSender makes client id, which sends to logs from one up to another, to excluded.
+func newSender(p *producer, id, from, to int) *sender {
+	partitions := to - from
 	s := &sender{
-		p: p, id: id, pid: -1, epoch: -1,
+		p: p, id: id, first: int32(from), pid: -1, epoch: -1, //nolint:gosec // few logs
 		routes:     make([]atomic.Pointer[lane], partitions),
 		partitions: make([]partitionState, partitions),
 		byBroker:   map[int32]*lane{},
@@ -113,7 +116,11 @@ func newSender(p *producer, id, partitions int) *sender {
 	return s
 }
 
-// adopt assigns the sender's new producer id to all partitions.
+func (s *sender) route(log int32) *atomic.Pointer[lane] { return &s.routes[log-s.first] }
+
+func (s *sender) partition(log int32) *partitionState { return &s.partitions[log-s.first] }
+
+// assignProducerID assigns the sender's new producer id to all partitions.
 func (s *sender) assignProducerID() {
 	for i := range s.partitions {
 		s.partitions[i].pid, s.partitions[i].epoch = s.pid, s.epoch
@@ -134,15 +141,14 @@ func (s *sender) update(v *view) {
 // broker that has none.
 func (s *sender) learn(v *view) {
 	found, moved := false, false
-	for log := range min(len(s.routes), len(v.leaders)) {
-		id := v.leaders[log]
-		ps := &s.partitions[log]
+	for i, id := range v.leaders[s.first:][:len(s.routes)] {
+		ps := &s.partitions[i]
 		if id == noLeader {
 			if !ps.leaderless {
 				ps.leaderless, ps.leaderlessSince = true, s.now
 				s.leaderless++
 				moved = true
-				s.partitionLeft(s.routes[log].Swap(nil))
+				s.partitionLeft(s.routes[i].Swap(nil))
 			}
 			continue
 		}
@@ -159,7 +165,7 @@ func (s *sender) learn(v *view) {
 				s.p.tasks.Go(l.keepConnected)
 			}
 		}
-		if old := s.routes[log].Swap(l); old != l {
+		if old := s.routes[i].Swap(l); old != l {
 			s.partitionLeft(old)
 			found = found || old == nil
 			moved = moved || old != nil

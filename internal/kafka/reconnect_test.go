@@ -24,7 +24,7 @@ func unconnectedLane(ctx context.Context, t *testing.T, given ...string) *lane {
 	p := &producer{cfg: cfg, places: make([]cluster.Place, 1), metadata: newMetadataCache(cfg), batchPool: &batchPool{}, ctx: ctx, hurry: make(chan struct{}, 1)}
 	v := &view{brokers: map[int32]string{1: addr}, leaders: []int32{1}, epochs: []int32{-1}, topics: []wire.Topic{{Name: cfg.Topic}}}
 	p.metadata.view.Store(v)
-	s := newSender(p, 0, 1)
+	s := newSender(p, 0, 0, 1)
 	p.senders = []*sender{s}
 	p.sink, p.startTime = &countSink{start: time.Now()}, time.Now()
 	s.learn(v)

@@ -44,7 +44,7 @@ func (s *sender) sendNew(l *lane, slots []*slot) {
 	if s.pid < 0 {
 		s.sending = s.sending[:0]
 		for _, sl := range slots {
-			if !up || s.routes[sl.log].Load() != l {
+			if !up || s.route(sl.log).Load() != l {
 				s.later = append(s.later, sl)
 				stray = true
 				continue
@@ -62,14 +62,14 @@ func (s *sender) sendNew(l *lane, slots []*slot) {
 	}
 	s.sending = s.sending[:0]
 	for _, sl := range slots {
-		ps := &s.partitions[sl.log]
+		ps := s.partition(sl.log)
 		sl.pid, sl.epoch, sl.seq = ps.pid, ps.epoch, ps.next
 		ps.next = (ps.next + sl.count) & math.MaxInt32
 		ps.queue = append(ps.queue, sl)
 		if ps.recovering {
 			continue
 		}
-		if !up || s.routes[sl.log].Load() != l {
+		if !up || s.route(sl.log).Load() != l {
 			s.startRecovery(sl.log)
 			stray = true
 			continue
@@ -103,7 +103,7 @@ func (s *sender) send(k *link, slots []*slot) {
 		size, n := k.format.MaxHead(), 0
 		for n < len(slots) {
 			sl := slots[n]
-			ps := &s.partitions[sl.log]
+			ps := s.partition(sl.log)
 			var before *slot
 			if n > 0 {
 				before = slots[n-1]
@@ -136,7 +136,7 @@ func (s *sender) noteFree(sl *slot) {
 
 // startRecovery makes a partition wait until none of its batches is in flight.
 func (s *sender) startRecovery(part int32) {
-	ps := &s.partitions[part]
+	ps := s.partition(part)
 	ps.recovering = true
 	if !ps.listed {
 		ps.listed = true
@@ -150,7 +150,7 @@ func (s *sender) startRecovery(part int32) {
 func (s *sender) dispatch() {
 	keep := s.recovering[:0]
 	for _, part := range s.recovering { // resolve adds none
-		ps := &s.partitions[part]
+		ps := s.partition(part)
 		if ps.recovering {
 			s.resolve(part)
 		}
@@ -166,8 +166,8 @@ func (s *sender) dispatch() {
 	}
 	waiting := s.later[:0]
 	for _, sl := range s.later {
-		to := s.routes[sl.log].Load()
-		if to == nil || !to.writable(s.now) || s.now < sl.notBefore && s.partitions[sl.log].notBefore != 0 {
+		to := s.route(sl.log).Load()
+		if to == nil || !to.writable(s.now) || s.now < sl.notBefore && s.partition(sl.log).notBefore != 0 {
 			waiting = append(waiting, sl)
 			continue
 		}
@@ -191,7 +191,7 @@ func (s *sender) dispatch() {
 // handleBatchAnswer processes a broker's answer about one batch.
 func (k *link) handleBatchAnswer(sl *slot, a *wire.ProduceAnswer, now time.Duration) {
 	s := k.l.s
-	ps := &s.partitions[sl.log]
+	ps := s.partition(sl.log)
 	sl.inFlight = false
 	if a.ErrorCode != 0 && a.LeaderID >= 0 {
 		k.hints = append(k.hints, hint{sl.log, a.LeaderID, a.LeaderEpoch})
@@ -270,7 +270,7 @@ func (l *lane) lost(k *link) conn.Next {
 			switch {
 			case s.pid >= 0:
 				sl.maybeAppended = sl.maybeAppended || written
-				s.partitions[sl.log].inFlight--
+				s.partition(sl.log).inFlight--
 				s.startRecovery(sl.log)
 			case written:
 				s.unknown(sl, s.now, sl.class, sl.text)
@@ -355,7 +355,7 @@ func (s *sender) maxOutage() time.Duration {
 // unservedTooLong reports whether a partition's broker has been away for longer than
 // its batches wait.
 func (s *sender) unservedTooLong(part int32, now time.Duration) bool {
-	l := s.routes[part].Load()
+	l := s.route(part).Load()
 	return l != nil && l.downTooLong(now)
 }
 
@@ -395,7 +395,7 @@ func (s *sender) textFor(sl *slot) string {
 	if sl.text != "" {
 		return sl.text
 	}
-	l := s.routes[sl.log].Load()
+	l := s.route(sl.log).Load()
 	switch {
 	case l == nil:
 		return errNoLeader.Error()

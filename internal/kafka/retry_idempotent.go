@@ -73,7 +73,7 @@ func (ps *partitionState) remove(sl *slot) {
 func (s *sender) sendQueued(ps *partitionState) {
 	for !ps.recovering && ps.inFlight < maxPartitionInFlight && ps.inFlight < len(ps.queue) {
 		sl := ps.queue[ps.inFlight]
-		l := s.routes[sl.log].Load()
+		l := s.route(sl.log).Load()
 		if l == nil || !l.writable(s.now) {
 			s.startRecovery(sl.log)
 			return
@@ -87,7 +87,7 @@ func (s *sender) sendQueued(ps *partitionState) {
 // resolve ends the recovery of a partition, if none of its batches is in flight
 // and its leader can be reached.
 func (s *sender) resolve(part int32) {
-	ps := &s.partitions[part]
+	ps := s.partition(part)
 	if ps.inFlight > 0 {
 		return
 	}
@@ -100,7 +100,7 @@ func (s *sender) resolve(part int32) {
 		s.giveUp(sl, s.now, s.classFor(sl), s.textFor(sl))
 		s.release(sl)
 	}
-	l := s.routes[part].Load()
+	l := s.route(part).Load()
 	if s.now < ps.notBefore || l == nil || !l.writable(s.now) {
 		return
 	}

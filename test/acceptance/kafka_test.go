@@ -158,12 +158,13 @@ func TestSeveralTopics(t *testing.T) {
 	to := topicURL(c, c.CreateTopic(t, 1, 1)+"-{0..9}")
 	for _, line := range []string{
 		"--create-topic partitions=3 --idempotent --acks all", "--engine client --topic-weights zipf(1.1)", "--op roundtrip", "--batch-events 1 --clients 3",
+		"--clients-per-topic 2 --op roundtrip", "--clients-per-topic 1 --engine client",
 	} {
 		e := run(t, append([]string{"run", to, "--rate", "5k/s", "--count", "20k", "--verify", "--json"}, strings.Fields(line)...)...).wantOneOf(t, 0, 3)
 		assert.Has(t, e.stdout, `"topics": 10`, `"acked": 20000`)
 	}
 	e := run(t, "run", to, "--op", "consume", "--until-end", "--json").wantOneOf(t, 0, 3)
-	assert.Has(t, e.stdout, `"consumed": 80000`)
+	assert.Has(t, e.stdout, `"consumed": 120000`)
 }
 
 // A stage is what the tests read of a pipeline's stage.

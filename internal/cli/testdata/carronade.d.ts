@@ -176,6 +176,8 @@ declare module "carronade" {
     engine?: "wire" | "client";
     /** kafka: independent clients, each with its own connections; group members or parallel fetchers when consuming [1] */
     clients?: string | number;
+    /** kafka: clients of each topic, which send to it alone, instead of clients that each send to all topics */
+    "clients-per-topic"?: string | number;
     /** kafka: another client's defaults: java is the Java producer 4.x, java1 that of 1.x */
     profile?: "java" | "java1";
     /** kafka: replicas that must have a batch before it is acknowledged: none, the leader, all in sync [1] */
@@ -222,7 +224,7 @@ declare module "carronade" {
     "group-protocol"?: "classic" | "consumer";
     /** kafka: share group to join instead: brokers distribute its records one by one (client engine) */
     "share-group"?: string | number;
-    /** kafka: regular expression of topics to consume instead of the target's; it must match the whole name (in a group) */
+    /** kafka: use the first N topics of the target; or, consuming in a group, all whose whole names match an expression */
     topics?: string | number;
     /** kafka: how long to wait for missing topics before the run ends with nothing consumed; 0s: fail at once [0s] */
     "wait-topic"?: string;

@@ -292,7 +292,11 @@ func (s *consumerSettings) workload(strict bool) *dropin.Draft {
 	var d dropin.Draft
 	if s.include != "" {
 		d.Setf("target", s.from, "kafka://%s", s.brokers)
-		d.Set("topics", "--include", s.include)
+		include := s.include
+		if strings.Trim(include, "0123456789") == "" { // else it would be a number of topics
+			include = "(" + include + ")"
+		}
+		d.Set("topics", "--include", include)
 	} else {
 		d.Setf("target", s.from, "kafka://%s/%s", s.brokers, s.topic)
 	}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"carronade/measure"
 	"carronade/payload"
 	"carronade/protocol"
+	"carronade/units"
 )
 
 // The two engines.
@@ -51,7 +53,8 @@ type Config struct {
 	// ClientConfig is the properties file of a Java client; "" if none was given.
 	ClientConfig string
 	Engine       string
-	Clients      int // independent clients, at least 1
+	Clients      int  // independent clients, at least 1
+	PerTopic     bool // each topic has as many, which send to it alone
 	Portion      load.Portion
 	Room         protocol.Room // what the run may take of the machine
 
@@ -206,7 +209,10 @@ func (c *Config) OnlyReads() bool { return c.Op == OpConsume || c.Op == OpRead }
 
 // parse parses the other settings, and returns an error for the first wrong one.
 func (c *Config) parse(s *protocol.Spec, v protocol.Values, props map[string]string) (err error) {
-	if err := c.parseServers(s.URL, props); err != nil {
+	if err := c.parseServers(s.URL, v, props); err != nil {
+		return err
+	}
+	if err := c.parseClients(s, v); err != nil {
 		return err
 	}
 	if c.Acks, err = ParseAcks(v.String("acks")); err != nil {
@@ -253,8 +259,8 @@ func (c *Config) parse(s *protocol.Spec, v protocol.Values, props map[string]str
 }
 
 // parseServers reads the seed brokers and the topic.
-func (c *Config) parseServers(u *url.URL, props map[string]string) (err error) {
-	if c.Seeds, c.Names, c.topicText, err = parseTarget(u); err != nil {
+func (c *Config) parseServers(u *url.URL, v protocol.Values, props map[string]string) (err error) {
+	if c.Seeds, c.Names, c.topicText, err = parseTarget(u, v); err != nil {
 		return err
 	}
 	c.Topic = c.Names[0]
@@ -272,9 +278,40 @@ func (c *Config) parseServers(u *url.URL, props map[string]string) (err error) {
 	return nil
 }
 
+// parseClients reads how many clients each topic has.
+func (c *Config) parseClients(s *protocol.Spec, v protocol.Values) error {
+	if !v.Has("clients-per-topic") {
+		return nil
+	}
+	each, topics := v.Int("clients-per-topic"), len(c.Names)
+	wrong := func(err error, hint string) error {
+		return &protocol.Error{Doing: "read the option clients-per-topic", Err: err, Hint: hint}
+	}
+	switch {
+	case each < 1:
+		return wrong(errors.New("0 clients send nothing"), "give at least 1, or leave it out")
+	case each > mostClients/topics:
+		return wrong(fmt.Errorf("%d for each of %s are more than %d clients", each, units.Plural(topics, "topic"), mostClients), "give fewer, or fewer topics")
+	case s.Given["clients"] && v.Int("clients") != each*topics: // a report has both
+		return wrong(fmt.Errorf("%d for each of %s are %d clients, and --clients says %d", each, units.Plural(topics, "topic"), each*topics, v.Int("clients")),
+			"leave out --clients, or --clients-per-topic if each client is to send to all topics")
+	}
+	c.Clients, c.PerTopic = each, true
+	return nil
+}
+
+// mostClients bounds the clients of a run.
+const mostClients = 1 << 20
+
 // parseTopics reads the expression for topic names, and how to create a topic.
 func (c *Config) parseTopics(v protocol.Values) (err error) {
-	if text := v.String("topics"); text != "" {
+	if text := v.String("topics"); text != "" && !isCount(text) {
+		if !c.OnlyReads() {
+			return &protocol.Error{
+				Doing: "read the option topics", Err: fmt.Errorf("%q is not a number, and only --op consume takes an expression", text),
+				Hint: "give the number of the target's topics to use, such as 10",
+			}
+		}
 		if c.Topics, err = regexp.Compile("^(?:" + text + ")$"); err != nil {
 			return &protocol.Error{Doing: "read the option topics", Err: err, Hint: `give a regular expression, such as orders-\d+`}
 		}

@@ -98,7 +98,7 @@ func ParseAcks(s string) (int16, error) {
 }
 
 // parseTarget reads kafka://host:port,host/topics. text is what names the topics.
-func parseTarget(u *url.URL) (seeds, names []string, text string, err error) {
+func parseTarget(u *url.URL, v protocol.Values) (seeds, names []string, text string, err error) {
 	const doing = "read the target"
 	if err := conn.CheckURL(u, doing, "give --user NAME --password env:NAME (or file:PATH) and --sasl-mechanism",
 		"settings are flags; a client's own properties are given by --client-property k=v"); err != nil {
@@ -110,7 +110,9 @@ func parseTarget(u *url.URL) (seeds, names []string, text string, err error) {
 		}
 	}
 	text = cmp.Or(strings.Trim(u.Path, "/"), defaultTopic)
-	names, err = parseTopicNames(text)
+	if names, err = parseTopicNames(text); err == nil {
+		names, text, err = firstTopics(names, text, v.String("topics"))
+	}
 	return seeds, names, text, err
 }
 
@@ -188,7 +190,7 @@ func (c *Config) parseStage(v protocol.Values) (err error) {
 	}
 	from := &Location{}
 	var names []string
-	if from.Seeds, names, _, err = parseTarget(u); err != nil {
+	if from.Seeds, names, _, err = parseTarget(u, nil); err != nil {
 		return wrong(err)
 	}
 	if len(names) > 1 {

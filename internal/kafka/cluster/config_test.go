@@ -68,7 +68,7 @@ func TestParseTarget(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			u := assert.Value(url.Parse(tt.url))(t)
-			seeds, names, _, err := parseTarget(u)
+			seeds, names, _, err := parseTarget(u, nil)
 			if tt.wrong != "" {
 				assert.Must(t, err != nil && strings.Contains(err.Error(), tt.wrong), "got error %v, want one with %q", err, tt.wrong)
 				assert.Must(t, !strings.Contains(err.Error(), "canary"), "the error contains the password: %v", err)
@@ -159,7 +159,7 @@ func TestConfigPrecedence(t *testing.T) {
 		"not idempotent, although the profile is: acks=0 was given (the Java client does the same)",
 	}
 	assert.Same(t, c.Warnings, want, "warnings")
-	set, _, err := Presets(s.Options, s.Given)
+	set, _, err := Presets(s.URL, s.Options, s.Given)
 	assert.OK(t, err)
 	assert.Equal(t, set["linger"], "7ms", "linger")
 	s.Options["batch-size"], s.Given["batch-size"] = []string{"256KiB"}, true
@@ -196,7 +196,7 @@ func TestPresetsOfIdempotence(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := spec(t, "kafka://a/t", tt.given)
-			set, _, err := Presets(s.Options, s.Given)
+			set, _, err := Presets(s.URL, s.Options, s.Given)
 			assert.OK(t, err)
 			assert.Equal(t, set["acks"], tt.want, "acks")
 		})
@@ -222,7 +222,7 @@ func TestPresetsGiveWay(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := spec(t, "kafka://a/t", tt.given)
-			set, warnings, err := Presets(s.Options, s.Given)
+			set, warnings, err := Presets(s.URL, s.Options, s.Given)
 			assert.OK(t, err)
 			assert.Equal(t, (len(warnings) > 0), tt.warns, "warnings %q", warnings)
 			assert.True(t, set["idempotent"] == tt.idempotent && set["acks"] == tt.acks,

@@ -237,16 +237,29 @@ func (cl *Cluster) checkRights(meta *kmsg.MetadataResponse) error {
 }
 
 const (
-	// createAtOnce is how many topics a request creates, and creating how many requests are made at a time. A
-	// controller refuses requests that make too many records.
-	createAtOnce = 100
+	// createAtOnce bounds the topics that a request creates, and creating is how many requests are made at a time.
+	createAtOnce = 500
 	creating     = 4
+	// mostRecords bounds the records that a request makes in the controller's log, one for each topic, partition and
+	// setting: Kafka refuses more than 10,000.
+	mostRecords = 8000
+	// usualPartitions is what a topic has with the broker's defaults, for this bound.
+	usualPartitions = 12
 )
+
+// createAtOnce is how many such topics a request creates.
+func (t *TopicSpec) createAtOnce() int {
+	partitions := int(t.Partitions)
+	if partitions < 1 {
+		partitions = usualPartitions
+	}
+	return min(createAtOnce, max(1, mostRecords/(1+partitions+len(t.Config))))
+}
 
 // createTopics creates topics, as Config.Create says. A topic that exists already is none of its errors.
 func (cl *Cluster) createTopics(ctx context.Context, names []string) error {
 	c := cl.Config
-	chunks := slices.Collect(slices.Chunk(names, createAtOnce))
+	chunks := slices.Collect(slices.Chunk(names, c.Create.createAtOnce()))
 	return conn.Many(ctx, len(chunks), creating, func(ctx context.Context, i int) error {
 		specs := make([]TopicSpec, len(chunks[i]))
 		for k, name := range chunks[i] {

@@ -88,6 +88,35 @@ func tooManyTopics() error {
 	return fmt.Errorf("it has more than %s topics", units.FormatCount(mostTopics))
 }
 
+// isCount reports whether the option topics is a number of topics, and not an expression.
+func isCount(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
+
+// firstTopics returns the first topics of a target, as many as the option topics says, and a text that names them.
+func firstTopics(names []string, text, option string) ([]string, string, error) {
+	if !isCount(option) {
+		return names, text, nil
+	}
+	n, err := strconv.Atoi(option)
+	wrong := &protocol.Error{Doing: "read the option topics", Hint: "give a number from 1 to " + strconv.Itoa(len(names))}
+	switch {
+	case err != nil || n < 1:
+		wrong.Err = fmt.Errorf("%s is not a number of topics", option)
+		return nil, "", wrong
+	case n > len(names):
+		wrong.Err = fmt.Errorf("the target names %s, and not %d", units.Plural(len(names), "topic"), n)
+		wrong.Hint = "name more, such as " + rangeOf(names[0], n)
+		return nil, "", wrong
+	case n < len(names):
+		text = fmt.Sprintf("the first %d of %s", n, text)
+	}
+	return names[:n], text, nil
+}
+
+// rangeOf is a target's path with n topics whose names begin as one does.
+func rangeOf(name string, n int) string {
+	return fmt.Sprintf("%s-{0..%d}", strings.TrimRight(name, "-0123456789"), n-1)
+}
+
 // SetTopic makes a topic the only one.
 func (c *Config) SetTopic(name string) { c.Topic, c.Names, c.topicText = name, []string{name}, name }
 

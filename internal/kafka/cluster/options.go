@@ -40,6 +40,10 @@ func Options() []protocol.Option {
 			Help: "independent clients, each with its own connections; group members or parallel fetchers when consuming",
 		},
 		{
+			Name: "clients-per-topic", Type: protocol.Int, Ops: producing, Group: GroupConn, Independent: true,
+			Help: "clients of each topic, which send to it alone, instead of clients that each send to all topics",
+		},
+		{
 			Name: "profile", Choices: []string{"java", "java1"}, Group: groupProduce, Independent: true,
 			Help: "another client's defaults: java is the Java producer 4.x, java1 that of 1.x",
 		},
@@ -136,8 +140,8 @@ func Options() []protocol.Option {
 			Help: "share group to join instead: brokers distribute its records one by one (client engine)",
 		},
 		{
-			Name: "topics", Word: "REGEXP", Ops: []string{OpConsume}, Group: groupConsume, Independent: true,
-			Help: "regular expression of topics to consume instead of the target's; it must match the whole name (in a group)",
+			Name: "topics", Word: "N, REGEXP", Ops: []string{OpProduce, OpConsume, OpRoundTrip}, Group: groupConsume, Independent: true,
+			Help: "use the first N topics of the target; or, consuming in a group, all whose whole names match an expression",
 		},
 		{
 			Name: "wait-topic", Type: protocol.Duration, Default: "0s", Ops: []string{OpConsume}, Group: groupConsume, Independent: true,

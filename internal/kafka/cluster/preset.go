@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -217,13 +218,22 @@ var java1Profile = map[string]string{
 // set, by the names of options and of the settings linger and max-in-flight;
 // the properties themselves, for secrets and for those that preset no option;
 // and a warning for each property that has no meaning here.
-func presets(v protocol.Values) (set, props map[string]string, warnings []string, err error) {
+func presets(u *url.URL, v protocol.Values) (set, props map[string]string, warnings []string, err error) {
 	set = map[string]string{}
 	if (payload.Spec{Payload: v.String("payload"), Key: v.String("key"), Headers: v.List("header")}).Varies() {
 		set["fresh"] = "true" // a pool would repeat the values of expressions
 	}
-	if v.Has("group") || v.Has("share-group") || v.Has("topics") || v.Bool("transactions") || v.Has("transactional-id") {
+	if v.Has("group") || v.Has("share-group") || v.Has("topics") && !isCount(v.String("topics")) || v.Bool("transactions") || v.Has("transactional-id") {
 		set["engine"] = EngineClient // the other has none
+	}
+	if v.Has("clients-per-topic") {
+		_, names, _, err := parseTarget(u, v)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if each := v.Int("clients-per-topic"); each > 0 && each <= mostClients/len(names) {
+			set["clients"] = strconv.Itoa(each * len(names))
+		}
 	}
 	if text := v.String("create-topic"); text != "" {
 		if _, err := ParseTopicSpec(text); err != nil {
@@ -267,8 +277,8 @@ func presets(v protocol.Values) (set, props map[string]string, warnings []string
 // set in place of defaults: options of this kind, and the settings linger and
 // max-in-flight of any workload; and warnings. Values that the user set (given)
 // take precedence. Secrets are not included.
-func Presets(v protocol.Values, given map[string]bool) (map[string]string, []string, error) {
-	set, props, warnings, err := presets(v)
+func Presets(u *url.URL, v protocol.Values, given map[string]bool) (map[string]string, []string, error) {
+	set, props, warnings, err := presets(u, v)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -320,7 +330,7 @@ func reconcileAcks(set, props map[string]string, v protocol.Values, given map[st
 // presetValues returns the spec's options with presets filled in where nothing
 // was set explicitly, and the properties.
 func presetValues(s protocol.Spec) (v protocol.Values, props map[string]string, warnings []string, err error) {
-	set, props, warnings, err := presets(s.Options)
+	set, props, warnings, err := presets(s.URL, s.Options)
 	if err != nil {
 		return nil, nil, nil, err
 	}

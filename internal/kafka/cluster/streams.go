@@ -12,11 +12,15 @@ import (
 )
 
 // Streams maps the engine's streams to clients and logs. A stream is one
-// client's share of one log: stream s belongs to client s / n and to the
-// log Used[s % n], where n logs are used.
+// client's share of one log: stream s belongs to the log Used[s % n], where n logs are used, and to its
+// client s / n. With clients for each topic, those of topic t are t, t + topics, t + 2 topics, ...
 type Streams struct {
-	Clients     int
+	Each        int     // clients that send to each log
 	Used        []int32 // logs
+	perTopic    bool    // each topic has clients of its own; else each client sends to all
+	topics      []TopicLogs
+	topicOf     []int32 // by place in Used
+	firstOf     []int32 // by topic: the place in Used of its first log; one more at the end
 	Partitioner load.Partitioner
 	Cycle       *KeyCycle // murmur2 only
 }
@@ -55,19 +59,22 @@ func newKeyCycle(gen *payload.Generator, t *topicChoice, clients int) *KeyCycle 
 func NewStreams(c *Config, topics []TopicLogs, gen *payload.Generator, blockEvents int) Streams {
 	p := c.Partitioner
 	t := newTopicChoice(topics, c.TopicWeights)
-	s := Streams{Clients: c.Clients}
+	s := Streams{Each: c.Clients, perTopic: c.PerTopic, topics: topics}
 	for i := range topics {
+		s.firstOf = append(s.firstOf, int32(len(s.Used))) //nolint:gosec // few logs
 		for part := range topics[i].Partitions {
 			if p.Kind != "fixed" || part == int(p.Fixed) {
 				s.Used = append(s.Used, int32(topics[i].Base+part)) //nolint:gosec // few logs
+				s.topicOf = append(s.topicOf, int32(i))             //nolint:gosec // few topics
 			}
 		}
 	}
-	n := s.Clients * len(s.Used)
+	s.firstOf = append(s.firstOf, int32(len(s.Used))) //nolint:gosec // few logs
+	n := s.Each * len(s.Used)
 	block := 1
 	switch p.Kind {
 	case "murmur2":
-		s.Cycle = newKeyCycle(gen, t, s.Clients)
+		s.Cycle = newKeyCycle(gen, t, s.Each)
 		// All events of a key belong to one client, which keeps their order. (Events that
 		// are encoded ahead are repeated, and have no order.)
 		seq := make([]int32, 0, CycleEvents)
@@ -90,8 +97,43 @@ func NewStreams(c *Config, topics []TopicLogs, gen *payload.Generator, blockEven
 	return s
 }
 
+// Clients is the number of all clients.
+func (s *Streams) Clients() int {
+	if s.perTopic {
+		return s.Each * len(s.topics)
+	}
+	return s.Each
+}
+
 // Client is the client that a stream belongs to.
-func (s *Streams) Client(stream int32) int { return int(stream) / len(s.Used) }
+func (s *Streams) Client(stream int32) int {
+	client := int(stream) / len(s.Used)
+	if s.perTopic {
+		client = client*len(s.topics) + int(s.topicOf[int(stream)%len(s.Used)])
+	}
+	return client
+}
+
+// Of returns the streams of a client, from one up to another, to excluded.
+func (s *Streams) Of(client int) (from, to int32) {
+	if s.perTopic {
+		before := int32(client / len(s.topics) * len(s.Used)) //nolint:gosec // few streams
+		t := client % len(s.topics)
+		return before + s.firstOf[t], before + s.firstOf[t+1]
+	}
+	return int32(client * len(s.Used)), int32((client + 1) * len(s.Used)) //nolint:gosec // few streams
+}
+
+// LogsOf returns the logs from up to to, to excluded, among which are those that a client sends to: of its topic, or
+// of all topics.
+func (s *Streams) LogsOf(client int) (from, to int) {
+	first, last := &s.topics[0], &s.topics[len(s.topics)-1]
+	if s.perTopic {
+		first = &s.topics[client%len(s.topics)]
+		last = first
+	}
+	return first.Base, last.Base + last.Partitions
+}
 
 // Log is the log that a stream belongs to.
 func (s *Streams) Log(stream int32) int32 { return s.Used[int(stream)%len(s.Used)] }

@@ -116,7 +116,7 @@ func (t *topicChoice) sequence(s *Streams, block int, fixed bool) []int32 {
 	const rounds = 64 // a stream has one block more than another: at most 1/rounds
 	want := 0.0
 	for i := range t.topics {
-		want = max(want, rounds*float64(s.Clients*t.used(i, fixed))*sum/t.weight(i))
+		want = max(want, rounds*float64(s.Each*t.used(i, fixed))*sum/t.weight(i))
 	}
 	want = min(max(want, float64(CycleEvents/block)), float64(mostSequence/block)) // before it is an int: it may be too large for one
 	blocks := max(int(want), len(t.topics))
@@ -130,7 +130,7 @@ func (t *topicChoice) sequence(s *Streams, block int, fixed bool) []int32 {
 	seq := make([]int32, 0, blocks*block)
 	for range blocks {
 		d := &due[0]
-		client, log := d.n/d.used%s.Clients, d.n%d.used
+		client, log := d.n/d.used%s.Each, d.n%d.used
 		for range block {
 			seq = append(seq, int32(client*len(s.Used)+d.first+log)) //nolint:gosec // few streams
 		}

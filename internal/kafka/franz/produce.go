@@ -44,6 +44,7 @@ type Producer struct {
 	content  content
 	perBatch int // most events of a batch
 	senders  []*sender
+	lanes    []*lane // by stream; nil: another generator's
 	sink     load.Sink
 	// acked notes records that were acked, by partition and offset; nil: nothing does. It is
 	// set before the run.
@@ -95,7 +96,8 @@ func NewProducer(ctx context.Context, cl *cluster.Cluster) (_ *Producer, err err
 		}
 	}()
 	places := cluster.Places(cl.Topics)
-	for i := range c.Clients {
+	p.lanes = make([]*lane, p.streams.Partitioner.Streams())
+	for i := range p.streams.Clients() {
 		if !c.Portion.Has(i) {
 			continue
 		}
@@ -103,10 +105,12 @@ func NewProducer(ctx context.Context, cl *cluster.Cluster) (_ *Producer, err err
 		if s.client, err = kgo.NewClient(p.opts(i)...); err != nil {
 			return nil, fmt.Errorf("make a client: %w", err)
 		}
-		for k, log := range p.streams.Used {
-			l := &lane{s: s, id: i*len(p.streams.Used) + k, log: log, live: map[*liveBatch]bool{}}
+		from, to := p.streams.Of(i)
+		for stream := from; stream < to; stream++ {
+			log := p.streams.Log(stream)
+			l := &lane{s: s, id: int(stream), log: log, live: map[*liveBatch]bool{}}
 			l.topic, l.partition = cl.Topics[places[log].Topic].Name, places[log].Partition
-			s.lanes = append(s.lanes, l)
+			s.lanes, p.lanes[stream] = append(s.lanes, l), l
 		}
 		p.senders = append(p.senders, s)
 		if err = s.open(ctx, i); err != nil {
@@ -181,7 +185,7 @@ func (s *sender) open(outer context.Context, i int) error {
 func (p *Producer) Partitioner() load.Partitioner { return p.streams.Partitioner }
 
 // Clients implements load.Target.
-func (p *Producer) Clients() int { return p.streams.Clients }
+func (p *Producer) Clients() int { return p.streams.Clients() }
 
 // Client implements load.Target.
 func (p *Producer) Client(stream int32) int { return p.streams.Client(stream) }
@@ -231,8 +235,7 @@ func (p *Producer) OwnBatching() (inFlight int) { return batchesPerLane }
 // Route implements load.Target. franz-go finds leaders itself, so there is
 // always a lane.
 func (p *Producer) Route(stream int32) load.Lane {
-	n := len(p.streams.Used)
-	return p.senders[int(stream)/n-p.cfg.Portion.From].lanes[int(stream)%n]
+	return p.lanes[stream]
 }
 
 // Wire implements load.Target.

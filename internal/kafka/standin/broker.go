@@ -101,8 +101,9 @@ func startBroker(opts Options, advertise string) (*broker, error) {
 		}
 	}
 	standin.Logf(opts.Log, "%s", survives(opts, dir))
-	b.done.Add(1)
-	go b.retain()
+	if !opts.Discard { // it keeps nothing
+		b.done.Go(b.retain)
+	}
 	return b, nil
 }
 
@@ -189,7 +190,6 @@ func (b *broker) createTopic(name string, partitions int) error {
 // retain applies the retention, which kfake leaves to the program that embeds it.
 // Without it, the broker's data would grow without bound.
 func (b *broker) retain() {
-	defer b.done.Done()
 	tick := time.NewTicker(retentionEvery)
 	defer tick.Stop()
 	for {

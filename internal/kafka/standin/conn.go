@@ -202,16 +202,10 @@ func (c *conn) serveBody(h requestHead) error {
 			return err
 		}
 	}
-	if log := c.front.log; log != nil && changesTopics(h.key) {
-		return log.refresh()
+	if log := c.front.log; log != nil {
+		return log.answered(h.key)
 	}
 	return nil
-}
-
-// changesTopics reports whether the discard log must reread the list of topics
-// after a request.
-func changesTopics(key int16) bool {
-	return key == 19 || key == 20 || key == 37 // create and delete topics, create partitions
 }
 
 // forward passes a frame to the broker and returns the answer, a frame too. A

@@ -22,6 +22,7 @@ type discardLog struct {
 
 	table   atomic.Pointer[topicTable] // never modified but replaced, so that readers need no lock
 	mu      sync.Mutex                 // locked to replace it
+	created atomic.Bool                // topics were created since it was last made
 	waiters atomic.Int32               // fetches that wait for records
 	grown   chan struct{}              // closed when records arrive and a fetch waits; under mu
 }
@@ -101,6 +102,22 @@ func (t *topic) partition(index int32) *logPartition {
 		return nil
 	}
 	return t.parts[index]
+}
+
+// answered follows a request that was answered: some change the topics. Those that were created are read when a client
+// asks for metadata, or uses them: to read all after each of a thousand requests that create some takes minutes.
+func (l *discardLog) answered(key int16) error {
+	switch key {
+	case 19: // create topics
+		l.created.Store(true)
+	case 3: // metadata
+		if l.created.Swap(false) {
+			return l.refresh()
+		}
+	case 20, 37: // delete topics, create partitions
+		return l.refresh()
+	}
+	return nil
 }
 
 // refresh reads the list of topics from the broker. Topics that still exist keep
