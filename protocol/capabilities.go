@@ -38,10 +38,14 @@ type KindCapabilities struct {
 	// Needs returns what a run takes of the machine, before it makes or connects anything: what is
 	// certain to be taken, and rather too little than too much, since a run that fits must not be
 	// refused. It must not take much itself.
-	Needs     func(s Spec) []Need
+	Needs func(s Spec) []Need
 	// Stages are what the system counts of events behind their acknowledgement, in the order of their way. They are
 	// reported if the run reads the system's metrics; the last one also as a share of the acked events over time.
-	Stages    []measure.Stage
+	Stages []measure.Stage
+	// Apart returns the target of one cell of a series that varies settings, with a name of the cell in the names of
+	// what its runs create: cells that create it with different settings must not share it. It returns "" if cells can
+	// share what these settings change.
+	Apart     func(u *url.URL, varied []string, cell string) string
 	Inspector Inspector // nil: the kind cannot look at a system before a run
 }
 

@@ -63,6 +63,7 @@ func (s *session) planVariation(v *varying, t *cmdutil.Settings, f *searching, p
 				one.Add(f.setting, f.where, value)
 			}
 			one.Entries = append(one.Entries, more...)
+			s.apart(varied, one, file, fmt.Sprintf("%s-%d", x.series, i+1))
 			for _, l := range labels(i) {
 				one.Add("label", "--vary", l)
 			}
@@ -102,6 +103,34 @@ func (s *session) planVariation(v *varying, t *cmdutil.Settings, f *searching, p
 	return x, resolve(func(cell int) []string {
 		return []string{judge.SeriesLabel + "=" + x.series, judge.PlanLabel + "=" + x.plan, judge.CellLabel + "=" + strconv.Itoa(cell+1)}
 	}, repeat...)
+}
+
+// apart gives a cell a target of its own, if cells that vary such settings must not share it.
+func (s *session) apart(varied []variedSetting, cell, file *workload.Document, name string) {
+	target := func(e workload.Entry) bool { return e.Name == "target" && len(e.Values) == 1 }
+	at := slices.IndexFunc(cell.Entries, target)
+	if at < 0 && file != nil {
+		if k := slices.IndexFunc(file.Entries, target); k >= 0 {
+			at = len(cell.Entries)
+			cell.Entries = append(cell.Entries, file.Entries[k])
+		}
+	}
+	if at < 0 {
+		return // each part of a workload may have one; or there is none, which Resolve says
+	}
+	kind, u, err := workload.ParseTarget(s.Kinds, cell.Entries[at].Values[0])
+	if err != nil || kind.Capabilities().Apart == nil {
+		return
+	}
+	var names []string
+	for _, v := range varied {
+		names = append(names, v.setting)
+	}
+	if own := kind.Capabilities().Apart(u, names, name); own != "" {
+		e := cell.Entries[at]
+		e.Values = []string{own}
+		cell.Entries[at] = e
+	}
 }
 
 // resolveCell makes the workload of a cell. That of a search stands for its trials.

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"net/url"
+	"slices"
 
 	"carronade/internal/kafka/cluster"
 	"carronade/protocol"
@@ -48,10 +49,18 @@ func (Kind) Inspect(ctx context.Context, s protocol.Spec) (protocol.Inspection, 
 	return cluster.Inspect(ctx, s)
 }
 
+// apart: a topic that exists keeps its partitions and settings.
+func (Kind) apart(u *url.URL, varied []string, cell string) string {
+	if !slices.Contains(varied, "partitions") && !slices.Contains(varied, "create-topic") {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host + cluster.WithSuffix(u.Path, "-"+cell)
+}
+
 // Capabilities implements protocol.Kind.
 func (k Kind) Capabilities() protocol.KindCapabilities {
 	return protocol.KindCapabilities{
 		Groups: true, Presets: k.presets, LimitsInFlight: k.limitsInFlight, Unacknowledged: k.unacknowledged,
-		Check: k.Check, DefaultPort: k.defaultPort, Needs: k.Needs, Inspector: k,
+		Check: k.Check, DefaultPort: k.defaultPort, Needs: k.Needs, Apart: k.apart, Inspector: k,
 	}
 }

@@ -342,6 +342,7 @@ func (s *session) Close() error {
 	if s.follower != nil {
 		errs = append(errs, s.follower.close())
 	}
+	errs = append(errs, s.cl.DeleteCreated())
 	s.cl.Close()
 	return errors.Join(errs...)
 }

@@ -125,9 +125,9 @@ func limits(checks []report.Check) string {
 func (b *builder) target(d *report.Document) {
 	address, scheme := d.Target, ""
 	if u, err := url.Parse(d.Target); err == nil && u.Scheme != "" {
-		u.User, u.RawQuery, u.Fragment = nil, "", ""
-		if address = u.String(); u.Host == "" && u.Path == "" {
-			address = u.Scheme + "://" // as it is typed, and as reports show it
+		if address = u.Scheme + "://" + u.Host + u.Path; u.Opaque != "" { // as it is typed, and as reports show it
+			u.User, u.RawQuery, u.Fragment = nil, "", ""
+			address = u.String()
 		}
 		scheme, _, _ = strings.Cut(u.Scheme, "+")
 	}

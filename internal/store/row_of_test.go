@@ -310,7 +310,7 @@ func TestSettingsDoNotHideFields(t *testing.T) {
 // The target is shown as it was typed, without secrets and what belongs to one run.
 func TestTargetIsShownAsTyped(t *testing.T) {
 	for typed, want := range map[string]string{
-		"null://": "null://", "null://?size=1": "null://", "kafka://h:9092/t": "kafka://h:9092/t", "apm+http://user:pw@h:8200/?x=y": "apm+http://h:8200/", "riemann://h:5555": "riemann://h:5555",
+		"null://": "null://", "null://?size=1": "null://", "kafka://h:9092/t": "kafka://h:9092/t", "kafka://h/t-{0..9}": "kafka://h/t-{0..9}", "apm+http://user:pw@h:8200/?x=y": "apm+http://h:8200/", "riemann://h:5555": "riemann://h:5555",
 	} {
 		d := consumedReport()
 		d.Target = typed

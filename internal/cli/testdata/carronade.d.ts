@@ -262,6 +262,10 @@ declare module "carronade" {
     "fetch-partition-max"?: string | number;
     /** kafka: create topics that are missing: partitions=12,replicas=3,min.insync.replicas=2; auto: the broker's defaults */
     "create-topic"?: string | number;
+    /** kafka: create topics that are missing, with N partitions each: the same as in create-topic */
+    partitions?: string | number;
+    /** kafka: delete the topics that the run created, when it ends [false] */
+    "delete-topics"?: boolean;
     /** kafka: how long an answer may take [30s] */
     "request-timeout"?: string;
     /** kafka: the connections' send buffer (SO_SNDBUF) */

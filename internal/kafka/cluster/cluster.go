@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,6 +63,7 @@ type Cluster struct {
 	brokerSettings   map[string]string     // of the brokers: those that are not defaults
 	brokersDescribed int                   // number of brokers that returned their configuration
 	CreatedBy        string                // who created topics: "" (they existed), "carronade", byBroker
+	missing          []string              // the topics that were created, or were to be
 	byName           map[string]*TopicLogs // Topics
 	byID             map[[16]byte]*TopicLogs
 	Absent           bool // a topic did not appear within the time of wait-topic
@@ -96,6 +98,28 @@ func (cl *Cluster) Partitions() int { return len(cl.Leaders) }
 // Close closes the client.
 func (cl *Cluster) Close() { cl.Control.Close() }
 
+// DeleteCreated deletes the topics that were created, if the run is to.
+func (cl *Cluster) DeleteCreated() error {
+	if !cl.Config.Delete || len(cl.missing) == 0 || cl.CreatedBy == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), cl.Config.openTimeout())
+	defer cancel()
+	var first error
+	for names := range slices.Chunk(cl.missing, createAtOnce) {
+		answers, err := cl.Admin.DeleteTopics(ctx, names...)
+		for _, a := range answers.Sorted() {
+			if a.Err != nil && !errors.Is(a.Err, kerr.UnknownTopicOrPartition) && err == nil {
+				err = fmt.Errorf("%s: %w", a.Topic, a.Err)
+			}
+		}
+		if err != nil && first == nil {
+			first = cl.Config.Explain("delete the topics that were created", err)
+		}
+	}
+	return first
+}
+
 // ClientOptions returns the settings of every franz-go client here.
 func (c *Config) ClientOptions() []kgo.Opt {
 	return append([]kgo.Opt{
@@ -116,7 +140,7 @@ func (c *Config) ClientOptions() []kgo.Opt {
 // Connect finds the cluster and the topics, and creates topics if asked to. It takes
 // ten seconds at most, plus the time of wait-topic, and for several topics timePerTopic for each.
 func (c *Config) Connect(ctx context.Context) (*Cluster, error) {
-	ctx, cancel := context.WithTimeout(ctx, OpenTimeout+c.WaitTopic+time.Duration(len(c.Names)-1)*timePerTopic)
+	ctx, cancel := context.WithTimeout(ctx, c.openTimeout()+c.WaitTopic)
 	defer cancel()
 	if err := c.probe(ctx); err != nil {
 		return nil, err
@@ -126,10 +150,18 @@ func (c *Config) Connect(ctx context.Context) (*Cluster, error) {
 		return nil, err
 	}
 	if err := cl.discover(ctx); err != nil {
+		if left := cl.DeleteCreated(); left != nil {
+			err = errors.Join(err, left)
+		}
 		cl.Close()
 		return nil, err
 	}
 	return cl, nil
+}
+
+// openTimeout is how long it may take to create all topics, or to delete them.
+func (c *Config) openTimeout() time.Duration {
+	return OpenTimeout + time.Duration(len(c.Names)-1)*timePerTopic
 }
 
 func (cl *Cluster) discover(ctx context.Context) error {

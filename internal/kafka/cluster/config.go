@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"regexp"
 	"time"
@@ -102,6 +103,7 @@ type Config struct {
 	Fetch       Fetching
 
 	Create   *TopicSpec
+	Delete   bool // delete the topics that the run created
 	Security *Security
 	ClientID string
 	Rack     string
@@ -187,6 +189,7 @@ func newConfig(s *protocol.Spec, v protocol.Values, warnings []string) *Config {
 		ItemsOut:    v.String("items-out"),
 		CheckValues: v.String("check-values"),
 		ClientID:    cmp.Or(v.String("client-id"), "carronade"),
+		Delete:      v.Bool("delete-topics"),
 		Rack:        v.String("rack"),
 
 		RequestTimeout:  v.Duration("request-timeout"),
@@ -323,6 +326,19 @@ func (c *Config) parseTopics(v protocol.Values) (err error) {
 		}
 		c.Create = &spec
 	}
+	if !v.Has("partitions") {
+		return nil
+	}
+	n := v.Int("partitions")
+	switch {
+	case n < 1 || n > math.MaxInt32:
+		return &protocol.Error{Doing: "read the option partitions", Err: fmt.Errorf("%d is not a number of partitions", n), Hint: "give at least 1"}
+	case c.Create != nil && c.Create.Partitions > 0 && int(c.Create.Partitions) != n:
+		return &protocol.Error{Doing: "read the option partitions", Err: fmt.Errorf("--partitions says %d, and --create-topic %d", n, c.Create.Partitions), Hint: "leave out one of them"}
+	case c.Create == nil:
+		c.Create = &TopicSpec{Replicas: -1}
+	}
+	c.Create.Partitions = int32(n)
 	return nil
 }
 
@@ -459,6 +475,9 @@ func (c *Config) check() error {
 	}
 	if c.ItemsOut != "" && c.Acks == 0 && !c.OnlyReads() {
 		return contradiction("items-out needs acknowledgements: with acks=0 the broker does not say where records are", "give --acks 1, or leave out --items-out")
+	}
+	if c.Delete && !c.Portion.Whole() {
+		return contradiction("one of several machines would delete the topics while others use them", "leave out --delete-topics; carronade topics delete deletes them")
 	}
 	if c.RequestTimeout <= 0 {
 		return contradiction("request-timeout must be above zero", "give --request-timeout 30s")

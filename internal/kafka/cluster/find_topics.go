@@ -31,15 +31,15 @@ func (cl *Cluster) findTopic(ctx context.Context) error {
 		doing := "find the topic " + name
 		switch {
 		case errors.Is(err, kerr.UnknownTopicOrPartition) && missed.IsZero() && c.Create != nil:
-			if err := cl.createTopics(ctx, missingTopics(meta)); err != nil {
+			missed, cl.CreatedBy, cl.missing = time.Now(), "carronade", missingTopics(meta)
+			if err := cl.createTopics(ctx, cl.missing); err != nil {
 				return err
 			}
-			missed, cl.CreatedBy = time.Now(), "carronade"
 			continue
 		case errors.Is(err, kerr.UnknownTopicOrPartition) && missed.IsZero():
 			missed = time.Now()
 			if !c.OnlyReads() {
-				cl.CreatedBy = ByBroker
+				cl.CreatedBy, cl.missing = ByBroker, missingTopics(meta)
 			}
 			continue
 		case errors.Is(err, kerr.UnknownTopicOrPartition) && c.WaitTopic > 0:

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -115,6 +116,15 @@ func firstTopics(names []string, text, option string) ([]string, string, error) 
 // rangeOf is a target's path with n topics whose names begin as one does.
 func rangeOf(name string, n int) string {
 	return fmt.Sprintf("%s-{0..%d}", strings.TrimRight(name, "-0123456789"), n-1)
+}
+
+// WithSuffix returns the path of a target with a suffix of each of its topics' names.
+func WithSuffix(path, suffix string) string {
+	names := strings.Split(cmp.Or(strings.Trim(path, "/"), defaultTopic), ",")
+	for i := range names {
+		names[i] += suffix
+	}
+	return "/" + strings.Join(names, ",")
 }
 
 // SetTopic makes a topic the only one.

@@ -205,6 +205,14 @@ func Options() []protocol.Option {
 			Name: "create-topic", Word: "SPEC", Group: groupTopic, Independent: true,
 			Help: "create topics that are missing: partitions=12,replicas=3,min.insync.replicas=2; auto: the broker's defaults",
 		},
+		{
+			Name: "partitions", Type: protocol.Int, Group: groupTopic, Independent: true,
+			Help: "create topics that are missing, with N partitions each: the same as in create-topic",
+		},
+		{
+			Name: "delete-topics", Type: protocol.Bool, Default: "false", Group: groupTopic,
+			Help: "delete the topics that the run created, when it ends",
+		},
 	}, conn.Options(GroupConn, conn.ConnectTimeout{}), []protocol.Option{
 		{Name: "client-id", Word: "NAME", Default: "carronade", Group: GroupConn, Help: "client id to connect with"},
 		{Name: "rack", Word: "NAME", Group: GroupConn, Independent: true, Help: "the clients' rack, to read from the nearest replica (client engine)"},
