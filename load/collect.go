@@ -329,6 +329,9 @@ func (c *collector) watch(i int, iv measure.Interval, rows []measure.Interval, a
 	if end := time.Duration(r.measurementEnd.Load()); s.Phase != measure.Drain && end != Never {
 		s.Left = max(0, end-at)
 	}
+	for i := range r.plan.Groups {
+		s.Groups = append(s.Groups, r.plan.Groups[i].Name)
+	}
 	s.Freezes, s.Frozen = r.watchdog.endedWithin(iv.Start, iv.End)
 	c.merged = nil
 	r.plan.Watch(s)

@@ -127,6 +127,8 @@ type Snapshot struct {
 
 	Rebalance time.Duration // consuming: time without an assignment so far, mean over the clients
 
+	Groups []string // names of Interval.Groups
+
 	Freezes int           // of the generator's process that ended in the interval; see measure.Freezes
 	Frozen  time.Duration // the longest of them
 }

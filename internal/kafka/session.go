@@ -336,6 +336,7 @@ func (s *session) Close() error {
 	for _, g := range s.groups {
 		errs = append(errs, g.in.Close())
 	}
+	s.deleteGroups()
 	if s.by != nil {
 		errs = append(errs, s.by.Close())
 	}

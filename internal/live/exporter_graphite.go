@@ -171,6 +171,12 @@ func (g *graphite) lines(p *point) []byte {
 	if p.behind >= 0 && p.counts.Consumed > 0 {
 		line("carronade.behind_events", float64(p.behind))
 	}
+	whole := tags
+	for _, gr := range p.groups {
+		tags = whole + ";group=" + tagValue(gr.name)
+		line("carronade.group_backlog_events", float64(gr.backlog))
+	}
+	tags = whole
 	for i, q := range p.p50 {
 		line("carronade."+q.name+"_p50_ms", q.d.Seconds()*1e3)
 		line("carronade."+q.name+"_p99_ms", p.p99[i].d.Seconds()*1e3)

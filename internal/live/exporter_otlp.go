@@ -201,6 +201,16 @@ func (c *collector) request(p *point) otlpRequest {
 	if p.behind >= 0 && p.counts.Consumed > 0 {
 		gauge("behind_events", "Consuming: events behind the end of the logs.", "{event}", uint64(p.behind))
 	}
+	for _, g := range p.groups {
+		of := append(slices.Clone(series), attribute("group", g.name))
+		metrics = append(metrics, otlpMetric{
+			Name: "carronade.group_consumed_events", Description: groupConsumedHelp, Unit: "{event}",
+			Sum: &otlpSum{Temporality: cumulative, Monotonic: true, Points: []otlpNumber{{Attributes: of, Start: start, Time: at, Int: formatUint(g.consumed)}}},
+		}, otlpMetric{
+			Name: "carronade.group_backlog_events", Description: groupBacklogHelp, Unit: "{event}",
+			Gauge: &otlpGauge{Points: []otlpNumber{{Attributes: of, Time: at, Int: formatUint(g.backlog)}}},
+		})
+	}
 	gauge("generator.resident_memory", "Resident memory of the generator.", "By", p.usage.RSS)
 	cpu := p.usage.CPU.Seconds()
 	metrics = append(metrics, otlpMetric{

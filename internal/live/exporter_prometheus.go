@@ -113,6 +113,10 @@ func (p *metricsServer) collect() (all []*dto.MetricFamily) {
 	if s.behind >= 0 && s.counts.Consumed > 0 {
 		gauge("behind_events", "Consuming: events behind the end of the logs.", float64(s.behind))
 	}
+	for _, g := range s.groups {
+		counter("group_consumed_events_total", groupConsumedHelp, float64(g.consumed), "group", g.name)
+		gauge("group_backlog_events", groupBacklogHelp, float64(g.backlog), "group", g.name)
+	}
 	counter("generator_cpu_seconds_total", "Processor time of the generator.", s.usage.CPU.Seconds())
 	gauge("generator_resident_memory_bytes", "Resident memory of the generator.", float64(s.usage.RSS))
 	for _, t := range publishedTimes(&s.times) {

@@ -21,6 +21,19 @@ type state struct {
 	inFlight uint64
 	behind   int64 // events behind the end of the logs; -1 unknown
 	seen     bool  // there was at least one interval
+	groups   []groupState
+}
+
+// Help texts of the metrics of groups.
+const (
+	groupConsumedHelp = "Events read by a consumer group of a round trip."
+	groupBacklogHelp  = "Events acked and not read by a consumer group."
+)
+
+// groupState are the totals of a consumer group of a round trip.
+type groupState struct {
+	name              string
+	consumed, backlog uint64
 }
 
 // add adds an interval.
@@ -32,6 +45,13 @@ func (s *state) add(snap *load.Snapshot) {
 	s.usage = s.usage.Join(iv.Generator)
 	s.inFlight, s.behind = iv.InFlight, iv.LagEvents
 	s.seen = true
+	for i, name := range snap.Groups[:min(len(snap.Groups), len(iv.Groups))] {
+		if i == len(s.groups) {
+			s.groups = append(s.groups, groupState{name: name})
+		}
+		s.groups[i].consumed += iv.Groups[i].Consumed
+		s.groups[i].backlog = iv.Groups[i].Backlog
+	}
 }
 
 // publishedTimes are the times that are published. The others are only in the
@@ -65,6 +85,7 @@ type point struct {
 	statuses measure.Statuses
 	inFlight uint64
 	behind   int64
+	groups   []groupState
 	usage    measure.Usage
 
 	unanswered bool // nothing is acknowledged
@@ -85,7 +106,7 @@ func (s *state) point(snap *load.Snapshot) *point {
 	p := &point{
 		at: time.Now(), began: s.began, run: s.run, running: s.running, length: iv.Length().Seconds(),
 		interval: iv.Counts, counts: s.counts, statuses: append(measure.Statuses(nil), s.statuses...),
-		inFlight: s.inFlight, behind: s.behind, usage: s.usage, unanswered: snap.Unanswered,
+		inFlight: s.inFlight, behind: s.behind, groups: append([]groupState(nil), s.groups...), usage: s.usage, unanswered: snap.Unanswered,
 	}
 	for _, t := range publishedTimes(&iv.Set) {
 		if t.h.Count()+t.ages.Count() == 0 {

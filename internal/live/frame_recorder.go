@@ -105,6 +105,9 @@ func (r *Recorder) Show(s load.Snapshot) {
 		r.markKind(s.Interval.Start, "freeze", "froze for "+units.FormatDuration(s.Frozen)+", the longest so far")
 		r.frozen = s.Frozen
 	}
+	if len(s.Groups) > 0 {
+		r.figures("groups", groups(&s))
+	}
 	r.at = s.Interval.End
 	r.open[0].join(&one)
 	if r.open[0].End/time.Second > r.open[0].Start/time.Second {
@@ -120,6 +123,21 @@ func (r *Recorder) Figures(from string, figures []measure.Figure) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.figures(from, figures)
+}
+
+// groups are the figures of the consumer groups of a round trip.
+func groups(s *load.Snapshot) (all []measure.Figure) {
+	for i, g := range s.Interval.Groups[:min(len(s.Interval.Groups), len(s.Groups))] {
+		rate := measure.PerSecond(g.Consumed, s.Interval.Length())
+		all = append(all, measure.Figure{Name: s.Groups[i] + " consumed", Unit: "events/s", Value: rate},
+			measure.Figure{Name: s.Groups[i] + " backlog", Unit: "events", Value: float64(g.Backlog)})
+	}
+	return all
+}
+
+// figures is Figures. The lock is held.
+func (r *Recorder) figures(from string, figures []measure.Figure) {
 	r.gauges = slices.DeleteFunc(r.gauges, func(g Gauge) bool { return g.From == from })
 	for _, f := range figures {
 		if f.Total || from == "host" && !shown[f.Name] {

@@ -1,7 +1,13 @@
 package report
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	"carronade/internal/layout"
+	"carronade/internal/verdict/trust"
+	"carronade/internal/workload"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/units"
@@ -81,7 +87,7 @@ func (d *Document) groups(p *layout.Page, most int) {
 		return
 	}
 	p.Section("Groups")
-	t := layout.Table{Headings: 2, Elastic: []int{0}}
+	t := layout.Table{Headings: 2, Elastic: []int{0}, Middle: true}
 	t.Row("group", "consumed", "backlog", "backlog", "unread", "end to", "end to", "end to", "without")
 	t.Row("", "", "at end", "most", "", "end p50", "end p99", "end max", "assignment")
 	for i := range d.Groups[:min(len(d.Groups), most)] {
@@ -94,4 +100,95 @@ func (d *Document) groups(p *layout.Page, most int) {
 	if n := len(d.Groups) - most; n > 0 {
 		p.Note("and " + units.FormatCount(uint64(n)) + " more")
 	}
+}
+
+// checkGroups adds to the check of a time that the groups have what the worst of them says: a limit on such a time
+// holds if it holds for all events together, and for those of each group.
+func (d *Document) checkGroups(l *workload.Limit, f finding) finding {
+	if l.Stat == workload.NoStat || l.Time != "end_to_end" && l.Time != "acked_to_read" || len(d.Groups) < 2 {
+		return f
+	}
+	worst, name := finding{holds: true}, ""
+	for i := range d.Groups {
+		g := &d.Groups[i]
+		of := d.checkTime(l, &Times{EndToEnd: g.EndToEnd, EndToEndLower: g.EndToEndLower, AckedToRead: g.AckedToRead})
+		if of.holds || !worst.holds && (worst.open != of.open && of.open || worst.value != nil && of.value != nil && *worst.value >= *of.value) {
+			continue
+		}
+		worst, name = of, g.Name
+	}
+	switch {
+	case worst.holds || !f.holds && worst.open:
+	case f.holds || f.open:
+		worst.text = "group " + layout.Clean(name) + ": " + worst.text
+		return worst
+	default:
+		f.text += "; most in group " + layout.Clean(name) + ": " + worst.text
+	}
+	return f
+}
+
+// groupsKeepUp checks whether every group keeps up with writing, and names one that does not.
+func (d *Document) groupsKeepUp() finding {
+	end := d.measurementEnd()
+	all := finding{holds: true}
+	for i := range d.Groups {
+		b := trust.Backlog{}
+		for k := range d.Intervals {
+			iv := &d.Intervals[k]
+			if iv.Phase == measure.Measurement && iv.StartS < end && i < len(iv.Groups) {
+				b.Add(units.Seconds(iv.EndS), units.Seconds(iv.EndS-iv.StartS), float64(iv.Groups[i].Backlog), float64(iv.Sent))
+			}
+		}
+		known, ok, text := b.KeepsUp()
+		switch {
+		case !known:
+			return undecided("%s", strings.TrimPrefix(text, cannotTell+": "))
+		case !ok:
+			return d.blame(finding{text: "group " + layout.Clean(d.Groups[i].Name) + ": " + text})
+		}
+		all.text = text
+	}
+	return all
+}
+
+// byGroup says which groups did not get every event once; "" if all did.
+func (d *Document) byGroup() string {
+	var parts []string
+	for i := range d.Ledger.Groups {
+		g := &d.Ledger.Groups[i]
+		var of []string
+		for _, c := range []struct {
+			n    uint64
+			what string
+		}{{g.Lost, "lost"}, {g.Unread, "unread"}, {g.Corrupted, "corrupted"}, {g.Duplicated, "duplicated"}} {
+			if c.n > 0 {
+				of = append(of, units.FormatCount(c.n)+" "+c.what)
+			}
+		}
+		if len(of) > 0 {
+			parts = append(parts, layout.Clean(g.Group)+" "+strings.Join(of, ", "))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// worst is the largest, or the smallest, of a number of the groups.
+func (d *Document) worst(of func(g *Group) float64, pick func(a, b float64) float64) (float64, string) {
+	if len(d.Groups) == 0 {
+		return 0, "the run has no groups (--groups)"
+	}
+	x := of(&d.Groups[0])
+	for i := range d.Groups {
+		x = pick(x, of(&d.Groups[i]))
+	}
+	return x, ""
+}
+
+// slowest names the group that read least of the measurement's events; "" if there are none.
+func (d *Document) slowest() string {
+	if len(d.Groups) == 0 {
+		return ""
+	}
+	return layout.Clean(slices.MinFunc(d.Groups, func(a, b Group) int { return cmp.Compare(a.EventsPerS, b.EventsPerS) }).Name)
 }

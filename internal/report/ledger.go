@@ -98,6 +98,9 @@ func (d *Document) verified() Check {
 	if len(rest) > 0 {
 		texts = append(texts, strings.Join(rest, ", "))
 	}
+	if text := d.byGroup(); text != "" {
+		texts = append(texts, "by group: "+text)
+	}
 	if text := notChecked(l); text != "" {
 		texts = append(texts, text)
 	}
@@ -234,6 +237,9 @@ func (d *Document) briefLedger(p *layout.Page, level brevity) {
 		return
 	}
 	how := "each once and in order"
+	if n := len(l.Groups); n > 0 {
+		how = "each once and in order by each of " + units.Plural(uint64(n), "group")
+	}
 	if text := notChecked(l); text != "" {
 		how = "none is missing; " + text
 	}

@@ -26,7 +26,7 @@ func (d *Document) CheckLimits(limits []workload.Limit) []Check {
 			out = append(out, d.checkSteps(l))
 			continue
 		}
-		f := d.check(l, &d.Totals, &d.Times, 0)
+		f := d.checkGroups(l, d.check(l, &d.Totals, &d.Times, 0))
 		out = append(out, f.asCheck(l))
 	}
 	return out

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"sync"
@@ -121,6 +122,15 @@ var computed = map[string]func(d *Document, t *Totals, rate float64) (float64, s
 		return verdictOf(d.Steady.Known, d.Steady.OK)
 	},
 	"keeps-up": keepsUp,
+	"backlog": func(d *Document, _ *Totals, _ float64) (float64, string) {
+		return d.worst(func(g *Group) float64 { return float64(g.BacklogMost) }, math.Max)
+	},
+	"group.consumed": func(d *Document, _ *Totals, _ float64) (float64, string) {
+		return d.worst(func(g *Group) float64 { return g.EventsPerS }, math.Min)
+	},
+	"unassigned": func(d *Document, _ *Totals, _ float64) (float64, string) {
+		return d.worst(func(g *Group) float64 { return g.UnassignedS }, math.Max)
+	},
 	"not-found": func(d *Document, _ *Totals, _ float64) (float64, string) {
 		if d.Ledger == nil {
 			return 0, unknownOf(workload.NeedsDelivery)
@@ -265,16 +275,18 @@ func (d *Document) notFound() uint64 {
 // checkBacklog checks whether reading kept up with writing: a consumer by its lag, a round
 // trip by what was acked (without acks: sent) and has not come back.
 func (d *Document) checkBacklog() finding {
+	if len(d.Groups) > 0 {
+		return d.groupsKeepUp()
+	}
 	b := trust.Backlog{Read: d.Mode == load.Consuming}
 	var ahead float64
 	end := d.measurementEnd()
-	readers := float64(max(1, len(d.Groups)))
 	for i := range d.Intervals {
 		iv := &d.Intervals[i]
 		behind := float64(iv.LagEvents)
 		if d.Mode != load.Consuming {
-			if ahead += readers * float64(iv.Acked); d.Totals.RateOf == RateSent {
-				ahead += readers * (float64(iv.Sent) - float64(iv.Failed))
+			if ahead += float64(iv.Acked); d.Totals.RateOf == RateSent {
+				ahead += float64(iv.Sent) - float64(iv.Failed)
 			}
 			if iv.EndToEnd != nil {
 				ahead -= float64(iv.EndToEnd.Count)

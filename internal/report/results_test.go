@@ -37,11 +37,12 @@ func TestEveryResultCanBeLimited(t *testing.T) {
 	sends.Faults = &Faults{Scores: []fault.Score{{Whole: fault.Numbers{Blackout: &fault.Time{S: 1e-4}, Back: &fault.Time{S: 1e-4}}}}}
 	sends.Phases[0].EndS = 20
 	for i := range 20 {
-		iv := Interval{Phase: measure.Measurement, StartS: float64(i), EndS: float64(i + 1), LagEvents: 5}
+		iv := Interval{Phase: measure.Measurement, StartS: float64(i), EndS: float64(i + 1), LagEvents: 5, Groups: []GroupInterval{{}}}
 		sends.Intervals = append(sends.Intervals, iv)
 	}
 	reads := *sends
 	reads.Totals.RateOf, reads.Totals.Consumed, reads.Totals.FetchS = RateConsumed, 1000, 2
+	reads.Groups = []Group{{Name: "g-1", EventsPerS: 2}}
 	for _, r := range workload.Results() {
 		text := r.Name
 		if r.Kind != workload.VerdictKind {

@@ -61,7 +61,7 @@ func TrialOutcome(o *find.Options, t find.Trial, d *Document, limits []workload.
 			return out
 		}
 	}
-	out.Slots, out.Times, out.Uses = slots(o, t, d), quantiles(o, t, d), uses(d)
+	out.Slots, out.Slowest, out.Times, out.Uses = slots(o, t, d), d.slowest(), quantiles(o, t, d), uses(d)
 	p50, _ := d.Service.At(50)
 	out.Service = p50.D
 	out.Generator = sentLess(d)
@@ -124,6 +124,9 @@ func slots(o *find.Options, t find.Trial, d *Document) []find.Slot {
 	}
 	begin, begun := 0.0, false
 	waiting := int64(0)
+	read := make([]int64, len(d.Groups)) // by group
+	readers := uint64(max(1, len(d.Groups)))
+	due, gone := int64(0), int64(0)
 	eachSlot(t, d, func(i int, iv *Interval, lost uint64) {
 		if !begun {
 			begin, begun = iv.StartS, true
@@ -134,12 +137,23 @@ func slots(o *find.Options, t find.Trial, d *Document) []find.Slot {
 		if d.Op == workload.RoundTrip || d.Op == workload.Pipeline {
 			done = iv.Consumed + lost
 		}
+		waiting += int64(iv.Offered) - int64(done)
+		if due, gone = due+int64(iv.Offered), gone+int64(lost); len(read) > 0 { // that of the group which has read least
+			for g := range read[:min(len(read), len(iv.Groups))] {
+				read[g] += int64(iv.Groups[g].Consumed)
+			}
+			waiting = due - gone - slices.Min(read)
+		}
 		// What waits at the end of the measurement, and not at that of the drain, is a backlog.
-		if waiting += int64(iv.Offered) - int64(done); iv.StartS-begin < (t.Measure - t.Slot/2).Seconds() {
+		if iv.StartS-begin < (t.Measure - t.Slot/2).Seconds() {
 			s.Waiting = uint64(max(0, waiting))
 		}
 		for j, l := range o.Times {
-			s.Over[j] += lostOf(timeOf(l, d), iv, lost) + longer(iv.Histogram(timeOf(l, d)), l.Within)
+			over := lostOf(timeOf(l, d), iv, lost) + longer(iv.Histogram(timeOf(l, d)), l.Within)
+			if timeOf(l, d) == "end_to_end" { // an event counts once for each group
+				over = (over + readers - 1) / readers
+			}
+			s.Over[j] += over
 		}
 	})
 	return slots

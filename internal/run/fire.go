@@ -49,9 +49,13 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	e.system.begin(ctx)
 	f.pipeline.start(r)
 	e.watchConnections(e.session.Target().Capabilities().Connected, watchedRun{r}, faults)
+	if err := f.readers.join(ctx); err != nil {
+		return out, err
+	}
 	stopped := context.AfterFunc(ctx, func() { r.Stop(whyEnded(ctx)) }) // Start may wait for the common start
 	r.Start()
 	stopped()
+	f.readers.begun()
 	f.rows.began(r)
 	f.marks.begin(r)
 	faults.begin(ctx, r.Started())

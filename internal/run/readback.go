@@ -32,6 +32,9 @@ type readback struct {
 
 	committed bool // read everything again as a read_committed consumer
 
+	early   bool         // reading starts before the run
+	running atomic.Bool  // the run has begun
+	joining atomic.Int64 // time without an assignment until then, ns
 	began   time.Time
 	once    sync.Once
 	started atomic.Bool
@@ -84,12 +87,34 @@ func (b *readback) start() {
 		}()
 		go func() {
 			defer close(b.done)
-			err := b.src.Receive(ctx, b.run.Now, b.arrived)
+			now := b.run.Now
+			if b.early {
+				now = b.now
+			}
+			err := b.src.Receive(ctx, now, b.arrived)
 			if err != nil && !errors.Is(err, context.Canceled) {
 				b.err = err
 			}
 		}()
 	})
+}
+
+// now is the time of the run, and 0 before it has begun.
+func (b *readback) now() time.Duration {
+	if !b.running.Load() {
+		return 0
+	}
+	return b.run.Now()
+}
+
+// ended reports whether reading has ended.
+func (b *readback) ended() bool {
+	select {
+	case <-b.done:
+		return true
+	default:
+		return false
+	}
 }
 
 func (b *readback) arrived(_ int, as []load.Arrival) {

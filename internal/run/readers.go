@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,8 +47,8 @@ func (e *execution) openReaders(ctx context.Context, f *sendingRun) error {
 		return nil
 	}
 	if e.can().Groups != nil {
-		for _, g := range groups {
-			plan.Groups = append(plan.Groups, load.Group{Name: g.Name, Unassigned: g.Source.Rebalancing})
+		for _, b := range f.readers {
+			plan.Groups = append(plan.Groups, load.Group{Name: b.name, Unassigned: b.unassigned})
 		}
 	}
 	samples := newSamples(e.spec.Seed, dueOf(plan, f.tgt.Partitioner()))
@@ -99,6 +100,52 @@ func (r readers) start() {
 	for _, b := range r {
 		b.start()
 	}
+}
+
+// join starts the readers that depend on others, such as the members of groups, and waits until they read: the first
+// events of a run should not wait for an assignment.
+func (r readers) join(ctx context.Context) error {
+	var waits readers
+	for _, b := range r {
+		if b.src.Capabilities().Ready != nil {
+			waits = append(waits, b)
+		}
+	}
+	if len(waits) == 0 {
+		return nil
+	}
+	for _, b := range waits {
+		b.early = true
+		b.start()
+	}
+	errs := make([]error, len(waits))
+	waits.each(func(i int, b *readback) {
+		if errs[i] = b.src.Capabilities().Ready(ctx); errs[i] != nil && b.ended() && b.err != nil {
+			errs[i] = b.err
+		}
+	})
+	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
+	if i < 0 {
+		return nil
+	}
+	r.each(func(_ int, b *readback) { _ = b.end(ctx) }) // there is nothing to read
+	return failed(ctx, errs[i])
+}
+
+// begun notes that the run has begun.
+func (r readers) begun() {
+	for _, b := range r {
+		b.joining.Store(int64(b.src.Rebalancing()))
+		b.running.Store(true)
+	}
+}
+
+// unassigned is how long the reader had no assignment since the run began.
+func (b *readback) unassigned() time.Duration {
+	if !b.running.Load() {
+		return 0
+	}
+	return max(0, b.src.Rebalancing()-time.Duration(b.joining.Load()))
 }
 
 // each calls f with all readers at the same time, and waits.

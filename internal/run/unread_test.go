@@ -71,7 +71,7 @@ func (s *holdingSource) Receive(ctx context.Context, now func() time.Duration, s
 	})
 }
 
-func hold(t *testing.T, k *holdingKind, pairs ...string) *workload.Workload {
+func hold(t *testing.T, k protocol.Kind, pairs ...string) *workload.Workload {
 	t.Helper()
 	var d workload.Document
 	for _, p := range append([]string{"target=fake://here", "op=roundtrip", "rate=100/s", "for=10s"}, pairs...) {

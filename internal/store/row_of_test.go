@@ -98,6 +98,7 @@ func consumedReport() *report.Document {
 		Schema: report.Schema, ID: "00000001", Target: "kafka://h:9092/t", Op: "consume", StartedAt: began, EndedAt: began.Add(time.Second), Repetition: 1, Repetitions: 1,
 		Settings: settings("until-end:bool:true"), Checks: []report.Check{{Name: "keeps-up", OK: true}},
 		Totals: report.Totals{Counts: measure.Counts{Consumed: 500, Bytes: 1000}, ElapsedS: 2, EventsPerS: 250, RateOf: report.RateConsumed, RebalanceS: 0.5, FetchS: 1.5, Missing: 2},
+		Groups: []report.Group{{Name: "g-1", Consumed: 70, EventsPerS: 2, BacklogMost: 5, UnassignedS: 1}},
 		Facts:  map[string]any{"topic": map[string]any{"name": "t", "partitions": 3, "replicas": 1, "settings": map[string]any{"min.insync.replicas": "1"}}, "brokers": []any{map[string]any{"version": "4.1"}}},
 	}
 }

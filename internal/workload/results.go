@@ -73,6 +73,10 @@ var Results = sync.OnceValue(func() []Result {
 		{Name: "steady", Kind: VerdictKind, Needs: NeedsSending, Help: "in flight and response time do not climb, and answers do not stop"},
 		{Name: "keeps-up", Kind: VerdictKind, Needs: NeedsReading, Generator: true, Help: "reading keeps up with writing: the backlog does not grow"},
 
+		{Name: "backlog", Kind: CountKind, Needs: NeedsReading, Better: Less, Generator: true, Help: "events acked and not read by a group of --groups, most at the end of an interval, in the worst group"},
+		{Name: "group.consumed", Field: "group_consumed", Kind: RateKind, Needs: NeedsReading, Better: More, Generator: true, Help: "events that a group of --groups read a second, in the worst group"},
+		{Name: "unassigned", Kind: DurationKind, Needs: NeedsReading, Better: Less, Help: "time that a group of --groups had no assignment, in the worst group"},
+
 		{Name: "lost", Kind: CountKind, Needs: NeedsDelivery, Of: "ledger.lost", Better: Less, Help: "events acked and not found"},
 		{Name: "not-found", Kind: CountKind, Needs: NeedsDelivery, Better: Less, Help: "events sent and not found, whatever the answer was"},
 		{Name: "duplicated", Kind: CountKind, Needs: NeedsDelivery, Of: "ledger.duplicated", Better: Less, Help: "events found twice"},

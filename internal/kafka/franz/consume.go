@@ -25,6 +25,8 @@ type Source struct {
 	*cluster.Progress // for a group with committed offsets, it is known once Receive was called
 	cl                *cluster.Cluster
 	stamped           bool
+	members           []membership // what each client joins
+	apart             bool         // its group is one of several: it begins at the starts, whatever was committed before
 	clients           []*reader
 	traffic           traffic
 	pool              recordPool
@@ -45,9 +47,16 @@ type Source struct {
 
 var _ kgo.HookGroupManageError = (*Source)(nil)
 
+// A membership is what a client joins: a group, whose members divide the topics; "" if its partitions are assigned.
+type membership struct {
+	group  string
+	topics []string
+}
+
 // A reader is one client. Its callbacks and polls come from different
 // goroutines.
 type reader struct {
+	membership
 	s      *Source
 	id     int
 	client *kgo.Client
@@ -83,14 +92,22 @@ func NewSource(ctx context.Context, cl *cluster.Cluster, stamped bool) (*Source,
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, ended: make([]atomic.Bool, len(starts)), polled: make([]atomic.Int64, len(starts))}
-	s.traffic.init(cl.Config)
+	s := newSource(cl, stamped, starts)
+	for range cl.Config.Clients {
+		s.members = append(s.members, membership{cl.Config.Group, cl.Config.Names})
+	}
 	if cl.Config.Op != cluster.OpConsume && cl.Config.ShareGroup == "" { // it starts at the ends, and a poll without events says nothing
 		for log, end := range starts {
 			s.Reported(int32(log), end, end) //nolint:gosec // few logs
 		}
 	}
 	return s, nil
+}
+
+func newSource(cl *cluster.Cluster, stamped bool, starts []int64) *Source {
+	s := &Source{Progress: cluster.NewProgress(cl, starts), cl: cl, stamped: stamped, ended: make([]atomic.Bool, len(starts)), polled: make([]atomic.Int64, len(starts))}
+	s.traffic.init(cl.Config)
+	return s
 }
 
 // opts returns the settings of a client.
@@ -116,7 +133,7 @@ func (s *Source) opts(r *reader) []kgo.Opt {
 	if c.ShareGroup != "" {
 		return append(opts, kgo.ShareGroup(c.ShareGroup), kgo.ConsumeTopics(c.Names...))
 	}
-	if c.Group == "" {
+	if r.group == "" {
 		offsets := map[string]map[int32]kgo.Offset{}
 		s.cl.EachLog(func(log int, topic string, partition int32) {
 			if log%c.Clients != r.id {
@@ -135,8 +152,8 @@ func (s *Source) opts(r *reader) []kgo.Opt {
 		opts = append(opts, kgo.ServerSideBalancer(), kgo.Balancers(kgo.StickyBalancer()))
 	}
 	return append(opts,
-		kgo.ConsumerGroup(c.Group),
-		kgo.ConsumeTopics(c.Names...),
+		kgo.ConsumerGroup(r.group),
+		kgo.ConsumeTopics(r.topics...),
 		kgo.ConsumeResetOffset(s.resetOffset()),
 		kgo.AdjustFetchOffsetsFn(s.fromStarts),
 		kgo.OnPartitionsAssigned(r.onAssigned),
@@ -151,7 +168,7 @@ func (s *Source) opts(r *reader) []kgo.Opt {
 func maxWait(c *cluster.Config) time.Duration { return max(c.Fetch.MaxWait, 10*time.Millisecond) }
 
 // Lanes implements load.Source.
-func (s *Source) Lanes() int { return s.cl.Config.Clients }
+func (s *Source) Lanes() int { return len(s.members) }
 
 // Wire implements load.Source.
 func (s *Source) Wire() (written, read uint64) {
@@ -192,12 +209,12 @@ func (s *Source) Receive(ctx context.Context, now func() time.Duration, sink fun
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	var clients []*reader
-	for i := range s.cl.Config.Clients {
-		if !s.cl.Config.Portion.Has(i) {
+	for i, m := range s.members {
+		if !s.apart && !s.cl.Config.Portion.Has(i) {
 			continue
 		}
-		r := &reader{s: s, id: i, owned: map[int32]bool{}, lateness: newOwnLateness(now, s.cl.LogOf)}
-		if s.cl.Config.Group != "" {
+		r := &reader{membership: m, s: s, id: i, owned: map[int32]bool{}, lateness: newOwnLateness(now, s.cl.LogOf)}
+		if r.group != "" {
 			r.unassignedSince = time.Now()
 		} else if i >= len(s.ended) && s.cl.Config.ShareGroup == "" {
 			continue // more clients than partitions
@@ -302,7 +319,7 @@ func (r *reader) poll(ctx context.Context, now func() time.Duration, sink func(l
 			s.polled[n.log].Store(int64(at)) // before Deliver: see Emptied
 			s.Deliver(n.log, n.offset)
 		}
-		if s.cl.Config.Group != "" {
+		if r.group != "" {
 			r.client.MarkCommitRecords(r.lastRecords...)
 			r.client.AllowRebalance()
 		}
@@ -377,7 +394,11 @@ func (s *Source) noteError(err error) {
 
 // Capabilities implements load.Source.
 func (s *Source) Capabilities() load.SourceCapabilities {
-	return load.SourceCapabilities{Connected: s.Connected, Seeker: s, Answering: s, Blocked: s.Blocked, WhyNothing: s.WhyNothing, Pause: s.Pause}
+	c := load.SourceCapabilities{Connected: s.Connected, Seeker: s, Answering: s, Blocked: s.Blocked, WhyNothing: s.WhyNothing, Pause: s.Pause}
+	if s.apart {
+		c.Ready = s.ready
+	}
+	return c
 }
 
 // WhyNothing is why nothing was read.
@@ -442,10 +463,8 @@ func (s *Source) Facts() map[string]any {
 		// What was delivered to each member, including all of the last delivery.
 		f["share_group"] = map[string]any{"name": g, "members": s.cl.Config.Clients, "member_events": events, "member_bytes": bytes}
 	}
-	if g := s.cl.Config.Group; g != "" {
-		s.mu.Lock()
-		f["group"] = map[string]any{"name": g, "members": s.cl.Config.Clients, "assignments": s.assigned, "revocations": s.revoked}
-		s.mu.Unlock()
+	if g := s.cl.Config.Group; g != "" && !s.apart {
+		f["group"] = s.membersFacts(g)
 	}
 	return f
 }

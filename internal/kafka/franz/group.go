@@ -35,7 +35,12 @@ func (s *Source) fromStarts(_ context.Context, offsets map[string]map[int32]kgo.
 	starts := s.Starts()
 	for topic, parts := range offsets {
 		for p, at := range parts {
-			if log := s.cl.LogOf(topic, p); log >= 0 && at.EpochOffset().Offset == end {
+			log := s.cl.LogOf(topic, p)
+			if log < 0 {
+				continue
+			}
+			// What a group of several has committed before the start is of an earlier run.
+			if from := at.EpochOffset().Offset; from == end || s.apart && from < starts[log] {
 				parts[p] = kgo.NewOffset().At(starts[log])
 			}
 		}
@@ -86,7 +91,7 @@ func (r *reader) onRevoked(ctx context.Context, cl *kgo.Client, parts map[string
 // Rebalancing implements load.Source: the time without an assignment, the mean over
 // the clients.
 func (s *Source) Rebalancing() time.Duration {
-	if s.cl.Config.Group == "" {
+	if s.cl.Config.Group == "" && !s.apart {
 		return 0
 	}
 	s.mu.Lock()
@@ -106,7 +111,7 @@ func (s *Source) Rebalancing() time.Duration {
 // there, whatever the option from says.
 func (s *Source) resumeCommitted(ctx context.Context) error {
 	c := s.cl.Config
-	if c.Group == "" {
+	if c.Group == "" || s.apart {
 		return nil
 	}
 	var committed kadm.OffsetResponses
@@ -154,7 +159,7 @@ func (r *reader) leave() {
 		}
 		cancel()
 	}
-	if r.s.cl.Config.Group != "" {
+	if r.group != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 		if err := r.client.CommitMarkedOffsets(ctx); err != nil {
 			r.s.cl.Config.Logf("commit at the end: %v", err)
@@ -164,7 +169,7 @@ func (r *reader) leave() {
 		ctx, cancel = context.WithTimeout(context.Background(), leaveTimeout)
 		r.client.AllowRebalance()
 		if err := r.client.LeaveGroupContext(ctx); err != nil {
-			r.s.cl.Config.Logf("leave the group %s: %v", r.s.cl.Config.Group, err)
+			r.s.cl.Config.Logf("leave the group %s: %v", r.group, err)
 		}
 		cancel()
 	}

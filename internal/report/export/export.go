@@ -109,6 +109,7 @@ var Formats = []Format{
 	{Name: "html", Ext: ".html", Help: "a self-contained page with all pictures", Several: true, write: writeHTML},
 	{Name: "svg", Ext: ".svg", Help: "a picture, as vector graphics; several reports are overlaid", Several: true, Picture: true, write: writeSVG},
 	{Name: "png", Ext: ".png", Help: "a picture, as pixels; several reports are overlaid", Binary: true, Several: true, Picture: true, write: writePNG},
+	{Name: "groups-csv", Ext: ".csv", Help: "a row per interval and consumer group of a round trip", Several: true, write: writeGroups},
 	{Name: "e2e-csv", Ext: ".csv", Help: "sampled events of a round trip: item, start us, end to end us", write: single(writeEndToEnd)},
 }
 

@@ -86,6 +86,10 @@ func (m *markdown) report(d *report.Document) {
 		m.section(d.PartsTitle())
 		m.table(alignRight, parts[0], escaped(parts[1:]))
 	}
+	if groups := d.GroupRows(); groups != nil {
+		m.section("Groups")
+		m.table(alignRight, groups[0], escaped(groups[1:]))
+	}
 	if steps := d.StepRows(); steps != nil {
 		m.section("Steps")
 		m.table(alignRight, steps[0], escaped(steps[1:]))

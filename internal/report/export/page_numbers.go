@@ -28,6 +28,9 @@ func (p *builder) parts() (all []*pageTable) {
 		if rows := d.PartRows(); rows != nil && p.runs() {
 			all = append(all, numericTable(rows[0], rows[1:]))
 		}
+		if rows := d.GroupRows(); rows != nil && p.runs() {
+			all = append(all, numericTable(rows[0], rows[1:]))
+		}
 	}
 	return all
 }

@@ -143,6 +143,9 @@ func (o *Options) growing(t *Outcome) string {
 	if !o.large(float64(t.Slots[n-1].Waiting), t.Achieved, 0) && !o.large(line.Slope*float64(n)*width, 0, t.events()) {
 		return ""
 	}
+	if t.Slowest != "" {
+		return "the backlog of group " + t.Slowest + " grows by " + units.FormatRate(line.Slope)
+	}
 	return "the backlog grows by " + units.FormatRate(line.Slope)
 }
 

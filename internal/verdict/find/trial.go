@@ -80,6 +80,7 @@ type Outcome struct {
 	Achieved float64       // events answered a second, over the measurement
 	Elapsed  time.Duration // of the whole trial: with start, settling, and waiting for the queue to drain
 	Slots    []Slot
+	Slowest  string     // the consumer group that has read least, whose backlog Slots has; empty: there are none
 	Times    []Quantile // of the limited times
 	// Uses are the resources that it used, and Service the median time of an answer since it was
 	// sent: what the bottleneck follows from.
