@@ -46,8 +46,30 @@ type KindCapabilities struct {
 	// what its runs create: cells that create it with different settings must not share it. It returns "" if cells can
 	// share what these settings change.
 	Apart     func(u *url.URL, varied []string, cell string) string
+	Recorded  *Recorded // nil: a workload cannot be fitted to recorded traffic of the kind
 	Inspector Inspector // nil: the kind cannot look at a system before a run
 }
+
+// Recorded is a format of files with traffic of a kind, one request a line.
+type Recorded struct {
+	About  string                 // what the files have: "requests of ..."
+	Begins func(head []byte) bool // reports whether a file with this beginning has the format
+	Target string                 // the usual address of a server on this machine, for the fitted workload
+	Corpus string                 // the option that replays such a file; "": there is none
+	New    func() Recording
+}
+
+// A Recording is what was counted of recorded traffic. It belongs to one goroutine.
+type Recording interface {
+	// Add counts a request, and returns the number of its events. It calls at with the time of each event that has
+	// one, in nanoseconds since 1970. It keeps nothing of line.
+	Add(line []byte, at func(nanoseconds int64)) (events int, err error)
+	// Fit returns the settings of a workload that fit what was added, and what to say about each.
+	Fit() []Fitted
+}
+
+// Fitted is a setting of a workload that fits recorded traffic.
+type Fitted struct{ Name, Value, About string }
 
 // SessionCapabilities are what a Session can do beyond its methods. A function that is nil is not
 // there. All that ask the system return when their context ends.

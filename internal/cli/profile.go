@@ -16,6 +16,9 @@ import (
 func (s *session) profileCommand() *cobra.Command {
 	t := profile.Tools{Console: s.console(), Err: s.Err, Fire: s.fireQuietly}
 	for _, p := range s.listed() {
+		if k := s.kindOf(p); k != nil && k.Capabilities().Recorded != nil {
+			t.Recorded = append(t.Recorded, k)
+		}
 		if p.profiled != nil {
 			p.profiled(s, s.kindOf(p), &t)
 		}

@@ -161,12 +161,14 @@ func TestExampleScenarios(t *testing.T) {
 	t.Parallel()
 	page := assert.Value(os.ReadFile(root + "/docs/scenarios.md"))(t)
 	files, err := filepath.Glob(root + "/examples/scenarios/*.js")
-	assert.Must(t, err == nil && len(files) == 12, "got %d and %v, want twelve", len(files), err)
+	assert.Must(t, err == nil && len(files) == 13, "got %d and %v, want thirteen", len(files), err)
 	swaps := []string{`slo: "p99<50ms", budget: "5m"`, `slo: "p99<20ms", budget: "6s"`, `"30s"`, `"500ms"`, `"10s"`, `"300ms"`, `"5s"`, `"200ms"`, `"2s"`, `"20ms"`, `"5m"`, `"6s"`, `p99<50ms`, `p99<1h`, `100_000`, `2000`, `const limit = 50_000`, `const limit = 1e12`}
 	for _, s := range [][]string{{"kafka", "127.0.0.1:9092"}, {"riemann", "127.0.0.1:5555"}, {"apm", "127.0.0.1:8200"}} {
 		server := child(t, s[0])
 		swaps = append(swaps, s[1], server.Addr())
 	}
+	collector := child(t, "otlp").Addr() // takes gRPC too
+	swaps = append(swaps, "127.0.0.1:4317", collector, "127.0.0.1:8888", collector)
 	swap := strings.NewReplacer(swaps...)
 	store := filepath.Join(t.TempDir(), "reports.db")
 	for _, path := range files {

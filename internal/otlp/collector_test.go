@@ -4,6 +4,7 @@ package otlp
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -216,8 +217,8 @@ func TestCollectorKilled(t *testing.T) {
 	}
 }
 
-// TestCollectorAgrees: the Collector and the stand-in answer mutated requests with the same status, and accept as many
-// events of them.
+// TestCollectorAgrees: the Collector and the stand-in answer mutated requests over both transports with the same status
+// or code, and accept as many events of them.
 func TestCollectorAgrees(t *testing.T) {
 	c := startCollector(t, "", "", "  nop: {}", "nop")
 	s := start(t, standin.Options{})
@@ -226,6 +227,10 @@ func TestCollectorAgrees(t *testing.T) {
 		Services: 3, ResourceAttributes: 2, ScopeAttributes: 1, Attributes: 2, AttributeSize: 9, BodySize: 20, TraceSpans: 5, SpanEvents: 1, SpanLinks: 1,
 		Statuses: [3]int{1, 1, 1}, Metrics: [wire.MetricKinds]int{1, 1, 1, 1, 1, 1, 1},
 	}
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	defer transport.CloseIdleConnections()
+	grpc := &http.Client{Transport: transport}
 	var accepted, refused int
 	for n := range uint64(10000) {
 		signal := wire.Signal(n % uint64(wire.Signals))
@@ -234,6 +239,8 @@ func TestCollectorAgrees(t *testing.T) {
 		before := s.Counts().Events()
 		got, want := post(t, "http://"+s.Addr()+signal.Path(), b), post(t, "http://"+c.http+signal.Path(), b)
 		assert.True(t, got == want, "request %d: the stand-in answers %d, the Collector %d: %v %x", n, got, want, signal, b)
+		code, wanted := codeOf(t, grpc, s.GRPCAddr(), signal, b), codeOf(t, grpc, c.grpc, signal, b)
+		assert.True(t, code == wanted, "request %d over gRPC: the stand-in answers %s, the Collector %s: %v %x", n, code, wanted, signal, b)
 		if got == http.StatusOK {
 			accepted += int(s.Counts().Events() - before)
 		} else {
@@ -270,4 +277,18 @@ func post(t testing.TB, url string, b []byte) int {
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, res.Body)
 	return res.StatusCode
+}
+
+// codeOf calls a method of gRPC, and returns the code of the answer.
+func codeOf(t testing.TB, client *http.Client, addr string, s wire.Signal, b []byte) string {
+	message := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(b))), b...)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr+s.Method(), bytes.NewReader(message))
+	assert.OK(t, err)
+	req.Header.Set("Content-Type", "application/grpc")
+	req.Header.Set("Te", "trailers")
+	res, err := client.Do(req)
+	assert.OK(t, err)
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, res.Body)
+	return res.Header.Get("Grpc-Status") + res.Trailer.Get("Grpc-Status")
 }

@@ -1,19 +1,13 @@
 package otlp
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 
 	"carronade/internal/conn/framing"
 	"carronade/internal/conn/web"
@@ -123,7 +117,7 @@ func acknowledged(redactor *web.Redactor, a *answer, events int32) web.Verdict {
 	}
 	message, err := a.body[framing.MessageHead:], error(nil)
 	if a.body[0] != 0 { // servers compress answers as the request was
-		message, err = decompressed(a.encoding, message)
+		message, err = web.Decompressed(a.encoding, message)
 	}
 	if err != nil {
 		return wrong("an answer that cannot be decompressed")
@@ -133,33 +127,4 @@ func acknowledged(redactor *web.Redactor, a *answer, events int32) web.Verdict {
 		return wrong("an answer that cannot be decoded")
 	}
 	return partial(redactor, p, events)
-}
-
-// mostDecompressed bounds an answer that was compressed.
-const mostDecompressed = 1 << 20
-
-var (
-	gunzippers   = sync.Pool{New: func() any { return new(gzip.Reader) }}
-	unzstandards = sync.Pool{New: func() any {
-		d, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostDecompressed))
-		return d
-	}}
-)
-
-// decompressed is a message without its compression.
-func decompressed(encoding string, message []byte) ([]byte, error) {
-	switch encoding {
-	case "gzip":
-		z := gunzippers.Get().(*gzip.Reader)
-		defer gunzippers.Put(z)
-		if err := z.Reset(bytes.NewReader(message)); err != nil {
-			return nil, err
-		}
-		return io.ReadAll(io.LimitReader(z, mostDecompressed))
-	case "zstd":
-		z := unzstandards.Get().(*zstd.Decoder)
-		defer unzstandards.Put(z)
-		return z.DecodeAll(message, nil)
-	}
-	return nil, fmt.Errorf("encoding %.20q", encoding)
 }

@@ -4,15 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 
 	"carronade/internal/conn/web"
 	"carronade/internal/otlp/wire"
@@ -263,57 +259,19 @@ func (t *template) prepare(batch uint64, at time.Time) (*request, error) {
 		t.p.stamp(r.bytes[r.start:], t.body, batch, at)
 		return r, nil
 	}
-	k := compressors[t.p.compression].Get().(*compressor)
-	defer compressors[t.p.compression].Put(k)
-	k.plain = append(k.plain[:0], t.body.Bytes...)
-	t.p.stamp(k.plain, t.body, batch, at)
-	if err := k.compress(); err != nil {
+	k := web.NewCompressor(t.p.compression)
+	defer k.Release()
+	k.Plain = append(k.Plain[:0], t.body.Bytes...)
+	t.p.stamp(k.Plain, t.body, batch, at)
+	out, err := k.Compress()
+	if err != nil {
 		r.Release()
 		return nil, err
 	}
-	t.p.uncompressed.Add(uint64(len(k.plain)))
-	t.p.compressed.Add(uint64(len(k.out)))
-	r.setBody(k.out)
+	t.p.uncompressed.Add(uint64(len(k.Plain)))
+	t.p.compressed.Add(uint64(len(out)))
+	r.setBody(out)
 	return r, nil
-}
-
-// A compressor compresses plain into out.
-type compressor struct {
-	plain, out []byte
-	gz         *gzip.Writer
-	zs         *zstd.Encoder
-}
-
-var compressors = map[string]*sync.Pool{
-	"gzip": {New: func() any {
-		k := &compressor{}
-		k.gz, _ = gzip.NewWriterLevel(io.Discard, gzip.BestSpeed)
-		return k
-	}},
-	"zstd": {New: func() any {
-		k := &compressor{}
-		k.zs, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(256<<10))
-		return k
-	}},
-}
-
-// Write implements io.Writer, for the compressor's own use.
-func (k *compressor) Write(p []byte) (int, error) {
-	k.out = append(k.out, p...)
-	return len(p), nil
-}
-
-func (k *compressor) compress() error {
-	if k.zs != nil {
-		k.out = k.zs.EncodeAll(k.plain, k.out[:0])
-		return nil
-	}
-	k.out = k.out[:0]
-	k.gz.Reset(k)
-	if _, err := k.gz.Write(k.plain); err != nil {
-		return err
-	}
-	return k.gz.Close()
 }
 
 // A source has the requests of one lane: those of the pool, from another one on for each lane. It implements

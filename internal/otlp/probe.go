@@ -187,6 +187,9 @@ func (c *config) hint(err error) string {
 		return h
 	}
 	if conn.IsConnectionClosed(err) {
+		if c.tls && len(c.material.Cert.Data) == 0 {
+			return "the server may want a client certificate: give --tls-cert and --tls-key; or " + another
+		}
 		return another
 	}
 	return "check the address, the firewall between, and the server's log"

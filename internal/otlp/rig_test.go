@@ -198,10 +198,11 @@ func TestEvaluateGRPC(t *testing.T) {
 	}
 	message := func(b ...byte) []byte { return append([]byte{0, 0, 0, 0, byte(len(b))}, b...) }
 	compressed := func(encoding string) []byte {
-		k := compressors[encoding].Get().(*compressor)
-		k.plain = wire.AppendAnswer(nil, wire.Partial{Rejected: 3, Message: "no"})
-		assert.OK(t, k.compress())
-		return append([]byte{1}, message(k.out...)[1:]...)
+		k := web.NewCompressor(encoding)
+		k.Plain = wire.AppendAnswer(nil, wire.Partial{Rejected: 3, Message: "no"})
+		out, err := k.Compress()
+		assert.OK(t, err)
+		return append([]byte{1}, message(out...)[1:]...)
 	}
 	for _, tt := range []struct {
 		name string

@@ -19,6 +19,26 @@ type lines struct {
 	long []byte
 }
 
+// Lines calls to with each line of a file that is not empty; it is valid during the call. to returns ErrEnough to end
+// reading.
+func Lines(in *bufio.Reader, to func(line []byte) error) error {
+	l := lines{in: in}
+	for {
+		line, err := l.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			if err = to(line); err != nil && !errors.Is(err, ErrEnough) {
+				err = l.wrong(err)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // next returns a line without its end, valid until the next call; io.EOF at the end.
 func (l *lines) next() ([]byte, error) {
 	for {

@@ -29,16 +29,18 @@ type format struct {
 }
 
 // sampleFormats are tried in this order.
-func sampleFormats() []format {
-	return []format{
-		{"apm", "requests of APM agents, each begins with its metadata", traffic.IsAPM, (*Tools).readAPM},
-		{"ndjson", "records as JSON, one a line", traffic.IsJSON, (*Tools).readNDJSON},
+func (t *Tools) sampleFormats() []format {
+	all := []format{{"apm", "requests of APM agents, each begins with its metadata", traffic.IsAPM, (*Tools).readAPM}}
+	for _, k := range t.Recorded {
+		of := k.Capabilities().Recorded
+		all = append(all, format{k.Name(), of.About, of.Begins, readRecorded(of)})
 	}
+	return append(all, format{"ndjson", "records as JSON, one a line", traffic.IsJSON, (*Tools).readNDJSON})
 }
 
-func sampleFormatNames() []string {
+func (t *Tools) sampleFormatNames() []string {
 	var names []string
-	for _, f := range sampleFormats() {
+	for _, f := range t.sampleFormats() {
 		names = append(names, f.name)
 	}
 	return names
@@ -170,19 +172,20 @@ func (t *Tools) readFile(ctx context.Context, f *profileFlags, path string) (sam
 	default:
 		return nil, &protocol.Error{Err: fmt.Errorf("%s is empty", name), Hint: "give a file with records"}
 	}
-	for _, of := range sampleFormats() {
+	for _, of := range t.sampleFormats() {
 		if of.name == f.format || f.format == "" && of.begins(head) {
+			f.format = of.name
 			found, err := of.read(t, f, name, in)
 			return found, t.explained(err, of.name, name)
 		}
 	}
 	for _, of := range otherFormats() {
 		if slices.ContainsFunc(of.begins, func(b string) bool { return bytes.HasPrefix(head, []byte(b)) }) {
-			return nil, &protocol.Error{Err: fmt.Errorf("%s is a file of %s, which is not read: only JSON lines and requests of APM agents are", name, of.name), Hint: strings.ReplaceAll(of.hint, "FILE", name)}
+			return nil, &protocol.Error{Err: fmt.Errorf("%s is a file of %s, which is not read: only JSON lines and recorded requests are", name, of.name), Hint: strings.ReplaceAll(of.hint, "FILE", name)}
 		}
 	}
 	var known string
-	for _, of := range sampleFormats() {
+	for _, of := range t.sampleFormats() {
 		known += fmt.Sprintf("; %s: %s", of.name, of.about)
 	}
 	return nil, &protocol.Error{Err: fmt.Errorf("%s has none of the formats that can be read", name), Hint: "--format names the format of a file that is not recognized" + known}

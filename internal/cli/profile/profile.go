@@ -24,7 +24,7 @@ import (
 const profileLong = `Reads a sample of real traffic and writes a workload file that fits it, for
 carronade run -f FILE. The traffic is a Kafka topic, the index of a Riemann
 server, or a file: records or logs as JSON, one a line, or requests of APM
-agents.
+agents or of OTLP (JSON).
 
 The workload goes to stdout, or to -o FILE. Its comments say what each value
 came from, and how far it is off. A summary goes to stderr. Names of headers are
@@ -47,7 +47,9 @@ type Tools struct {
 	cmdutil.Console
 	Topics protocol.Kind // whose topics are read; nil: this program cannot read topics
 	Index  protocol.Kind // whose index is read; nil: this program cannot read one
-	Err    io.Writer     // the summary
+	// Recorded are the kinds that read recorded traffic.
+	Recorded []protocol.Kind
+	Err      io.Writer // the summary
 	// Broker starts a stand-in to fire at, in a process of its own, and returns its address.
 	Broker func(ctx context.Context) (addr string, stop func() error, err error)
 	// Fire runs a workload without keeping a report, and returns the number of its events that
@@ -86,7 +88,7 @@ func Command(t Tools) *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringVarP(&f.out, "output", "o", "", "write the workload to `FILE` instead of stdout")
 	fs.StringVar(&f.to, "to", "", "the `TARGET` of the workload (default: a local one, never the source)")
-	fs.StringVar(&f.format, "format", "", "`KIND` of the file: "+strings.Join(sampleFormatNames(), ", ")+" (default: by its contents)")
+	fs.StringVar(&f.format, "format", "", "`KIND` of the file: "+strings.Join(t.sampleFormatNames(), ", ")+" (default: by its contents)")
 	fs.StringVar(&f.keep, "keep-samples", "", "keep up to 10,000 values in `FILE`, for the workload to send")
 	fs.BoolVar(&f.checkFit, "check-fit", false, "run the workload against a stand-in of Kafka, and compare; exit code 1 beyond 5%")
 	fs.BoolVar(&f.json, "json", false, "the parameters, with the workload, as JSON on stdout")
@@ -137,7 +139,7 @@ func reads(topic bool, o *workload.Setting) bool {
 
 // profile reads, fits and writes.
 func (t *Tools) profile(ctx context.Context, f *profileFlags, source string) error {
-	if err := f.check(); err != nil {
+	if err := f.check(t.sampleFormatNames()); err != nil {
 		return err
 	}
 	for _, path := range []string{f.out, f.keep} {
@@ -218,14 +220,14 @@ func (t *Tools) write(f *profileFlags, found sample, to, text string, d *profile
 }
 
 // check checks flags against each other.
-func (f *profileFlags) check() error {
+func (f *profileFlags) check(formats []string) error {
 	if f.to != "" && !place.IsAddress(f.to) {
 		return &protocol.Error{Err: fmt.Errorf("--to: %q is not a target", f.to), Hint: "give a URL, such as kafka://127.0.0.1:9092/orders-profile"}
 	}
-	if f.format != "" && !slices.Contains(sampleFormatNames(), f.format) {
+	if f.format != "" && !slices.Contains(formats, f.format) {
 		return &protocol.Error{
 			Err:  fmt.Errorf("--format: unknown format %q", f.format),
-			Hint: advice.DidYouMean(f.format, sampleFormatNames(), "--format %s", "the formats are "+strings.Join(sampleFormatNames(), ", ")),
+			Hint: advice.DidYouMean(f.format, formats, "--format %s", "the formats are "+strings.Join(formats, ", ")),
 		}
 	}
 	if f.keep != "" && f.keep == f.out {

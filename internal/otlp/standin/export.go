@@ -87,6 +87,7 @@ type outcome struct {
 	text    string
 	retry   time.Duration // that the client is asked to wait
 	partial wire.Partial
+	broken  bool // it could not be decoded
 }
 
 // export answers an export request.
@@ -173,7 +174,7 @@ func (s *Server) decode(r *http.Request, signal wire.Signal, o *outcome) (events
 	if err != nil {
 		s.tally.invalid.Add(1)
 		if o.status == http.StatusOK {
-			*o = outcome{status: http.StatusBadRequest, text: err.Error()}
+			*o = outcome{status: http.StatusBadRequest, text: err.Error(), broken: true}
 		}
 		return 0
 	}
@@ -285,6 +286,9 @@ func answerGRPC(w http.ResponseWriter, o *outcome) {
 		return
 	}
 	c := code(o.status)
+	if o.broken { // as grpc-go answers it, before the receiver sees the request
+		c = code(http.StatusInternalServerError)
+	}
 	h.Set("Grpc-Status", strconv.Itoa(c))
 	h.Set("Grpc-Message", url.PathEscape(o.text))
 	if o.retry > 0 {

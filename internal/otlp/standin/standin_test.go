@@ -114,8 +114,8 @@ func TestGRPC(t *testing.T) {
 	}{
 		{"accepted", "", wire.Logs.Method(), message(request()), "0", "", 3},
 		{"no method", "", "/x.y/Export", message(request()), "12", "unknown method", 0},
-		{"cut", "", wire.Logs.Method(), []byte{0, 0}, "3", "message's length", 0},
-		{"invalid", "", wire.Logs.Method(), message([]byte("x")), "3", "ends within a field", 0},
+		{"cut", "", wire.Logs.Method(), []byte{0, 0}, "13", "message's length", 0},
+		{"invalid", "", wire.Logs.Method(), message([]byte("x")), "13", "ends within a field", 0},
 		{"throttled", "throttled@100%", wire.Logs.Method(), message(request()), "8", "too many", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
