@@ -213,7 +213,7 @@ func (c *collector) closeInterval(i int, end time.Duration) {
 	}
 	blank := measure.Interval{Start: start, End: end, InFlight: uint64(max(inFlight, 0)), Generator: usage, LagEvents: -1}
 	if r.plan.Lag != nil {
-		blank.LagEvents = r.plan.Lag()
+		blank.LagEvents = r.plan.Lag(end)
 	}
 	combined := blank
 	for _, ph := range phases {

@@ -66,9 +66,9 @@ type Plan struct {
 	Cause func(length time.Duration) string
 	// Usage returns what the generator's process used since the last call.
 	Usage func() measure.Usage
-	// Lag returns how many events were acked and are not read yet, for the series of a round trip; below 0:
-	// it is not known. Nil: it never is.
-	Lag func() int64
+	// Lag returns how many events were acked and not read at the end of an interval, for the series of a round
+	// trip; below 0: it is not known. Nil: it never is.
+	Lag func(end time.Duration) int64
 	// Completed is called when every batch is completed and before the result is made:
 	// a round trip waits here, for a bounded time, until its consumer has caught up.
 	Completed func()

@@ -358,6 +358,12 @@ func (r *Run) wakeAll() {
 	}
 }
 
+// Stopping is why Stop has ended the firing; "": it has not.
+func (r *Run) Stopping() Reason {
+	why, _ := r.reason.Load().(Reason)
+	return why
+}
+
 // Measuring reports whether the warm-up is over. It is called after Start.
 func (r *Run) Measuring() bool { return r.phaseAt(r.Now()) >= r.firstMeasurement() }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"carronade/internal/cli/cmdutil"
@@ -196,6 +197,9 @@ func (f *searching) refused(entries []workload.Entry) error {
 	for _, e := range entries {
 		if e.Name == repeatSetting && len(f.vary.settings) > 0 { // searches of each cell
 			continue
+		}
+		if strings.Contains(e.Name, "backlog") || e.Name == "drain-timeout" {
+			return &protocol.Error{Err: fmt.Errorf("%s: readers keep up in each trial of a search, and a backlog is what waits when they do not", e.Where), Hint: "leave it out; carronade compare and --vary repeat a run with a backlog"}
 		}
 		if slices.Contains(findSets, e.Name) {
 			return &protocol.Error{Err: fmt.Errorf("%s: find decides this for each trial", e.Where), Hint: "leave it out; --from, --precision and --budget say how to search, --slo which failures are allowed"}

@@ -79,6 +79,8 @@ func Check(w *workload.Workload, reader string) error {
 		return errors.New("--fault and --exec are for a run of this machine: agents stop no processes and run no commands")
 	case w.Groups() > 0:
 		return errors.New("--groups and --members are for a run of this machine: one agent cannot yet read for several groups what the others send")
+	case w.Has("backlog"):
+		return errors.New("--backlog is for a run of this machine: no agent knows how much of what all send waits")
 	case reads && !slices.Contains(w.Kind.Ops(), workload.Consume):
 		return fmt.Errorf("another machine cannot read the events of %s: a fleet cannot verify them", w.Kind.Name())
 	case reads && len(w.Parts()) > 0:

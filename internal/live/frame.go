@@ -29,7 +29,7 @@ type Frame struct {
 	Warmup *Counts `json:"warmup,omitempty"`
 
 	InFlight int64 `json:"in_flight"` // events, at the end
-	Lag      Level `json:"lag"`       // reading: events behind the end of the logs, at the end
+	Lag      Level `json:"lag"`       // reading: events behind the end of the logs, at the end; with a backlog: acked and not read
 
 	Response  Times  `json:"response"`
 	Service   Times  `json:"service"`

@@ -36,18 +36,19 @@ type Recorder struct {
 	id   string
 	emit func(Event)
 
-	mu     sync.Mutex
-	open   [spanCount]mergedSpan // incomplete: of the next frame, and of each longer span
-	number int64
-	sum    Counts // of all frames
-	warm   Counts // of them, those of the warm-up
-	gauges []Gauge
-	marks  []Mark
-	plan   []Mark        // remarks on moments to come, in order
-	frozen time.Duration // the longest freeze
-	at     time.Duration // the end of the newest interval
-	phase  string
-	ended  bool
+	mu      sync.Mutex
+	open    [spanCount]mergedSpan // incomplete: of the next frame, and of each longer span
+	number  int64
+	sum     Counts // of all frames
+	warm    Counts // of them, those of the warm-up
+	gauges  []Gauge
+	marks   []Mark
+	plan    []Mark        // remarks on moments to come, in order
+	frozen  time.Duration // the longest freeze
+	at      time.Duration // the end of the newest interval
+	phase   string
+	ended   bool
+	backlog string // what the run does with its backlog: "building", "draining", "drained"
 }
 
 // A mergedSpan is a span of a run, merged from n shorter ones. n is 0 if there is nothing.
@@ -96,6 +97,11 @@ func (r *Recorder) Show(s load.Snapshot) {
 			r.mark(s.Interval.Start, s.Phase+" begins")
 		}
 		r.phase = s.Phase
+	}
+	if word, _, _ := strings.Cut(strings.ReplaceAll(s.Backlog, ",", ""), " "); word != r.backlog {
+		if r.backlog = word; word != "" {
+			r.mark(s.Interval.Start, "backlog: "+word)
+		}
 	}
 	for len(r.plan) > 0 && time.Duration(r.plan[0].At) < s.Interval.End {
 		r.mark(time.Duration(r.plan[0].At), r.plan[0].Text)

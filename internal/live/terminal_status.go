@@ -51,6 +51,9 @@ func statusOf(s *load.Snapshot, rates []float64) status {
 	case s.Endless && s.Phase == measure.Measurement:
 		st.head = append(st.head, "until Ctrl-C")
 	}
+	if s.Backlog != "" {
+		st.head = append(st.head, s.Backlog)
+	}
 	total := s.Total.Acked
 	switch name {
 	case "consumed":

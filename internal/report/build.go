@@ -60,6 +60,7 @@ type Input struct {
 	Samples     *Samples
 	Trace       *Trace
 	Faults      *Faults
+	Backlog     *ReadBacklog
 
 	Agents []Agent       // the generators, if there are several
 	Skew   time.Duration // between their starts, at most
@@ -90,7 +91,7 @@ func Build(in Input) *Document {
 		Indexed: indexed(in.Indexed), System: in.System, Hosts: orEmpty(in.Hosts),
 		Ledger: in.Ledger, Logs: orEmpty(r.Logs), LagEvents: map[string]int64{},
 		Calibration: in.Calibration, Host: in.Host, Others: in.Others, Facts: in.Facts, Encoding: in.Encoding, Undecoded: in.Undecoded, Clients: in.Clients,
-		Samples: in.Samples, Trace: in.Trace, Faults: in.Faults,
+		Samples: in.Samples, Trace: in.Trace, Faults: in.Faults, Backlog: in.Backlog,
 		Fleet: fleetOf(in.Agents, in.Skew, in.Apart),
 	}
 	if d.Classes == nil {
@@ -126,6 +127,7 @@ func Build(in Input) *Document {
 		}
 	}
 	slices.SortStableFunc(d.Intervals, func(a, b Interval) int { return cmp.Compare(a.StartS, b.StartS) })
+	d.stageBacklog()
 	for i := range in.Gauges {
 		d.Gauges = append(d.Gauges, gauge(&in.Gauges[i], &r.Measurement))
 	}

@@ -69,7 +69,8 @@ type Document struct {
 	Moments   []Moment          `json:"moments,omitempty"`
 	Stall     Stall             `json:"stall"`
 	Freezes   Freezes           `json:"freezes"`
-	Faults    *Faults           `json:"faults,omitempty"` // nil: the run takes no marks
+	Faults    *Faults           `json:"faults,omitempty"`  // nil: the run takes no marks
+	Backlog   *ReadBacklog      `json:"backlog,omitempty"` // nil: the run built none
 	Failures  []measure.Failure `json:"failures"`
 	Classes   map[string]uint64 `json:"classes"`
 

@@ -97,6 +97,10 @@ func (d *Document) check(l *workload.Limit, t *Totals, times *Times, rate float6
 	switch l.Name {
 	case "outage":
 		return d.checkFault(l, d.WorstOutage())
+	case "drain":
+		if b := d.Backlog; b != nil && b.State != BacklogDrained && b.DrainS != nil {
+			return d.blame(b.undrained(l))
+		}
 	case "recover":
 		return d.checkFault(l, d.WorstRecovery())
 	case "steady":

@@ -61,6 +61,10 @@ func (d *Document) lacks(n workload.LimitNeed, t *Totals) string {
 		if d.System == nil {
 			return "the system was not watched; --system-cmd and --system-pid watch it"
 		}
+	case workload.NeedsBacklog:
+		if d.Backlog == nil {
+			return "the run built no backlog"
+		}
 	case workload.NeedsWatchdog:
 		if d.Freezes.Longest == nil {
 			return "freezes were not measured"
@@ -118,6 +122,12 @@ var computed = map[string]func(d *Document, t *Totals, rate float64) (float64, s
 	},
 	"outage":  func(d *Document, _ *Totals, _ float64) (float64, string) { return knownTime(d, d.WorstOutage()) },
 	"recover": func(d *Document, _ *Totals, _ float64) (float64, string) { return knownTime(d, d.WorstRecovery()) },
+	"drain": func(d *Document, _ *Totals, _ float64) (float64, string) {
+		if d.Backlog.State != BacklogDrained {
+			return 0, "the backlog was not drained"
+		}
+		return *d.Backlog.DrainS, ""
+	},
 	"steady": func(d *Document, _ *Totals, _ float64) (float64, string) {
 		return verdictOf(d.Steady.Known, d.Steady.OK)
 	},

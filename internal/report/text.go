@@ -37,6 +37,7 @@ func (d *Document) Text(w io.Writer, style layout.Style) error {
 	d.events(p)
 	d.parts(p)
 	d.groups(p, len(d.Groups))
+	d.backlog(p, false)
 	d.steps(p, len(d.Steps))
 	d.times(p)
 	d.partSections(p)

@@ -93,6 +93,7 @@ func (d *Document) brief(style layout.Style, unusual string, level brevity, more
 	}
 	d.parts(p)
 	d.groups(p, mostGroups)
+	d.backlog(p, true)
 	if len(d.Steps) > 0 {
 		d.steps(p, briefSteps)
 	} else {

@@ -316,6 +316,9 @@ func (d *Document) results() []string {
 	if d.Ledger != nil {
 		parts = append(parts, d.ledgerHeadline()...)
 	}
+	if text := d.Backlog.headline(); text != "" {
+		parts = append(parts, text)
+	}
 	if x := d.Indexed; x != nil && x.Share != nil {
 		parts = append(parts, fmt.Sprintf("%.2f%% indexed", 100**x.Share))
 		if text := d.refusedText(); text != "" {

@@ -75,6 +75,8 @@ func (d *Document) lines(rows []Interval) []Line {
 			}
 			return float64(iv.LagEvents)
 		}})
+	case d.Backlog != nil:
+		out = append(out, Line{Label: "backlog", Brief: true, join: math.Max, show: count, of: func(iv *Interval) float64 { return float64(iv.LagEvents) }})
 	case d.Totals.RateOf != RateSent: // otherwise nothing is in flight
 		out = append(out, Line{Label: "in flight", Brief: true, of: func(iv *Interval) float64 { return float64(iv.InFlight) }, join: math.Max, show: count})
 	}

@@ -51,6 +51,7 @@ type readback struct {
 
 	returner *returner // closed-loop round trips only
 	samples  *samples  // round trips only
+	draining *draining // nil: no backlog
 	rows     *tracing  // nil: no trace, or not a round trip
 
 	places ledger.Places // of the verdict
@@ -147,7 +148,7 @@ func (b *readback) catchUp(ctx context.Context, idle time.Duration) {
 func (b *readback) catchUpTo(ctx context.Context, ends []int64, idle time.Duration) {
 	began := time.Since(b.began)
 	b.await(ctx, ends, b.done, func() bool {
-		return time.Since(b.began)-max(began, time.Duration(b.last.Load())) > idle
+		return b.draining.givesUp() || time.Since(b.began)-max(began, time.Duration(b.last.Load())) > idle
 	})
 }
 

@@ -325,27 +325,28 @@ func joinClose(err, closing error) error {
 // An execution is a job in progress.
 type execution struct {
 	Job
-	endings *endings
-	session protocol.Session
-	spec    protocol.Spec
-	sampler *host.Sampler
-	clock   *host.Watch
-	causes  *host.Causes // nil if freezes are not watched
-	before  map[string]any
-	system  *underTest   // nil if there is none
-	broken  faultWindows // what its faults did to the system
-	hosts   []any        // other machines, described
-	vitals  *host.Metrics
-	look    *trust.MachineLook // at what else uses this machine; nil: it is over
-	atOpen  host.State         // of this machine, before anything was sent
-	opened  time.Time
-	hdr     *report.Log
-	series  *series      // nil before the run begins
-	writer  store.Writer // nil: the report is not kept while it is measured
-	abort   *abort       // nil: a broken limit does not end the run
-	moments moments
-	records *fleetLedger // nil: this process checks what it sends, or nothing is checked
-	room    heapRoom
+	endings  *endings
+	session  protocol.Session
+	spec     protocol.Spec
+	sampler  *host.Sampler
+	clock    *host.Watch
+	causes   *host.Causes // nil if freezes are not watched
+	before   map[string]any
+	system   *underTest   // nil if there is none
+	broken   faultWindows // what its faults did to the system
+	hosts    []any        // other machines, described
+	vitals   *host.Metrics
+	look     *trust.MachineLook // at what else uses this machine; nil: it is over
+	atOpen   host.State         // of this machine, before anything was sent
+	opened   time.Time
+	hdr      *report.Log
+	series   *series      // nil before the run begins
+	writer   store.Writer // nil: the report is not kept while it is measured
+	abort    *abort       // nil: a broken limit does not end the run
+	draining *draining    // nil: no backlog
+	moments  moments
+	records  *fleetLedger // nil: this process checks what it sends, or nothing is checked
+	room     heapRoom
 
 	ledgers []*ledger.Ledger // of what is sent and read back here, by reader
 
@@ -364,6 +365,7 @@ type outcome struct {
 	samples  *report.Samples
 	trace    *report.Trace
 	faults   *report.Faults
+	backlog  *report.ReadBacklog
 	moments  []measure.Moment // of several generators
 	checks   []report.Check
 
@@ -405,6 +407,7 @@ func (e *execution) usage() measure.Usage {
 // watch passes an interval to the watcher and the log of histograms, and has it encoded.
 func (e *execution) watch(s load.Snapshot) {
 	e.keepRoom(&s)
+	s.Backlog = e.draining.text(s.At)
 	e.series.add(s.Rows, s.Merged)
 	if e.hdr != nil {
 		for i := range s.Rows {
@@ -459,7 +462,7 @@ func (e *execution) report(out *outcome, failure error) *report.Document {
 	in.Indexed, in.Ledger, in.Gauges, in.Problems = out.indexed, out.ledger, out.gauges, out.problems
 	in.Warnings = unique(w.Warnings, out.words, e.system.warnings(), out.warnings, out.remarks, e.moments.remarks(), []string{trust.Start(r)})
 	in.Facts, in.Notice, in.Clients, in.Encoding = out.facts, out.notice, out.clients, out.encoding
-	in.Samples, in.Trace, in.Faults = out.samples, out.trace, out.faults
+	in.Samples, in.Trace, in.Faults, in.Backlog = out.samples, out.trace, out.faults, out.backlog
 	for _, c := range w.Checks(r) {
 		in.Checks = append(in.Checks, report.Check{Name: c.Name, OK: c.OK, Text: c.Text})
 	}

@@ -44,6 +44,7 @@ type fakeKind struct {
 	feed                time.Duration // its reader gets an event as often while there is a connection; 0: only what was sent
 	feedFor             time.Duration // how long, from opening; 0: always
 	says                time.Duration // interval at which it says that the log is empty, while there is a connection; 0: never
+	readEvery           time.Duration // how long its reader, which can pause, takes for a batch; 0: it cannot pause
 	// sees reports whether a reader of committed events sees the event of an
 	// index; the first aborted ones were aborted. nil: no transactions.
 	sees    func(index uint64) bool
@@ -74,6 +75,7 @@ type fakeSession struct {
 	read      chan load.Arrival
 	end, seen atomic.Int64
 	ended     chan struct{}
+	paused    atomic.Bool
 }
 
 func (s *fakeSession) Target() load.Target { return fakeTarget{s} }
@@ -195,7 +197,11 @@ func (l fakeLane) Fire(batches []load.Batch) int {
 type fakeSource struct{ *fakeSession }
 
 func (s fakeSource) Capabilities() load.SourceCapabilities {
-	return load.SourceCapabilities{Connected: s.Connected, Seeker: s}
+	c := load.SourceCapabilities{Connected: s.Connected, Seeker: s}
+	if s.m.readEvery > 0 {
+		c.Pause = s.paused.Store
+	}
+	return c
 }
 func (fakeSource) Logs() []string { return []string{"log-0"} }
 func (fakeSource) Lanes() int     { return 1 }
@@ -236,6 +242,13 @@ func (s fakeSource) Receive(ctx context.Context, now func() time.Duration, sink 
 			time.Sleep(s.m.stopDelay)
 			return ctx.Err()
 		case a := <-s.read:
+			for again := true; again; again = s.paused.Load() {
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(s.m.readEvery):
+				}
+			}
 			a.At = now()
 			sink(0, []load.Arrival{a})
 			s.seen.Add(int64(a.Events))

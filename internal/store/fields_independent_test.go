@@ -27,10 +27,14 @@ var programKinds = []protocol.Kind{kafka.Kind{}, riemann.Kind{}, apm.Kind{}, otl
 var storedSettings = map[string][]string{
 	"": {
 		"at=",
+		"backlog-after=",
+		"backlog-drained=",
+		"backlog=",
 		"batch-events=",
 		"bytes=",
 		"concurrency=",
 		"count=",
+		"drain-timeout=",
 		"exec=",
 		"fault=",
 		"for=",

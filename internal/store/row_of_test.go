@@ -69,6 +69,7 @@ func producedReport() *report.Document {
 			Mark: fault.Mark{Kind: fault.MarkFault, Name: "x", AtS: 30}, Worst: -1,
 			Whole: fault.Numbers{Blackout: &fault.Time{S: 2}, Back: &fault.Time{S: 5}},
 		}}},
+		Backlog: &report.ReadBacklog{State: report.BacklogDrained, BuildS: new(12.5), DrainS: new(3.5), MostEvents: 5000, EventsPerS: 2500},
 		Freezes: report.Freezes{Count: 2, TotalS: 0.6, Longest: []report.Freeze{{LengthS: 0.504, Cause: "other processes used the processors"}, {LengthS: 0.096}}},
 		Stall:   report.Stall{LongestS: 0.75}, Classes: map[string]uint64{"queue full": 7},
 		Ledger:    &measure.Ledger{Lost: 1, Duplicated: 2, Reordered: 3, Corrupted: 4, Recovered: 5, Unread: 6, Removed: 7, Committed: 8, Aborted: 9},

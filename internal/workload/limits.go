@@ -114,6 +114,8 @@ func checkSLO(text string) error {
 func (w *Workload) require() (name string, err error) {
 	for _, l := range w.Limits() {
 		switch {
+		case l.Needs == NeedsBacklog && !w.Has("backlog"):
+			return "slo", &protocol.Error{Err: fmt.Errorf("%q: the run builds no backlog", l.Text), Hint: "add --op roundtrip --backlog SIZE"}
 		case w.Op == Consume && (l.Stat != NoStat || slices.Contains([]LimitNeed{NeedsSending, NeedsSchedule, NeedsDelivery, NeedsCommits}, l.Needs)):
 			return "slo", &protocol.Error{Err: fmt.Errorf("%q: a run that only reads has no such result", l.Text), Hint: "throughput, longest-stall, outage and keeps-up can be limited; end-to-end times need --op roundtrip"}
 		case l.Needs == NeedsSchedule && !w.Has("rate") && !w.Has("shape"):

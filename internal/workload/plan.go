@@ -108,6 +108,7 @@ func (w *Workload) Plan() (load.Plan, error) {
 		Interval: w.Duration("interval"),
 		Retry:    int(w.Count("retry")),
 		Threads:  int(w.Count("threads")),
+		Ends:     w.Has("backlog"),
 	}
 	p.Measurement.Failures = w.Count("failures")
 	if w.Has("failure-rate") {

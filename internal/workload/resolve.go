@@ -286,6 +286,7 @@ func (w *Workload) conflicts(given func(string) (Entry, bool)) []error {
 		fault("verify", "leave it out", "%s target cannot be read back", aKind(w.Kind))
 	}
 	w.groupConflicts(fault)
+	w.backlogConflicts(fault)
 	if w.Has("trace-events") && w.Trace() == "" {
 		fault("trace-events", "add --trace FILE", "selects the rows of a trace, but no trace is written")
 	}

@@ -52,6 +52,7 @@ const (
 	NeedsCommits            // also in transactions
 	NeedsSystem             // the processes of the system are watched
 	NeedsIndex              // documents behind the system are counted
+	NeedsBacklog            // a backlog is built and drained
 	NeedsWatchdog           // times in which the generator did not run are noted; all runs of today do
 )
 
@@ -72,8 +73,12 @@ var Results = sync.OnceValue(func() []Result {
 		{Name: "recover", Kind: DurationKind, Needs: NeedsSending, Better: Less, Generator: true, Help: "longest time from a fault until the limit on response holds again"},
 		{Name: "steady", Kind: VerdictKind, Needs: NeedsSending, Help: "in flight and response time do not climb, and answers do not stop"},
 		{Name: "keeps-up", Kind: VerdictKind, Needs: NeedsReading, Generator: true, Help: "reading keeps up with writing: the backlog does not grow"},
+		{Name: "drain", Field: "drain_time", Kind: DurationKind, Needs: NeedsBacklog, Better: Less, Generator: true, Help: "time until a backlog was drained, by all groups (--backlog)"},
+		{Name: "drain-rate", Kind: RateKind, Needs: NeedsBacklog, Of: "backlog.drained_events_per_s", Better: More, Generator: true, Help: "events read a second in that time, by all groups"},
+		{Name: "build-time", Kind: DurationKind, Needs: NeedsBacklog, Of: "backlog.build_s", Help: "time until the backlog waited"},
+		{Name: "backlog-max", Kind: CountKind, Needs: NeedsBacklog, Of: "backlog.most_events", Help: "events that waited for one group, at most"},
 
-		{Name: "backlog", Kind: CountKind, Needs: NeedsReading, Better: Less, Generator: true, Help: "events acked and not read by a group of --groups, most at the end of an interval, in the worst group"},
+		{Name: "backlog", Field: "group_backlog", Kind: CountKind, Needs: NeedsReading, Better: Less, Generator: true, Help: "events acked and not read by a group of --groups, most at the end of an interval, in the worst group"},
 		{Name: "group.consumed", Field: "group_consumed", Kind: RateKind, Needs: NeedsReading, Better: More, Generator: true, Help: "events that a group of --groups read a second, in the worst group"},
 		{Name: "unassigned", Kind: DurationKind, Needs: NeedsReading, Better: Less, Help: "time that a group of --groups had no assignment, in the worst group"},
 

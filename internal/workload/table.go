@@ -217,7 +217,7 @@ func loadTable() []Setting {
 // Table returns every setting of a workload for the kind: those of the load, then the kind's
 // options. With a nil kind, only those of the load.
 func Table(kind protocol.Kind) []Setting {
-	table := slices.Concat(loadTable(), keepTable(), systemTable(), faultTable(), liveTable(), fleetTable())
+	table := slices.Concat(loadTable(), backlogTable(), keepTable(), systemTable(), faultTable(), liveTable(), fleetTable())
 	if kind == nil {
 		return table
 	}

@@ -459,3 +459,41 @@ func TestVerifier(t *testing.T) {
 	w, err := Resolve([]protocol.Kind{mirror{}}, flags("target=mirror://h", "verify=true"), nil)
 	assert.True(t, err == nil && w.Verify(), "got %v, want a workload that verifies", err)
 }
+
+func TestParseBacklog(t *testing.T) {
+	for text, want := range map[string]Backlog{
+		"20GiB": {Bytes: 20 << 30}, "1kB": {Bytes: 1000}, "10M": {Events: 10e6}, "500": {Events: 500}, "90s": {Time: 90 * time.Second}, "1h": {Time: time.Hour},
+	} {
+		got, err := parseBacklog(text)
+		assert.True(t, err == nil && got == want, "%s: got %+v and %v", text, got, err)
+	}
+	for text, want := range map[string]string{
+		"10m": "both a time and a number", "5B": "both a size and a number", "0": "above 0", "0s": "above 0", "lots": "such as 20GiB", "-3": "such as 20GiB", "20XB": "such as 20GiB",
+	} {
+		_, err := parseBacklog(text)
+		assert.ErrorHas(t, err, want, text)
+	}
+}
+
+func TestBacklogSettings(t *testing.T) {
+	rt := []string{"target=cannon://x", "op=roundtrip"}
+	w := assert.Value(Resolve(kinds, flags(append(rt, "rate=1k/s", "backlog=5k", "slo=drain<5m")...), nil))(t)
+	assert.Equal(t, *w.Backlog(), Backlog{Events: 5000, Drained: 0.99}, "defaults")
+	assert.True(t, !w.OpenEnded(), "a run that a backlog ends is open-ended")
+	for _, tt := range []struct {
+		set  []string
+		want string
+	}{
+		{[]string{"target=cannon://x", "backlog=5k"}, "no meaning for the operation produce"},
+		{append(rt, "backlog=5k", "concurrency=3"), "closed loop"},
+		{append(rt, "drain-timeout=3s"), "builds none"},
+		{append(rt, "slo=drain<5m"), "builds no backlog"},
+		{append(rt, "backlog=5k", "count=5k"), "cannot wait in a run of 5,000 events"},
+		{append(rt, "backlog=1GiB", "bytes=1GB"), "cannot wait in a run of 1GB"},
+		{append(rt, "backlog=60s", "for=1m"), "cannot wait in a run of 1m"},
+		{append(rt, "backlog=5k", "backlog-drained=0%"), "not a valid share"},
+	} {
+		_, err := Resolve(kinds, flags(tt.set...), nil)
+		assert.ErrorHas(t, err, tt.want, strings.Join(tt.set, " "))
+	}
+}

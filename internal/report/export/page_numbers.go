@@ -107,6 +107,7 @@ func (p *builder) rest() {
 	for i, d := range p.ds {
 		of := p.of(i)
 		p.failures(d, of)
+		p.backlog(d, of)
 		p.faults(d, of)
 		p.stalls(d, of)
 		p.freezes(d, of)
@@ -178,6 +179,19 @@ func (p *builder) failures(d *report.Document, of string) {
 func (p *builder) faults(d *report.Document, of string) {
 	if rows := d.FaultTable(); rows != nil {
 		p.fold(pageFold{Title: fmt.Sprintf("Faults%s (%d)", of, len(d.Faults.Scores)), Table: numericTable(rows[0], rows[1:]), Sentences: d.FaultTexts()})
+	}
+}
+
+// backlog adds what waited for readers, and how producers did then.
+func (p *builder) backlog(d *report.Document, of string) {
+	for i, rows := range [][][]string{d.Backlog.StageRows(), d.Backlog.GroupRows()} {
+		if rows != nil {
+			f := pageFold{Title: "Backlog" + of, Table: numericTable(rows[0], rows[1:]), Sentences: d.BacklogText()}
+			if i > 0 {
+				f.Title, f.Sentences = "Backlog of each group"+of, nil
+			}
+			p.fold(f)
+		}
 	}
 }
 

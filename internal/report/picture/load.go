@@ -255,18 +255,21 @@ const maxLogs = 6
 
 // behind draws how far a consumer is behind the ends of the logs.
 func (p *plot) behind() {
-	f := p.overTime("behind", "Behind", "Consumer lag: events between what was read and the ends of the logs.", Axis{Label: "events behind", Unit: Events, Zero: true})
+	f := p.overTime("behind", "Behind", "Consumer lag: events between what was read and the ends of the logs; with a backlog, events acked and not read.", Axis{Label: "events behind", Unit: Events, Zero: true})
 	for i, r := range p.runs {
-		if r.Mode != load.Consuming {
+		name := "all logs"
+		if r.Backlog != nil {
+			name = "backlog"
+		} else if r.Mode != load.Consuming {
 			continue
 		}
 		x, y := level(r.rows, func(r *row) (float64, bool) { return float64(r.behind), r.behind >= 0 })
-		s := Series{Name: p.seriesName(i, "all logs"), Tone: Blue, X: x, Y: y, Report: i}
+		s := Series{Name: p.seriesName(i, name), Tone: Blue, X: x, Y: y, Report: i}
 		if p.several() {
 			s.Tone = toneOf(i)
 		}
 		f.Series = append(f.Series, s)
-		if p.several() || len(r.Logs) < 2 || len(r.Logs) > maxLogs {
+		if p.several() || r.Backlog != nil || len(r.Logs) < 2 || len(r.Logs) > maxLogs {
 			continue
 		}
 		for k := range r.Logs {

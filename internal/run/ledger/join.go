@@ -16,8 +16,8 @@ import (
 // index if events are stamped (see Stamped). Batches and arrivals need not begin and
 // end together.
 //
-// Unpaired batches and arrivals wait in limited memory: the oldest are given up and
-// counted. All methods are safe for concurrent use; the callback is called without a
+// Unpaired batches and arrivals wait in limited memory: neighbours are merged, and if that
+// is not enough, the oldest are given up and counted. All methods are safe for concurrent use; the callback is called without a
 // lock, from the goroutine that reported the second side.
 type Join struct {
 	logOf func(stream int32) int32
@@ -34,6 +34,11 @@ type Join struct {
 	waiting atomic.Int64 // batches
 	reads   atomic.Int64 // arrivals that wait
 	givenUp atomic.Uint64
+
+	counting   bool // see Counting
+	over       bool // what waits is given up
+	fired, met counter
+	mergeAt    atomic.Int64 // how many batches wait when neighbours are merged; 0: they are not
 
 	// Whether batches with and without a place have been reported: arrivals are looked
 	// up and kept only in the tracks that have batches.
@@ -92,13 +97,17 @@ func (j *Join) report(p *pairing) {
 	if p.at.requested > 0 && p.o.SentFirst() >= p.at.requested {
 		earliest = max(earliest, p.at.at-p.at.waited)
 	}
+	if j.counting {
+		j.met.add(&p.o)
+	}
 	j.call(p.o, p.at.at, earliest)
 }
 
 // Batches that wait take at most joinBytes, arrivals 48 bytes each.
 const (
-	joinBytes = 32 << 20
-	mostReads = 1 << 18
+	joinBytes    = 32 << 20
+	countedBytes = 256 << 20 // with Counting; most batches are merged long before
+	mostReads    = 1 << 18
 )
 
 // NewJoin returns a join that calls call for every batch whose events were sent and
@@ -117,6 +126,36 @@ func (j *Join) Stamped(run uint32) { j.stamped, j.run = true, run }
 // not call the join.
 func (j *Join) Missing(miss func(o load.Outcome)) { j.miss = miss }
 
+// Counting has the join count for Counts. It is called before all other methods. The parts of batches that
+// were merged have only the times of the first one, apart from when their events were due: a caller that
+// needs all of them does without merging.
+func (j *Join) Counting(merging bool) {
+	j.counting = true
+	if merging {
+		j.mergeAt.Store(j.most)
+	}
+	j.most *= countedBytes / joinBytes
+}
+
+// A Count is a number of events, and of bytes of their payloads.
+type Count struct{ Events, Bytes uint64 }
+
+// Counts returns what was acked, and how much of it was paired or given up.
+func (j *Join) Counts() (acked, met Count) {
+	met = j.met.load() // first, so that it is not more
+	return j.fired.load(), met
+}
+
+type counter struct{ events, bytes atomic.Uint64 }
+
+func (c *counter) load() Count { return Count{c.events.Load(), c.bytes.Load()} }
+
+// add adds the acked events of a batch.
+func (c *counter) add(o *load.Outcome) {
+	c.events.Add(uint64(o.Acked))
+	c.bytes.Add(uint64(o.Bytes) * uint64(o.Acked) / uint64(o.Events))
+}
+
 // Takes reports whether Fired lets a batch wait, so that the callback or miss will be
 // called for each of its events.
 func (j *Join) Takes(o *load.Outcome) bool {
@@ -128,6 +167,7 @@ func (j *Join) Takes(o *load.Outcome) bool {
 func (j *Join) GiveUpRest() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.over = true
 	for _, m := range j.tracks {
 		m.mu.Lock()
 		for m.head < len(m.batches) {
@@ -182,6 +222,9 @@ func (j *Join) Fired(out []load.Outcome) {
 			j.set(&j.unplaced)
 		} else {
 			j.set(&j.placed)
+		}
+		if j.counting {
+			j.fired.add(o)
 		}
 		m := j.queue(t)
 		m.mu.Lock()
@@ -373,6 +416,10 @@ func (m *trackQueue) wait(j *Join, o *load.Outcome, from, lo, hi int64) {
 	for m.head+i < len(m.batches) && m.batches[m.head+i].lo < hi {
 		m.giveUp(j, i)
 	}
+	if at := j.mergeAt.Load(); at > 0 && j.waiting.Load() >= at {
+		m.merge(j)
+		i = m.batch(lo)
+	}
 	if i > 0 && j.waiting.Load() >= j.most {
 		m.giveUp(j, 0)
 		i--
@@ -390,8 +437,51 @@ func (m *trackQueue) wait(j *Join, o *load.Outcome, from, lo, hi int64) {
 	j.waiting.Add(1)
 }
 
+// unmerged is how many of the newest batches of a track are not merged: those that are read soon.
+const unmerged = 64
+
+// merge merges each two neighbours that continue each other. When their events were due follows from their
+// indices, so their end-to-end times stay exact.
+func (m *trackQueue) merge(j *Join) {
+	batches := m.batches[m.head:]
+	n := 0
+	for i := 0; i < len(batches); i++ {
+		batches[n] = batches[i]
+		if i+1 < len(batches)-unmerged && batches[n].takes(&batches[i+1]) {
+			i++
+			j.waiting.Add(-1)
+		}
+		n++
+	}
+	clear(batches[n:])
+	m.batches = m.batches[:m.head+n]
+	if len(batches) > 64*unmerged && len(batches)-n < len(batches)/8 { // it would be of no use each time
+		at := j.waiting.Load()
+		j.mergeAt.Store(at + at/8)
+	}
+}
+
+// mostMerged is the most events of merged batches.
+const mostMerged = 1 << 24
+
+// takes merges the next batch into this one, if that is possible.
+func (s *waitingBatch) takes(next *waitingBatch) bool {
+	a, b := &s.o, &next.o
+	if s.hi != next.lo || a.Stream != b.Stream || a.Phase != b.Phase || a.First+uint64(a.Events) != b.First ||
+		a.Acked != a.Events || b.Acked != b.Events || a.Events+b.Events > mostMerged {
+		return false
+	}
+	s.hi = next.hi
+	a.Events, a.Acked = a.Events+b.Events, a.Acked+b.Acked
+	a.Bytes, a.Wire, a.DueLast, a.Done = a.Bytes+b.Bytes, a.Wire+b.Wire, b.DueLast, b.Done
+	return true
+}
+
 func (m *trackQueue) giveUp(j *Join, i int) {
 	o := &m.batches[m.head+i].o
+	if j.counting && !j.over {
+		j.met.add(o)
+	}
 	j.givenUp.Add(uint64(o.Events))
 	j.waiting.Add(-1)
 	if j.miss != nil {

@@ -341,3 +341,44 @@ func TestJoinEarliest(t *testing.T) {
 		})
 	}
 }
+
+// With a backlog, more batches wait than have room: neighbours are merged, no event is given up, and when each was
+// due stays known from its index. What cannot be merged has more room.
+func TestJoinMerges(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		streams int32 // of the log, in turns
+		waits   int   // batches that wait at most, of those fired
+	}{
+		{"one stream", 1, 4000},
+		{"two streams", 2, 8 * 4000},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			const batches, events = 20_000, 10
+			met := map[int32]uint64{} // by stream: the next event
+			j := NewJoin(sameLog, func(o load.Outcome, _, _ time.Duration) {
+				assert.Equal(t, o.First, met[o.Stream], "the next event of the stream")
+				met[o.Stream] += uint64(o.Events)
+			})
+			j.most = 4000
+			j.Missing(func(o load.Outcome) { t.Errorf("%d events were given up", o.Events) })
+			j.Counting(true)
+			most := 0
+			for i := range batches {
+				o := ackedBatch(uint64(i), uint64(i)/uint64(tt.streams)*events, events, int64(i*events))
+				o.Stream, o.Bytes = int32(i)%tt.streams, events*100
+				j.Fired([]load.Outcome{o})
+				most = max(most, j.Waiting())
+			}
+			assert.True(t, most <= tt.waits, "%d batches waited, want at most %d", most, tt.waits)
+			acked, read := j.Counts()
+			assert.Equal(t, acked, Count{batches * events, batches * events * 100}, "acked")
+			assert.Equal(t, read, Count{}, "read")
+			for i := 0; i < batches*events; i += 25 {
+				j.Arrived([]load.Arrival{{Base: int64(i), Events: 25, At: 1}})
+			}
+			acked, read = j.Counts()
+			assert.Equal(t, read, acked, "read in the end")
+		})
+	}
+}
