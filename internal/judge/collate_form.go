@@ -1,8 +1,6 @@
 package judge
 
 import (
-	"encoding/csv"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -29,7 +27,7 @@ func (c *Collation) CSV(w io.Writer) error {
 		}
 	}
 	slices.Sort(differs)
-	out := csv.NewWriter(w)
+	var out layout.Table
 	head := append([]string{"group"}, differs...)
 	head = append(head, shownField(c.Variable), "reports", "report_id", "started", "revision", "revision_date", "untrusted")
 	if flags {
@@ -39,22 +37,14 @@ func (c *Collation) CSV(w io.Writer) error {
 		head = append(head, col.field, col.field+"_spread")
 	}
 	head = append(head, "best", "at_least", "noisy", "ahead")
-	if err := out.Write(head); err != nil {
-		return fmt.Errorf("write the collation: %w", err)
-	}
+	out.Row(head...)
 	for i := range c.Groups {
 		g := &c.Groups[i]
 		for k := range g.Rows {
-			if err := out.Write(c.record(i+1, g, &g.Rows[k], differs, flags)); err != nil {
-				return fmt.Errorf("write the collation: %w", err)
-			}
+			out.Row(c.record(i+1, g, &g.Rows[k], differs, flags)...)
 		}
 	}
-	out.Flush()
-	if err := out.Error(); err != nil {
-		return fmt.Errorf("write the collation: %w", err)
-	}
-	return nil
+	return out.CSV(w)
 }
 
 func (c *Collation) record(number int, g *Group, l *Line, differs []string, flags bool) []string {
@@ -64,15 +54,15 @@ func (c *Collation) record(number int, g *Group, l *Line, differs []string, flag
 		if i := slices.IndexFunc(g.Equal, func(s Setting) bool { return s.Name == name }); i >= 0 {
 			text = g.Equal[i].Value
 		}
-		r = append(r, spreadsheetSafe(text))
+		r = append(r, text)
 	}
 	date := ""
 	if l.RevisionDate != nil {
 		date = l.RevisionDate.Format(time.RFC3339)
 	}
-	r = append(r, spreadsheetSafe(l.Text), strconv.Itoa(len(l.Reports)), l.Reports[0], l.At.UTC().Format(time.RFC3339), spreadsheetSafe(l.Revision), date, strconv.Itoa(l.Untrusted))
+	r = append(r, l.Text, strconv.Itoa(len(l.Reports)), l.Reports[0], l.At.UTC().Format(time.RFC3339), l.Revision, date, strconv.Itoa(l.Untrusted))
 	if flags {
-		r = append(r, spreadsheetSafe(flagWords(l.Flags)))
+		r = append(r, flagWords(l.Flags))
 	}
 	var best, ahead, bounds []string
 	for _, col := range c.columns {
@@ -99,16 +89,6 @@ func (c *Collation) record(number int, g *Group, l *Line, differs []string, flag
 	return append(r, strings.Join(best, " "), strings.Join(bounds, " "), strconv.Itoa(l.Noisy), strings.Join(ahead, " "))
 }
 
-// spreadsheetSafe is a text that a spreadsheet does not take for a formula.
-func spreadsheetSafe(s string) string {
-	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
-		if _, err := strconv.ParseFloat(s, 64); err != nil {
-			return "'" + s
-		}
-	}
-	return s
-}
-
 // Markdown writes the collation for a page or an issue: as Text, with each
 // spread next to its median and the best in bold.
 func (c *Collation) Markdown(w io.Writer) error {
@@ -133,7 +113,14 @@ func (c *Collation) Markdown(w io.Writer) error {
 
 // markdown writes the sheet.
 func (s *sheet) markdown(b *strings.Builder) {
-	var rows [][]string
+	t := layout.Table{Left: []int{0, 1}}
+	head := make([]string, len(s.head))
+	for i, name := range s.head {
+		if head[i] = layout.Markdown(name); i >= s.variable {
+			t.Left = append(t.Left, i)
+		}
+	}
+	t.Row(head...)
 	for _, r := range s.rows {
 		var cells []string
 		for i, text := range r.cells {
@@ -145,14 +132,7 @@ func (s *sheet) markdown(b *strings.Builder) {
 			}
 			cells = append(cells, text)
 		}
-		rows = append(rows, cells)
+		t.Row(cells...)
 	}
-	head := make([]string, len(s.head))
-	left := []int{0, 1}
-	for i, name := range s.head {
-		if head[i] = layout.Markdown(name); i >= s.variable {
-			left = append(left, i)
-		}
-	}
-	markdownTable(b, head, rows, left...)
+	b.WriteString(t.Markdown())
 }

@@ -178,8 +178,7 @@ func (pr *Pair) text(p *layout.Page, several bool) {
 // judgements writes rows with their verdicts, and below them the reasons of
 // those that cannot tell.
 func judgements(p *layout.Page, rows []Judgement) {
-	g := &layout.Table{Headings: 1, Left: []int{5}}
-	g.Row("", "base", "candidate", "differs", percent(rows[0].Confidence)+" interval", "verdict")
+	g := judgementTable("base", "candidate", percent(rows[0].Confidence))
 	explored := false
 	for i := range rows {
 		r := &rows[i]
@@ -188,9 +187,7 @@ func judgements(p *layout.Page, rows []Judgement) {
 			g.Row("exploratory:")
 			g.Paint(0, layout.Dim)
 		}
-		difference, interval := r.change()
-		g.Row(r.Title, r.value(r.Base), r.value(r.Candidate), difference, interval, r.verdict())
-		g.Paint(5, verdictColor(r.Verdict))
+		r.in(g, r.verdict(), verdictColor(r.Verdict))
 	}
 	p.Table(g)
 	var whys []string
@@ -234,6 +231,20 @@ func judgements(p *layout.Page, rows []Judgement) {
 		}
 		p.Note(fmt.Sprintf("%s: cannot tell (%s)", titles, why))
 	}
+}
+
+// judgementTable is an empty table of judgements of two sides.
+func judgementTable(base, candidate, confidence string) *layout.Table {
+	t := &layout.Table{Headings: 1, Left: []int{5}}
+	t.Row("", base, candidate, "differs", confidence+" interval", "verdict")
+	return t
+}
+
+// in adds the row of a judgement.
+func (j *Judgement) in(t *layout.Table, verdict, color string) {
+	difference, interval := j.change()
+	t.Row(j.Title, j.value(j.Base), j.value(j.Candidate), difference, interval, verdict)
+	t.Paint(5, color)
 }
 
 // widenedWords explain why an interval is wider than chance makes it.

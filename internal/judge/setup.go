@@ -141,25 +141,25 @@ func (s *Setup) Markdown(w io.Writer) error {
 	var b strings.Builder
 	for _, m := range s.Machines {
 		b.WriteString("### " + m.Title + "\n\n")
-		var rows [][]string
+		t := layout.Table{Left: []int{1}}
+		t.Row("machine", "")
 		for _, r := range m.Rows {
-			rows = append(rows, []string{layout.Markdown(r.Name), layout.Markdown(r.Text)})
+			t.Row(layout.Markdown(r.Name), layout.Markdown(r.Text))
 		}
-		markdownTable(&b, []string{"machine", ""}, rows, 0, 1)
-		b.WriteString("\n")
+		b.WriteString(t.Markdown() + "\n")
 	}
 	for _, part := range s.parts() {
 		if len(part.rows) == 0 {
 			continue
 		}
 		b.WriteString("### " + part.title + "\n\n")
-		var rows [][]string
+		t := layout.Table{Left: []int{1, 2}}
+		t.Row(strings.ToLower(part.title), "", "runs")
 		for i := range part.rows {
 			r := &part.rows[i]
-			rows = append(rows, []string{layout.Markdown(r.Name), layout.Markdown(r.value()), layout.Markdown(r.runs())})
+			t.Row(layout.Markdown(r.Name), layout.Markdown(r.value()), layout.Markdown(r.runs()))
 		}
-		markdownTable(&b, []string{strings.ToLower(part.title), "", "runs"}, rows, 0, 1, 2)
-		b.WriteString("\n")
+		b.WriteString(t.Markdown() + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

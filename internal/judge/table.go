@@ -2,7 +2,6 @@ package judge
 
 import (
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -257,8 +256,8 @@ func (t *Table) head() []string {
 
 // sheet is the table for people: the columns of Kafka's tools, and which run
 // each line is.
-func (t *Table) sheet() (head []string, rows [][]string) {
-	head = t.head()
+func (t *Table) sheet() *layout.Table {
+	head, rows := t.head(), [][]string{}
 	for i := range t.Runs {
 		rows = append(rows, t.cells(&t.Runs[i]))
 	}
@@ -278,7 +277,12 @@ func (t *Table) sheet() (head []string, rows [][]string) {
 			rows[i] = append(rows[i], cmp.Or(c.of(&t.Runs[i]), "-"))
 		}
 	}
-	return head, rows
+	out := &layout.Table{Headings: 1, AutoAlign: true, Left: []int{len(head) - 1}}
+	out.Row(head...)
+	for _, r := range rows {
+		out.Row(r...)
+	}
+	return out
 }
 
 // cells are a line in the columns of Kafka's tools.
@@ -315,13 +319,7 @@ func fixed(x float64, digits int) string { return strconv.FormatFloat(x, 'f', di
 func (t *Table) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
 	p.Title(t.title())
-	head, rows := t.sheet()
-	out := layout.Table{Headings: 1, AutoAlign: true, Left: []int{len(head) - 1}}
-	out.Row(head...)
-	for _, r := range rows {
-		out.Row(r...)
-	}
-	for _, line := range out.Lines(0, p.Style) { // without a limit of the width
+	for _, line := range t.sheet().Lines(0, p.Style) { // without a limit of the width
 		p.Line(line)
 	}
 	p.Note(t.Note)
@@ -339,37 +337,20 @@ func (t *Table) title() string {
 // Markdown writes the table as Markdown.
 func (t *Table) Markdown(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("### " + t.title() + "\n\n")
-	head, rows := t.sheet()
-	markdownTable(&b, head, rows, len(head)-1)
-	b.WriteString("\n" + t.Note + "\n")
+	b.WriteString("### " + t.title() + "\n\n" + t.sheet().Markdown() + "\n" + t.Note + "\n")
 	markdownNotes(&b, nil, t.LeftOut)
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// markdownTable writes a table whose columns are aligned right, except those in
-// left. Its cells are Markdown.
-func markdownTable(b *strings.Builder, head []string, rows [][]string, left ...int) {
-	align := make([]string, len(head))
-	for i := range align {
-		if align[i] = "---:"; slices.Contains(left, i) {
-			align[i] = "---"
-		}
-	}
-	for _, cells := range append([][]string{head, align}, rows...) {
-		b.WriteString(layout.MarkdownRow(cells) + "\n")
-	}
 }
 
 // CSV writes the table as CSV: numbers without units, times in milliseconds,
 // and what the text shows by signs: which times are lower bounds and
 // whether the run can be trusted.
 func (t *Table) CSV(w io.Writer) error {
-	out := csv.NewWriter(w)
 	if t.Like == LikeRiemannLoad {
-		return t.flowCSV(out)
+		return t.flowCSV(w)
 	}
+	var out layout.Table
 	head := t.head()
 	if t.Side == Producing {
 		for i := 2; i < len(head); i++ {
@@ -384,7 +365,7 @@ func (t *Table) CSV(w io.Writer) error {
 	if t.Side == Producing {
 		head = append(head, "rate", "acks", "at_most")
 	}
-	_ = out.Write(head)
+	out.Row(head...)
 	for i := range t.Runs {
 		r := &t.Runs[i]
 		var cells []string
@@ -406,12 +387,11 @@ func (t *Table) CSV(w io.Writer) error {
 		}
 		cells = append(cells, strconv.FormatBool(r.Noisy))
 		if t.Side == Producing {
-			cells = append(cells, spreadsheetSafe(r.Rate), spreadsheetSafe(r.Acks), t.bounded(r.atMost))
+			cells = append(cells, r.Rate, r.Acks, t.bounded(r.atMost))
 		}
-		_ = out.Write(cells)
+		out.Row(cells...)
 	}
-	out.Flush()
-	return out.Error() // of any write
+	return out.CSV(w)
 }
 
 // bounded are the columns of times that are bounds.

@@ -1,11 +1,12 @@
 package judge
 
 import (
-	"encoding/csv"
+	"io"
 	"math"
 	"strconv"
 	"strings"
 
+	"carronade/internal/layout"
 	"carronade/internal/store"
 	"carronade/units"
 )
@@ -87,8 +88,9 @@ func (t *Table) flowNote() string {
 		t.timesNote(of) + t.signs()
 }
 
-func (t *Table) flowCSV(out *csv.Writer) error {
-	_ = out.Write([]string{"count", "sent/s", "acked/s", "un-acked", "un-acked most", "RTT ms", "RTT p99 ms", "Mbit/s", "report", "untrusted", "at_least", "noisy", "rate"})
+func (t *Table) flowCSV(w io.Writer) error {
+	var out layout.Table
+	out.Row("count", "sent/s", "acked/s", "un-acked", "un-acked most", "RTT ms", "RTT p99 ms", "Mbit/s", "report", "untrusted", "at_least", "noisy", "rate")
 	number := func(v *float64, digits int) string {
 		if v == nil {
 			return ""
@@ -105,12 +107,11 @@ func (t *Table) flowCSV(out *csv.Writer) error {
 			bounds = append(bounds, "RTT p99")
 		}
 		times := r.times()
-		_ = out.Write([]string{
+		out.Row(
 			fixed(r.Count, 0), number(r.SentPerS, 4), number(r.AckedPerS, 4), number(r.Unacked, 2), number(r.UnackedMost, 0),
 			number(*times[timeMean], 3), number(*times[timeP99], 3), number(r.MbitPerS, 4), r.ID, strconv.FormatBool(r.Untrusted), strings.Join(bounds, ", "),
-			strconv.FormatBool(r.Noisy), spreadsheetSafe(r.Rate),
-		})
+			strconv.FormatBool(r.Noisy), r.Rate,
+		)
 	}
-	out.Flush()
-	return out.Error()
+	return out.CSV(w)
 }

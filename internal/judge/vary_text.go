@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -307,12 +306,13 @@ func (v *Variation) Markdown(w io.Writer) error {
 			continue
 		}
 		b.WriteString("\n**" + layout.Markdown(n.heading(s)) + "**\n\n")
-		var rows [][]string
+		t := layout.Table{Left: []int{1}}
+		t.Row("change", "effect", "interval")
 		for k := range n.Effects {
 			e := &n.Effects[k]
-			rows = append(rows, []string{layout.Markdown(v.name(e, s)), layout.Markdown(e.words(s)), signedPercent(e.Lo) + " to " + signedPercent(e.Hi)})
+			t.Row(layout.Markdown(v.name(e, s)), layout.Markdown(e.words(s)), signedPercent(e.Lo)+" to "+signedPercent(e.Hi))
 		}
-		markdownTable(&b, []string{"change", "effect", "interval"}, rows, 0, 1)
+		b.WriteString(t.Markdown())
 	}
 	if v.Best != nil {
 		b.WriteString("\n**Best cell:** " + layout.Markdown(v.bestWords()) + "\n")
@@ -322,16 +322,17 @@ func (v *Variation) Markdown(w io.Writer) error {
 	for i := range v.Numbers {
 		head = append(head, layout.Markdown(v.Numbers[i].Title))
 	}
-	var rows [][]string
+	t := layout.Table{AutoAlign: true, Left: []int{1}}
+	t.Row(head...)
 	for i := range v.Cells {
 		c := &v.Cells[i]
 		row := []string{strconv.Itoa(c.Cell), layout.MarkdownCode(c.settings()), strconv.Itoa(len(c.Reports))}
 		for k := range v.Numbers {
 			row = append(row, v.Numbers[k].value(c))
 		}
-		rows = append(rows, row)
+		t.Row(row...)
 	}
-	markdownTable(&b, head, rows, 1)
+	b.WriteString(t.Markdown())
 	notes := slices.Clone(v.Notes)
 	for i := range notes {
 		notes[i] = s.note(notes[i])
@@ -343,8 +344,8 @@ func (v *Variation) Markdown(w io.Writer) error {
 
 // CSV writes one line per number and effect. Effects and their bounds are shares.
 func (v *Variation) CSV(w io.Writer) error {
-	out := csv.NewWriter(w)
-	_ = out.Write([]string{"series", "number", "decides", "kind", "change", "effect", "lo", "hi", "p", "p_adjusted", "verdict"})
+	var out layout.Table
+	out.Row("series", "number", "decides", "kind", "change", "effect", "lo", "hi", "p", "p_adjusted", "verdict")
 	plain := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 	for i := range v.Numbers {
 		n := &v.Numbers[i]
@@ -354,15 +355,11 @@ func (v *Variation) CSV(w io.Writer) error {
 			if !e.Main() {
 				kind = "interaction"
 			}
-			_ = out.Write([]string{
-				v.Series, n.Field, strconv.FormatBool(n.Decides), kind, spreadsheetSafe(v.name(e, signsOf(true))),
+			out.Row(
+				v.Series, n.Field, strconv.FormatBool(n.Decides), kind, v.name(e, signsOf(true)),
 				plain(e.Effect), plain(e.Lo), plain(e.Hi), plain(e.P), plain(e.Adjusted), string(e.Verdict),
-			})
+			)
 		}
 	}
-	out.Flush()
-	if err := out.Error(); err != nil {
-		return fmt.Errorf("write the table: %w", err)
-	}
-	return nil
+	return out.CSV(w)
 }

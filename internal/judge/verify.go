@@ -263,7 +263,7 @@ func gate(b bundle, baseline []store.Row, o VerifyOptions) (Gate, bool) {
 		}
 		found := steps(revisions, samples, at, q, max(o.Effects.of(q), leastStepEffect))
 		if _, inARow := measuredInARow(rowsAt(revisions, at)); inARow && newest.name == "" {
-			found = nil // they are not independent, and say what happened on the machine meanwhile
+			found = nil // they are not independent, and say what happened on the machine at that time
 		}
 		g.Steps = append(g.Steps, found...)
 		if at[len(at)-1] != len(revisions)-1 { // the newest lacks the quantity

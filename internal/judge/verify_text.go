@@ -235,13 +235,10 @@ func (g *Gate) text(p *layout.Page, said string) {
 		p.Pair("", "before", text)
 	}
 	p.Line("")
-	t := &layout.Table{Headings: 1, Left: []int{5}}
-	t.Row("", base, "newest", "differs", "90% interval", "verdict")
+	t := judgementTable(base, "newest", "90%")
 	for i := range g.Rows {
 		r := &g.Rows[i]
-		difference, interval := r.change()
-		t.Row(r.Title, r.value(r.Base), r.value(r.Candidate), difference, interval, r.verdictWords())
-		t.Paint(5, gateColor(r.Gate))
+		r.in(t, r.verdictWords(), gateColor(r.Gate))
 	}
 	p.Table(t)
 	if slices.ContainsFunc(g.Rows, func(r GateRow) bool { return r.atMost() }) {

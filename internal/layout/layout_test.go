@@ -216,4 +216,20 @@ func FuzzText(f *testing.F) {
 		assert.Must(t, len(got.Inside) <= 0 && (got.Text == got.B || strings.ContainsAny(s, "\r\n\t")),
 			"%q reads as %+v", w.String(), got)
 	})
+// A table as Markdown and as CSV: alignment, and no formula for a spreadsheet.
+func TestTableForms(t *testing.T) {
+	table := layoutTable()
+	assert.Equal(t, table.Markdown(), "| name | n | text |\n| --- | ---: | --- |\n| =cmd() | -1.5 | - x |\n", "Markdown")
+	table.AutoAlign, table.TightRule = true, true
+	assert.Equal(t, table.Markdown(), "| name | n | text |\n|---:|---:|---|\n| =cmd() | -1.5 | - x |\n", "Markdown of other alignment")
+	var b strings.Builder
+	assert.OK(t, table.CSV(&b))
+	assert.Equal(t, b.String(), "name,n,text\n'=cmd(),-1.5,'- x\n", "CSV")
+}
+
+func layoutTable() *Table {
+	t := &Table{Headings: 1, Left: []int{2}}
+	t.Row("name", "n", "text")
+	t.Row("=cmd()", "-1.5", "- x")
+	return t
 }

@@ -2,9 +2,6 @@ package layout
 
 import "strings"
 
-// MarkdownRow is a row of a table. Its cells are Markdown.
-func MarkdownRow(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
-
 // markdownEscaper escapes what has a meaning in Markdown within a line of a
 // table.
 var markdownEscaper = strings.NewReplacer(

@@ -20,6 +20,7 @@ type Table struct {
 	Sparse    bool  // leave out columns that are empty except for headings
 	Gap       int   // blanks between columns; 0: two, or one if necessary
 	MinWidth  int   // minimum width of columns that are aligned right
+	TightRule bool  // in Markdown: no blanks in the line below the headings
 
 	rows   [][]string
 	colors map[[2]int]string // of cells, by row and column

@@ -167,6 +167,7 @@ func TestFindings(t *testing.T) {
 			"run/a.go:4: results are listed by workload.Results, and nowhere else: use it",
 			"run/a.go:7: results are listed by workload.Results, and nowhere else: use it",
 		}},
+		{"a second writer of CSV", "run/a.go", "package run\n\nvar x = csv.NewWriter(w)\n", []string{"run/a.go:3: rows become Markdown and CSV in layout.Table, and nowhere else: use it"}},
 		{"the send delay", "load/times.go", "package load\n\nvar x = p.Sent-max(due, p.Ready)\n", nil},
 		{"others' files", "load/testdata/a.go", "package util\n", nil},
 	}

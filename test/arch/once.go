@@ -17,6 +17,11 @@ var definitions = []struct {
 	{"the send delay is computed by load.Passage", regexp.MustCompile(`(?i)\bsent(first\(\))? ?- ?max\([^)]*\.(due|ready|free|room)\b`), []string{"load/times.go"}},
 	{"the counters are listed by measure.CountsOf", regexp.MustCompile(`(?s)\bOffered\b.{0,1000}\bRetries\b.{0,500}\bAckedBytes\b`), []string{"measure/counts.go"}},
 	{"the percentiles of reports are listed by measure.PercentilesOf", regexp.MustCompile(`\{(50, 90, |50, 99, |"p?50", "p?9[059]", "p?9)`), []string{"internal/live/frame_recorder.go"}}, // a frame is small: it has three
+	{"rows become Markdown and CSV in layout.Table", regexp.MustCompile(`csv\.NewWriter|"\| ?-{3}|" ?\| "\) \+ " ?\|`), []string{
+		"internal/layout/table_forms.go",
+		"internal/report/export/csv.go", "internal/report/export/endtoend.go", // a row after the other: a series may not fit the memory
+		"internal/serve/shell/reports.go", // hey-apm's columns
+	}},
 	{"results are listed by workload.Results", regexp.MustCompile(`\{(Name: )?"(throughput|lost|failure.(rate|share)|longest.stall|index.share|(max_)?rss)",[^\n]*\bKind|case "(failure-rate|target-share|index-share)"|"(failure-rate|target-share|lost|index-share)": +[a-zA-Z]`), []string{"internal/workload/results.go", "internal/report/results.go"}},
 }
 

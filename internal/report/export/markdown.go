@@ -33,24 +33,24 @@ func (m *markdown) line(s string) {
 	m.WriteByte('\n')
 }
 
-// The alignment of the columns after the first: numbers are aligned to the
-// right.
-const (
-	alignLeft  = "---|"
-	alignRight = "---:|"
-)
-
-// table writes rows below their heading.
-func (m *markdown) table(align string, head []string, rows [][]string) {
+// table writes rows below their heading. Columns after the first are aligned left if they are texts, right if
+// they are numbers.
+func (m *markdown) table(texts bool, head []string, rows [][]string) {
 	if len(rows) == 0 {
 		return
 	}
-	m.line("")
-	m.line(layout.MarkdownRow(head))
-	m.line("|---|" + strings.Repeat(align, len(head)-1))
-	for _, r := range rows {
-		m.line(layout.MarkdownRow(r))
+	t := layout.Table{TightRule: true}
+	for i := range head {
+		if texts {
+			t.Left = append(t.Left, i)
+		}
 	}
+	t.Row(head...)
+	for _, r := range rows {
+		t.Row(r...)
+	}
+	m.line("")
+	m.WriteString(t.Markdown())
 }
 
 func (m *markdown) section(name string) {
@@ -84,15 +84,15 @@ func (m *markdown) report(d *report.Document) {
 	m.numbers("Ledger", []string{"events", "whole run", ""}, d.LedgerRows())
 	if parts := d.PartRows(); parts != nil {
 		m.section(d.PartsTitle())
-		m.table(alignRight, parts[0], escaped(parts[1:]))
+		m.table(false, parts[0], escaped(parts[1:]))
 	}
 	if groups := d.GroupRows(); groups != nil {
 		m.section("Groups")
-		m.table(alignRight, groups[0], escaped(groups[1:]))
+		m.table(false, groups[0], escaped(groups[1:]))
 	}
 	if steps := d.StepRows(); steps != nil {
 		m.section("Steps")
-		m.table(alignRight, steps[0], escaped(steps[1:]))
+		m.table(false, steps[0], escaped(steps[1:]))
 	}
 	m.times(d)
 	m.faults(d)
@@ -108,7 +108,7 @@ func (m *markdown) faults(d *report.Document) {
 		return
 	}
 	m.section("Faults")
-	m.table(alignRight, rows[0], escaped(rows[1:]))
+	m.table(false, rows[0], escaped(rows[1:]))
 	m.line("")
 	for _, text := range escaped([][]string{d.FaultTexts()})[0] {
 		m.line("- " + text)
@@ -122,7 +122,7 @@ func (m *markdown) fleet(d *report.Document) {
 		return
 	}
 	m.section("Generators")
-	m.table(alignRight, head, escaped(rows))
+	m.table(false, head, escaped(rows))
 	for _, r := range remarks {
 		m.line("")
 		m.line(layout.Markdown(r))
@@ -137,7 +137,7 @@ func (m *markdown) origin(d *report.Document) {
 		for _, r := range x.Rows {
 			rows = append(rows, []string{layout.Markdown(r.Name), layout.Markdown(r.Text)})
 		}
-		m.table(alignLeft, []string{"machine", ""}, rows)
+		m.table(true, []string{"machine", ""}, rows)
 	}
 	m.line("")
 	var from []string
@@ -167,7 +167,7 @@ func (m *markdown) workload(d *report.Document) {
 			rows = append(rows, []string{"system " + layout.Markdown(k), layout.MarkdownCode(fmt.Sprint(d.System.Facts[k]))})
 		}
 	}
-	m.table(alignLeft, []string{"setting", "value"}, rows)
+	m.table(true, []string{"setting", "value"}, rows)
 }
 
 // numbers writes the rows of the report that are not empty.
@@ -180,7 +180,7 @@ func (m *markdown) numbers(title string, head []string, of []report.Row) {
 	}
 	if len(rows) > 0 {
 		m.section(title)
-		m.table(alignRight, head, rows)
+		m.table(false, head, rows)
 	}
 }
 
@@ -194,7 +194,7 @@ func (m *markdown) times(d *report.Document) {
 	for _, c := range cols {
 		head = append(head, c.Title)
 	}
-	m.table(alignRight, head, escaped(report.TimeRows(cols)))
+	m.table(false, head, escaped(report.TimeRows(cols)))
 }
 
 func (m *markdown) failures(d *report.Document) {
@@ -204,7 +204,7 @@ func (m *markdown) failures(d *report.Document) {
 	}
 	if len(rows) > 0 {
 		m.section("Failures")
-		m.table(alignRight, []string{"failure", "events", "batches"}, rows)
+		m.table(false, []string{"failure", "events", "batches"}, rows)
 	}
 }
 

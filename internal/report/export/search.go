@@ -12,14 +12,14 @@ import (
 func (m *markdown) search(d *report.Document) {
 	m.section("Trials")
 	rows := d.Search.Rows()
-	m.table(alignLeft, rows[0], escaped(rows[1:]))
+	m.table(true, rows[0], escaped(rows[1:]))
 }
 
 // scenario writes what the report of a scenario has in place of measurements.
 func (m *markdown) scenario(d *report.Document) {
 	m.section("Steps")
 	rows := d.Scenario.Rows()
-	m.table(alignLeft, rows[0], escaped(rows[1:]))
+	m.table(true, rows[0], escaped(rows[1:]))
 }
 
 // stepColumns are the columns of a scenario as CSV: a row for each step.
