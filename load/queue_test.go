@@ -44,7 +44,7 @@ func TestIndexSet(t *testing.T) {
 	}
 }
 
-// TestHeap: streams leave the heap in the order of their times, whatever was pushed meanwhile.
+// TestHeap: streams leave the heap in the order of their times, whatever was pushed in between.
 func TestHeap(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	var h heap
@@ -273,7 +273,7 @@ func TestTraceLeavesBatchGroups(t *testing.T) {
 	for _, tt := range []struct {
 		name            string
 		observe, groups bool
-	}{{"trace", false, true}, {"trace beside observe", true, false}} {
+	}{{"trace", false, true}, {"trace and observe", true, false}} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(Single(), 1, constantly(3*time.Millisecond))

@@ -390,7 +390,7 @@ func (s *Stage) Result(of *Result) StageResult {
 // and the send delay is how late a read began.
 type StageResult struct {
 	PartResult
-	// Acked events that were not read, over all phases, besides those that failed:
+	// Acked events that were not read, over all phases, except those that failed:
 	Unread  uint64 // their read did not begin
 	Missed  uint64 // their place is not known
 	Partial uint64 // other events of their batch were not acked

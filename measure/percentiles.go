@@ -1,7 +1,6 @@
 package measure
 
-// A Use is where a percentile is shown besides the places that have all of a summary: reports, their fields,
-// files and limits.
+// A Use is where a percentile is shown. Reports, their fields, files and limits have all of them.
 type Use uint8
 
 // The uses.

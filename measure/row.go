@@ -14,7 +14,7 @@ type row struct {
 	data  []byte // the rest; immutable
 }
 
-// rowBytes is what a row takes besides its data.
+// rowBytes is what a row takes in addition to its data.
 const rowBytes = 64
 
 // newRow encodes an interval with compact histograms.

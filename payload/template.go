@@ -39,7 +39,7 @@ const (
 	Ahead
 )
 
-// TemplateOptions are what the values of a text depend on, besides the events.
+// TemplateOptions are what the values of a text depend on, in addition to the events.
 type TemplateOptions struct {
 	Seed uint64 // of random values; different texts need different seeds
 	Use  TemplateUse

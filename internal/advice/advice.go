@@ -1,5 +1,5 @@
-// Package advice says what somebody can do about an error: the one error type with a hint, and
-// which known word a mistyped one may mean. It knows nothing of what failed.
+// Package advice has the one error type with a hint, and finds the known word that a mistyped one
+// may mean. It knows nothing of what failed.
 //
 // Its invariant: a text of an error says what is wrong, and its hint what to do, never both.
 package advice

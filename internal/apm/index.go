@@ -114,7 +114,7 @@ type index struct {
 	cfg    *indexConfig
 	client *http.Client
 	store  string // "Elasticsearch 8.19.21"
-	// What identifies the cluster besides its address: "" and 0 if it does not say.
+	// What identifies the cluster, in addition to its address: "" and 0 if it does not say.
 	version, cluster string
 	nodes            int
 

@@ -43,7 +43,7 @@ func TestConfirm(t *testing.T) {
 		note   bool
 	}{
 		{"all of it", 0, 200, false},
-		{"beside older documents", 300, 200, false},
+		{"next to older documents", 300, 200, false},
 		{"all but a few", 0, 190, false},
 		{"too little", 0, 150, true},
 	} {

@@ -293,9 +293,9 @@ func examples(text string) []example {
 }
 
 func (e *example) server() (args []string, ok bool) {
-	command, beside := strings.CutSuffix(e.command, " &")
+	command, background := strings.CutSuffix(e.command, " &")
 	rest, ok := strings.CutPrefix(command, "carronade standin ")
-	return strings.Fields(rest), ok && beside
+	return strings.Fields(rest), ok && background
 }
 
 func (e *example) check(t *testing.T, dir string, swap *strings.Replacer) {

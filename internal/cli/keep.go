@@ -62,7 +62,7 @@ func (s *session) keeping(ctx context.Context, t *cmdutil.Settings, quiet bool) 
 		return nil, err
 	}
 	if local, lerr := s.ownStore(ctx, k.place); lerr == nil && local != nil {
-		s.warn(fmt.Sprintf("%v; reports go to %s meanwhile", err, local.Place()))
+		s.warn(fmt.Sprintf("%v; reports go to %s instead", err, local.Place()))
 		k.store, k.at, k.substitute = local, local.Place(), !errors.Is(err, store.ErrForeign)
 		return k, nil
 	}

@@ -255,7 +255,7 @@ func (p *testPeer) serve(c net.Conn, r *rand.Rand) {
 				_, _ = io.Copy(io.Discard, c) // a black hole, which still reads
 				return
 			case 2:
-				time.Sleep(p.l.timeout + time.Millisecond) // late, and nothing is read meanwhile
+				time.Sleep(p.l.timeout + time.Millisecond) // late, and nothing is read until then
 			case 3:
 				time.Sleep(p.l.timeout - time.Millisecond)
 			case 4:

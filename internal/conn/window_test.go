@@ -16,7 +16,7 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// However writes cut requests, and whichever are answered meanwhile, a window gives each byte to the writer
+// However writes cut requests, and whichever are answered in between, a window gives each byte to the writer
 // once, in order, and knows which requests were begun, are being written, and are written.
 func TestWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -245,15 +245,15 @@ func TestAgentDisturbed(t *testing.T) {
 	h := newHand(t)
 	h.load()
 	h.a.Disturbed(h.now, text)
-	told, _ := h.a.Take()
-	assert.Must(t, len(told) == 1 && told[0].Kind == kindStatus && told[0].Phase == phaseOpening && told[0].Disturbed == text, "it sends %+v", told)
+	sent, _ := h.a.Take()
+	assert.Must(t, len(sent) == 1 && sent[0].Kind == kindStatus && sent[0].Phase == phaseOpening && sent[0].Disturbed == text, "it sends %+v", sent)
 	c := &coordinator{}
 	m := &member{name: "a"}
 	var said []string
 	r := &firing{order: &run.Order{Disturbed: func(agent, text string) { said = append(said, agent+": "+text) }}}
 	for i := range 2 {
-		told[0].Now = time.Duration(i + 1)
-		c.status(m, told[0])
+		sent[0].Now = time.Duration(i + 1)
+		c.status(m, sent[0])
 		for _, e := range c.events {
 			r.take(e)
 		}

@@ -140,7 +140,7 @@ func (h *simHost) freeze(d time.Duration) {
 		h.resumed = h.clock.mono(h.w.now)
 		waiting := h.waiting
 		h.waiting = nil
-		// What arrived meanwhile and what is due come in any order.
+		// What arrived in between and what is due come in any order.
 		if h.w.rnd.IntN(2) == 0 {
 			h.w.rnd.Shuffle(len(waiting), func(i, j int) { waiting[i], waiting[j] = waiting[j], waiting[i] })
 		}

@@ -50,7 +50,7 @@ func RouteTo(ctx context.Context, addr string) (Route, error) {
 }
 
 // LoopbackSpeed sends bytes to itself over TCP for that long, and returns how many arrived in a
-// second. It uses about two processors meanwhile.
+// second. It uses about two processors in this second.
 func LoopbackSpeed(ctx context.Context, span time.Duration) (bytesPerS float64, err error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -26,7 +26,7 @@ func ReplaceFileAs(path string, data []byte) error {
 }
 
 // MakeFile writes a file that only this user can read, unless there is one. It is complete as soon as
-// it has its name, since another process may look for it now. One that another process made meanwhile
+// it has its name, since another process may look for it now. One that another process made in between
 // stays, except on a file system without links.
 func MakeFile(path string, data []byte) error { return makeFile(path, data, os.Link) }
 

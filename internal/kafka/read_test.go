@@ -145,7 +145,7 @@ func TestReadsEveryRecordOnce(t *testing.T) {
 func TestReadFails(t *testing.T) {
 	testkit.Need(t, "some seconds")
 	t.Parallel()
-	t.Run("deleted meanwhile", func(t *testing.T) {
+	t.Run("deleted while it reads", func(t *testing.T) {
 		c := filled(t, 1, 100, 50)
 		s := spec(t, fakeURL(c.ListenAddrs()), nil)
 		s.Op = cluster.OpRead

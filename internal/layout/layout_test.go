@@ -216,6 +216,8 @@ func FuzzText(f *testing.F) {
 		assert.Must(t, len(got.Inside) <= 0 && (got.Text == got.B || strings.ContainsAny(s, "\r\n\t")),
 			"%q reads as %+v", w.String(), got)
 	})
+}
+
 // A table as Markdown and as CSV: alignment, and no formula for a spreadsheet.
 func TestTableForms(t *testing.T) {
 	table := layoutTable()

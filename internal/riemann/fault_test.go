@@ -145,9 +145,10 @@ func reconnects(s *session) (n uint64) {
 	return n
 }
 
-// A server is unreachable for a while: events that are due meanwhile wait, and their response time shows it. Without a schedule
-// the longest stall shows it. Each reset connection leaves at most the in-flight limit unknown. The test does not depend on the
-// machine's speed: the server goes away at a certain message, and the run ends at another.
+// A server is unreachable for a while: events that become due wait, and their response time shows it.
+// Without a schedule the longest stall shows it. Each reset connection leaves at most the in-flight limit
+// unknown. The test does not depend on the machine's speed: the server goes away at a certain message, and
+// the run ends at another.
 func TestAwayAndBack(t *testing.T) {
 	t.Parallel()
 	const away = 300 * time.Millisecond

@@ -35,7 +35,7 @@ func startOnOnePort(t testing.TB, o standinriemann.Options) *standinriemann.Serv
 			t.Cleanup(func() { assert.OK(t, s.Close()) })
 			return s
 		}
-		assert.Must(t, tries != 20, "%v", err) // other tests may take the port meanwhile
+		assert.Must(t, tries != 20, "%v", err) // other tests may take the port first
 	}
 }
 

@@ -75,7 +75,8 @@ func gcPercent() uint64 {
 	return sampled(s[0])
 }
 
-// Executions share the setting. The last one that ends restores what the user asked for, even if that changed meanwhile.
+// Executions share the setting. The last one that ends restores what the user asked for, even if
+// that changed in between.
 func TestHeapRoomIsRestored(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(80))
 	ballast := make([]byte, 64<<20)

@@ -68,7 +68,7 @@ func TestDroppedAreScored(t *testing.T) {
 		b := n.Blackout
 		assert.True(t, b != nil && !b.More && b.S >= 3.9 && b.S <= 4.1, "the blackout is %+v, want 4 s", b)
 		if dropped := d.Totals.Dropped; dropped < 399 || dropped > 401 || n.Over != dropped {
-			t.Errorf("of some 400 events that were due meanwhile, %d were dropped, and %d count as over the limit", dropped, n.Over)
+			t.Errorf("of some 400 events that were due in the blackout, %d were dropped, and %d count as over the limit", dropped, n.Over)
 		}
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"carronade/protocol"
 )
 
-// A Reading is what one of several generators knows of the logs that it read, besides what
-// arrived: for a run whose events it reads while others send them.
+// A Reading is what one of several generators knows of the logs that it read, in addition to the events:
+// it reads while others send.
 type Reading struct {
 	Whole   []bool        // by log: it was read to its end; nil: not known
 	Ends    []int64       // by log; nil: not known

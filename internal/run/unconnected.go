@@ -14,7 +14,7 @@ const withoutConnection = time.Minute
 // lookForConnections is how often the run counts its connections.
 const lookForConnections = time.Second
 
-// disconnected reports whether the Connected of a target or a source knows that there is no connection.
+// disconnected reports whether a target or a source knows that it has no connection.
 func disconnected(connected func() (n int, known bool)) bool {
 	if connected == nil {
 		return false

@@ -18,7 +18,7 @@ import (
 type TypedOption struct{ Name, Help string }
 
 // Typings returns the declarations for the kinds of targets, with the options that searches have
-// beside settings. It ends with a newline.
+// in addition to settings. It ends with a newline.
 func Typings(kinds []protocol.Kind, searches []TypedOption) []byte {
 	b := &builder{seen: map[reflect.Type]string{}}
 	b.line(0, `declare module "carronade" {`)

@@ -237,7 +237,7 @@ func (p *parent) watch() *silenceWatch {
 	return &silenceWatch{time.NewTimer(p.silence()), host.CPUOf(p.child.process.Pid())}
 }
 
-// silent ends a child that was silent. It returns nil if the child ran meanwhile: then the watch
+// silent ends a child that was silent. It returns nil if the child ran in that time: then the watch
 // begins again.
 func (p *parent) silent(w *silenceWatch) *Fault {
 	if cpu := host.CPUOf(p.child.process.Pid()); cpu > w.cpu {

@@ -16,7 +16,7 @@ var (
 	// are looked at on their own, and names whose values are not secret.
 	holdsMore = regexp.MustCompile(`(?i)(?:creds|credentials?|authorization|cookie|jaas)$`)
 	lineName  = regexp.MustCompile(`^["']?([\w.\-]+)["']?:(?:[ \t]|$)`)
-	beside    = regexp.MustCompile(`(?i)^(?:user|username|user_name|login|name|type|kind|realm|scopes?|mechanism|method|ur[li]|hosts?|hostname|port|enabled|provider|algorithm|profile|region|roles?|principal|required|backend|class|expires|ttl)$`)
+	ordinary  = regexp.MustCompile(`(?i)^(?:user|username|user_name|login|name|type|kind|realm|scopes?|mechanism|method|ur[li]|hosts?|hostname|port|enabled|provider|algorithm|profile|region|roles?|principal|required|backend|class|expires|ttl)$`)
 	// What a line has before an item of a list; the mark of a comment, and one with an old item.
 	item        = regexp.MustCompile(`^(?:-[ \t]+)*`)
 	commentMark = regexp.MustCompile(`^[ \t]*(?:#+|;+|!+|//+)`)
@@ -93,7 +93,7 @@ func (s *scanner) below(v *setting, line int) {
 		if g != nil || marks > 0 {
 			last = column
 		}
-		if g == nil || !(more && (beside.MatchString(g[1]) || isLikely(g[1])) || isAboutUse(v.name, s.t[from:to])) {
+		if g == nil || !(more && (ordinary.MatchString(g[1]) || isLikely(g[1])) || isAboutUse(v.name, s.t[from:to])) {
 			s.hide(from, to)
 		}
 		return true

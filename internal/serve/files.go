@@ -129,7 +129,7 @@ func (a *API) createPart(root *os.Root, dir, part string) (*os.File, error) {
 	return root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// removeEmpty removes a folder and those above it, as far as they are empty: nobody counts empty ones.
+// removeEmpty removes a folder and those above it, as far as they are empty: an empty folder is not part of what a user stored.
 func (a *API) removeEmpty(root *os.Root, dir string) {
 	a.files.Lock()
 	defer a.files.Unlock()

@@ -33,7 +33,7 @@ type CapacitySettings struct {
 // Credits let a server serve at a higher rate for a while.
 type Credits struct {
 	For  time.Duration // how long, without a pause, from full credits
-	Rate float64       // events a second meanwhile; 0: no credits
+	Rate float64       // events a second in that time; 0: no credits
 }
 
 // A Service is a distribution of service times.

@@ -118,7 +118,7 @@ func CachedBuilds(cache string) ([]CachedBuild, error) {
 	for _, name := range names {
 		e, err := readEntry(filepath.Dir(name))
 		if err != nil {
-			continue // removed meanwhile, or made by another program
+			continue // removed in between, or made by another program
 		}
 		if unlock := e.lock(); unlock != nil {
 			unlock()

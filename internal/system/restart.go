@@ -66,7 +66,7 @@ func (s *System) replace(ctx context.Context, old *host.Child, tree *host.Tree, 
 	old.Kill()
 	ticker := time.NewTicker(stopInterval)
 	defer ticker.Stop()
-	for s.signal(tree, true, nil) > 0 || old.State() == nil { // some may start others meanwhile
+	for s.signal(tree, true, nil) > 0 || old.State() == nil { // some may start others before they end
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():

@@ -248,8 +248,8 @@ func goFile(name string, src []byte, packages []Package, edges map[Edge]bool) (f
 	return findings, nil
 }
 
-// assertedTo is the package of the interface that a type assertion is to; "" if it is another node. A
-// schedule is no part of a protocol.
+// assertedTo returns the package of the interface in a type assertion; "" for another node, and for a
+// schedule, which does not belong to a protocol.
 func assertedTo(n ast.Node) string {
 	a, ok := n.(*ast.TypeAssertExpr)
 	if !ok {

@@ -112,7 +112,7 @@ func (u *Suite) machine(b testing.TB) (out []string) {
 			h.CPU, h.Cores, float64(h.Memory)/(1<<30), h.Clock, h.Distribution, h.Kernel))
 	}
 	if now := readMachineLoad(); now.total > u.load.total {
-		out = append(out, fmt.Sprintf("load average at the start: %.2f; used by other guests of the host meanwhile: %.1f %% of the processors' time",
+		out = append(out, fmt.Sprintf("load average at the start: %.2f; used by other guests of the host during the run: %.1f %% of the processors' time",
 			u.load.load, 100*float64(now.steal-u.load.steal)/float64(now.total-u.load.total)))
 	}
 	first := func(s string) string { s, _, _ = strings.Cut(s, "\n"); return s }

@@ -47,7 +47,7 @@ func runProcess(ctx context.Context, watch bool, name string, args ...string) (*
 func runWatched(ctx context.Context, every time.Duration, name string, args ...string) (*processResult, error) {
 	var rss []uint64
 	var peak uint64
-	e, err := runBeside(ctx, name, args, func(p *os.Process, ended <-chan struct{}) {
+	e, err := runAlong(ctx, name, args, func(p *os.Process, ended <-chan struct{}) {
 		if every == 0 {
 			return
 		}
@@ -80,7 +80,7 @@ func runFor(ctx context.Context, lasts time.Duration, name string, args ...strin
 	}
 	ctx, cancel := context.WithTimeout(ctx, processTimeout)
 	defer cancel()
-	return runBeside(ctx, name, args, func(p *os.Process, ended <-chan struct{}) {
+	return runAlong(ctx, name, args, func(p *os.Process, ended <-chan struct{}) {
 		select {
 		case <-ended:
 		case <-time.After(lasts):
@@ -89,8 +89,8 @@ func runFor(ctx context.Context, lasts time.Duration, name string, args ...strin
 	})
 }
 
-// runBeside runs a command to its end, and calls beside while it runs.
-func runBeside(ctx context.Context, name string, args []string, beside func(p *os.Process, ended <-chan struct{})) (*processResult, error) {
+// runAlong runs a command to its end, and calls watch while it runs.
+func runAlong(ctx context.Context, name string, args []string, watch func(p *os.Process, ended <-chan struct{})) (*processResult, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -100,7 +100,7 @@ func runBeside(ctx context.Context, name string, args []string, beside func(p *o
 	}
 	ended := make(chan struct{})
 	var other sync.WaitGroup
-	other.Go(func() { beside(cmd.Process, ended) })
+	other.Go(func() { watch(cmd.Process, ended) })
 	err := cmd.Wait()
 	e := &processResult{out: out.Bytes(), stderr: strings.TrimSpace(errs.String()), code: cmd.ProcessState.ExitCode(), wall: time.Since(began)}
 	close(ended)

@@ -7,8 +7,8 @@ import "testing"
 // Mount skips the test: only Linux mounts a small file system here.
 func Mount(t testing.TB, _ string) string { t.Skip("needs Linux"); return "" }
 
-// Fill is not called without Mount.
-func Fill(testing.TB, string) string { panic("there is no Mount") }
+// Fill is called only after Mount.
+func Fill(testing.TB, string) string { panic("Mount skips the test") }
 
-// Seal is not called without Mount.
-func Seal(testing.TB, string) { panic("there is no Mount") }
+// Seal is called only after Mount.
+func Seal(testing.TB, string) { panic("Mount skips the test") }

@@ -66,7 +66,7 @@ func (s *source) rows() []row {
 		{"Backlog and generator", []panel{
 			s.gauges("In flight", "Events sent and not yet done.", "none", "in flight", "carronade_in_flight_events"),
 			s.gauges("Behind", "Consuming: events behind the end of the logs.", "none", "behind", "carronade_behind_events"),
-			s.percentiles("Send delay", "The generator's own lateness of sent events. If it is large beside the response time, the generator was too slow, and the report says whether the run is trusted.", "send_delay"),
+			s.percentiles("Send delay", "The generator's own lateness of sent events. If it is large compared to the response time, the generator was too slow, and the report says whether the run is trusted.", "send_delay"),
 			s.counts("Processors of the generator", "Processors that the generator used. 1 is one whole processor.", "none", "processors", s.cpu),
 			s.gauges("Memory of the generator", "Its resident memory.", "bytes", "resident", "carronade_generator_resident_memory_bytes"),
 		}},

@@ -174,7 +174,7 @@ type Makeup struct {
 	Outcomes  [3]int   // weights of success, failure, unknown; default 97, 3, 0
 	Durations Durations
 
-	// Labels are added to transactions, errors, metricsets and logs, besides those that
+	// Labels are added to transactions, errors, metricsets and logs, in addition to those that
 	// they have anyway (ReservedLabels).
 	Labels []Label
 

@@ -33,7 +33,7 @@ type Console struct {
 	Ask func(question string) bool
 }
 
-// A Notice is an error that is no fault, such as an interruption: it is printed without "error:".
+// A Notice is an end that nothing failed in, such as an interruption: it is printed without "error:".
 type Notice struct{ error }
 
 // Noticef makes a Notice of a text.

@@ -11,8 +11,7 @@ import (
 	"carronade/internal/store/elastic"
 )
 
-// The shell's commands besides test that are available here: dump, and elasticsearch
-// reset.
+// The other commands of the shell that are available here: dump, and elasticsearch reset.
 
 const (
 	heyDumpForm  = "dump <file> <events> <spans> <frames>"

@@ -116,8 +116,8 @@ var heyShell = map[string]string{
 	"verify":  "carronade verify",
 }
 
-// heyBesideTest are the flags of 2023 that are allowed with test, of 2018.
-var heyBesideTest = map[string]bool{"apm-es-url": true, "apm-es-auth": true, "es-url": true, "es-auth": true}
+// heyTestFlags are the flags of 2023 that are allowed with test, of 2018.
+var heyTestFlags = map[string]bool{"apm-es-url": true, "apm-es-auth": true, "es-url": true, "es-auth": true}
 
 // chooseHeyGeneration derives the generation from the given flags.
 func chooseHeyGeneration(fs *flag.FlagSet, asked string) (generation string, given map[string]bool, err error) {
@@ -128,7 +128,7 @@ func chooseHeyGeneration(fs *flag.FlagSet, asked string) (generation string, giv
 		switch {
 		case heyFlags2018[f.Name]:
 			old = f.Name
-		case test && heyBesideTest[f.Name]:
+		case test && heyTestFlags[f.Name]:
 		case heyFlags2023[f.Name]:
 			recent = f.Name
 		}

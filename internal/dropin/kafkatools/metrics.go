@@ -101,8 +101,8 @@ func shareMetrics(d *report.Document, s *shareSettings) (all []*kafkaMetrics) {
 	return all
 }
 
-// producerMetrics are the producer's, of all phases. Rates of what was sent are those of warm-up and
-// measurement: in the drain, which may be long, the producer waits for answers.
+// producerMetrics are the metrics of the producer over all phases. Rates of sending leave out the drain,
+// which may be long: the producer only waits for answers in it.
 func producerMetrics(d *report.Document, o *producerOptions) *kafkaMetrics {
 	var t measure.Counts
 	var sending, sent, sentWire float64 // s, records and bytes without the drain

@@ -40,7 +40,7 @@ var effects = map[string]string{
 	"output-metrics-quantiles":                   "quantiles of the results",
 	"run-comment":                                "a note of the report",
 	"run-id":                                     "a label of the report",
-	"load-step-node-addrs":                       "the machines that send, beside this one",
+	"load-step-node-addrs":                       "the machines that send, in addition to this one",
 	"load-step-node-port":                        "the port of those machines",
 	"run-node":                                   "this machine is a node",
 	"run-port":                                   "the remote API",

@@ -25,7 +25,7 @@ const nodeHelp = `flags of carronade for --run-node and --load-step-node-addrs=A
                        127.0.0.1, and the port of --run-port); also without
                        --run-node, if one of the two is given
   --api-name=HOST      requests of the remote API may name this machine HOST
-                       (repeatable), beside its host name and its addresses
+                       (repeatable), as its host name and addresses do
 `
 
 // nodeFlags are our own flags for nodes.

@@ -200,7 +200,7 @@ func TestParseScript(t *testing.T) {
 	}{
 		{name: "right", src: `x = "${f("` + `a` + `")}"`, text: `x = "${f(\"a\")}"`, warnings: []string{`s.js:1:5: quotes inside of an expression belong to the text: it was read as "${f(\"a\")}"`}},
 		{name: "legal", src: `x = "${" + y + "}"`},
-		{name: "legal beside an error", src: "x = \"${\" + y + \"}\"\nz = '%{f('a')}'", text: "x = \"${\" + y + \"}\"\nz = '%{f(\\'a\\')}'", warnings: []string{`it was read as '%{f(\'a\')}'`}},
+		{name: "legal next to an error", src: "x = \"${\" + y + \"}\"\nz = '%{f('a')}'", text: "x = \"${\" + y + \"}\"\nz = '%{f(\\'a\\')}'", warnings: []string{`it was read as '%{f(\'a\')}'`}},
 		{name: "several", src: "a = {\n'x': \"#{f(\"1\")}\",\n'y': \"${g(\"2\", \"}\")}\"\n}", text: "a = {\n'x': \"#{f(\\\"1\\\")}\",\n'y': \"${g(\"2\", \"}\")}\"\n}", wrong: "s.js:3:"},
 		{name: "escaped already", src: `x = "${f(\"a\", "b")}"`, text: `x = "${f(\"a\", \"b\")}"`, warnings: []string{`\"b\")}"`}},
 		{name: "strict", src: `x = "${f("a")}"`, strict: true, wrong: "s.js:1:11: syntax error: "},

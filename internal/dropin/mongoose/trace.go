@@ -81,7 +81,7 @@ type translation struct {
 // reads are the operations of a pipeline that read what was created.
 type reads struct {
 	s            *step
-	mu           sync.Mutex // of latency: rows of the table are made meanwhile
+	mu           sync.Mutex // of latency: rows of the table are made at the same time
 	count, bytes uint64
 	latency      *measure.Histogram
 }

@@ -130,7 +130,7 @@ func used(t *testing.T) (n int64) {
 	t.Helper()
 	_ = filepath.WalkDir(os.TempDir(), func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return nil //nolint:nilerr // removed meanwhile
+			return nil //nolint:nilerr // removed in between
 		}
 		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
 			n += info.Size()

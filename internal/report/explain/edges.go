@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	beside    = 3    // values on each side by which a change of level is found
+	eachSide  = 3    // values on each side by which a change of level is found
 	levelOf   = 4    // values on each side that make the levels when it is placed
 	remains   = 0.5  // of a change, in the values for which it should last
 	misplaced = 2    // values by which it may be found too early or too late
@@ -25,8 +25,8 @@ const (
 // every slow trend has in its middle.
 func edges(cells []cell, unit string, mean bool, lasts int) (out []span) {
 	x := make([]float64, 0, len(cells))
-	for i := beside; i+beside <= len(cells); i++ {
-		x = append(x, math.Abs(middle(values(cells[i:i+beside]))-middle(values(cells[i-beside:i]))))
+	for i := eachSide; i+eachSide <= len(cells); i++ {
+		x = append(x, math.Abs(middle(values(cells[i:i+eachSide]))-middle(values(cells[i-eachSide:i]))))
 	}
 	if len(x) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func edges(cells []cell, unit string, mean bool, lasts int) (out []span) {
 		if last := i - 1; x[best] == x[first] && x[best] == x[last] {
 			best = (first + last) / 2
 		}
-		at := best + beside
+		at := best + eachSide
 		before, after := values(cells[max(0, at-lasts):at]), values(cells[at:min(len(cells), at+lasts)])
 		if math.Abs(middle(after)-middle(before)) >= remains*x[best] {
 			out = append(out, place(cells, at, misplaced, mean, deviation))

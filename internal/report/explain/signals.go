@@ -81,7 +81,7 @@ func signals(c *cause, g *group, r *input) (out []signal) {
 		if c.Mean {
 			by = []time.Duration{width / 20, width / 5, width}
 		}
-		add("step", edges(cells, c.Unit, c.Mean, min(mostLasts, max(beside, int(g.lasts/width)))), by...)
+		add("step", edges(cells, c.Unit, c.Mean, min(mostLasts, max(eachSide, int(g.lasts/width)))), by...)
 		return out
 	}
 	add("peak", peaks(cells, c.Unit, 1), 0, width)

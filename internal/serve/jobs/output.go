@@ -101,7 +101,7 @@ func (o *output) change(do func()) {
 }
 
 // shorten replaces text in the middle of the file. If this process is killed
-// meanwhile, some text is in the file twice.
+// while it does, some text is in the file twice.
 func (o *output) shorten() {
 	o.shift.Lock()
 	defer o.shift.Unlock()

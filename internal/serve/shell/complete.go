@@ -56,7 +56,7 @@ func (s *session) autoComplete(line string, pos int, key rune) (string, int, boo
 		if more > 0 {
 			text += fmt.Sprintf("\n  and %d more", more)
 		}
-		s.out.beside(text+"\n", false)
+		s.out.interject(text+"\n", false)
 	}
 	line = line[:begin] + common
 	return line, len(line), true

@@ -55,7 +55,7 @@ func (s *session) follow(job jobs.Job, named bool) {
 		}()
 		defer cancel()
 		c := &cleaner{color: s.Color, to: func(text string) {
-			s.beside(ctx, job, text, named, false)
+			s.interject(ctx, job, text, named, false)
 			named = false
 		}}
 		err := s.Queue.Output(ctx, job.ID, true, c)
@@ -74,16 +74,16 @@ func (s *session) follow(job jobs.Job, named bool) {
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			s.beside(ctx, job, s.out.paint(red, Printable(err.Error()))+"\n", named, true)
+			s.interject(ctx, job, s.out.paint(red, Printable(err.Error()))+"\n", named, true)
 		default:
-			s.beside(ctx, job, s.ending(job), named, true)
+			s.interject(ctx, job, s.ending(job), named, true)
 		}
 	})
 }
 
-// beside writes output of a job. Between the output of different jobs a line says
+// interject writes output of a job. Between the output of different jobs a line says
 // whose it is. After detach has ended the context, nothing is written: what follows a job may notice that later.
-func (s *session) beside(ctx context.Context, job jobs.Job, text string, named, last bool) {
+func (s *session) interject(ctx context.Context, job jobs.Job, text string, named, last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {
@@ -95,7 +95,7 @@ func (s *session) beside(ctx context.Context, job jobs.Job, text string, named, 
 		}
 		s.last = job.ID
 	}
-	s.out.beside(text, last)
+	s.out.interject(text, last)
 }
 
 // ending is what a session says when a job ended; "" if it did what it should.

@@ -88,9 +88,9 @@ func (o *output) typed() {
 	o.waiting, o.prompted = false, false
 }
 
-// beside writes whole lines that are not the answer to the last line. If last, the
+// interject writes whole lines that are not the answer to the last line. If last, the
 // prompt follows.
-func (o *output) beside(text string, last bool) {
+func (o *output) interject(text string, last bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if text != "" {

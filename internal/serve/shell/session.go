@@ -277,6 +277,6 @@ func hinted(err error, hint string) error {
 	return &protocol.Error{Doing: err.Error(), Hint: hint}
 }
 
-// soon bounds what a command does that answers at once, besides running commands of
+// soon bounds what a command does that answers at once, other than running commands of
 // carronade.
 const soon = 30 * time.Second

@@ -211,7 +211,7 @@ func (s *Store) put(ctx context.Context, d *report.Document) error {
 		err = s.bulk(ctx, true, keep)
 	}
 	if status(err) == http.StatusConflict {
-		return store.ErrExists // stored by another process meanwhile
+		return store.ErrExists // another process has stored it
 	}
 	return err
 }

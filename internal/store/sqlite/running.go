@@ -125,7 +125,7 @@ func (s *Store) finishKilled(ctx context.Context) (u unfinished, err error) {
 		}
 		d, err := s.get(ctx, e.id)
 		if errors.Is(err, store.ErrMissing) {
-			continue // deleted meanwhile
+			continue // deleted in between
 		}
 		if err != nil {
 			return u, err

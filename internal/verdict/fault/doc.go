@@ -3,7 +3,7 @@
 // It has the grammar of faults, such as 60s:stop=leader,10s, and that of the moments at which a run
 // runs commands. Everything else that makes a fault is up to the run, which knows the processes.
 //
-// A score is what a fault, and its end, did to a run that went on meanwhile. The run may have made
+// A score is what a fault, and its end, did to a run that went on. The run may have made
 // the fault, or a user. The score takes marks on the time axis of a run and the outcomes of its
 // batches. It says when the fault was noticed, for how long nothing was acked, when the limit holds
 // again, and when the queue was gone; for the whole run, and for each partition or connection. It

@@ -41,7 +41,7 @@ func (o *observation) predict(v *view, n *Numbers, gap, since time.Duration) {
 	case o.changed(v, n):
 		n.NotPredicted = "the load was another than before it"
 		return
-	case o.backlog(v, since+gap) > slowBesides*v.due*gap.Seconds()+float64(v.level):
+	case o.backlog(v, since+gap) > slowDrain*v.due*gap.Seconds()+float64(v.level):
 		n.NotPredicted = "more events waited than became due in the blackout: there is more to catch up with"
 		return
 	}
@@ -74,8 +74,8 @@ func (o *observation) predict(v *view, n *Numbers, gap, since time.Duration) {
 	n.Predicted = &p
 }
 
-// slowBesides is how many times the events that became due in a blackout may wait at its end.
-const slowBesides = 1.5
+// slowDrain is how many times the events that became due in a blackout may wait at its end.
+const slowDrain = 1.5
 
 // backlog returns how many events waited before a moment.
 func (o *observation) backlog(v *view, at time.Duration) float64 {

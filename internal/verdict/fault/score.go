@@ -308,7 +308,7 @@ func (s *Score) disturbed(in *Input) (length float64) {
 	over := []*Time{s.Whole.Back, s.Whole.Drained}
 	if in.Reading {
 		over = []*Time{s.Whole.FirstAck}
-		for l := range s.Lanes { // the others go on meanwhile, so the whole does not wait for it
+		for l := range s.Lanes { // the others go on, so the whole does not wait for it
 			if n := &s.Lanes[l]; n.Blackout != nil && n.Blackout.S > in.Limit.Seconds() {
 				over = append(over, n.FirstAck)
 			}

@@ -89,7 +89,7 @@ func rangeText(lo, hi float64) string {
 	return a + " to " + b
 }
 
-// A Remark is something that is known besides the answer.
+// A Remark is something that is known in addition to the answer.
 type Remark struct {
 	Name, Text string
 }
@@ -101,7 +101,7 @@ const (
 	Doubtful  = "trust"
 )
 
-// Remarks are what is known besides the answer: its width, how the system behaves around it, and
+// Remarks are what is known in addition to the answer: its width, how the system behaves around it, and
 // where trials contradict each other.
 func (a *Answer) Remarks() []Remark {
 	var out []Remark
@@ -177,7 +177,7 @@ func Head(p *layout.Page, color, word, headline string) {
 	}
 }
 
-// Details writes what is known besides the answer, and the trials.
+// Details writes the remarks and the trials.
 func (a *Answer) Details(p *layout.Page) {
 	if len(a.Trials) == 0 {
 		return

@@ -125,7 +125,7 @@ type timing struct {
 	confirm   time.Duration
 }
 
-// The trials that a search needs besides its two confirmations, to plan the budget.
+// The trials that a search needs in addition to its two confirmations, to plan the budget.
 const (
 	plannedTrials = 6    // to bracket and bisect
 	searchPart    = 0.25 // length of a search trial, in confirmations

@@ -131,9 +131,9 @@ func (e *ExaminationEntry) write(p *layout.Page) {
 		return
 	}
 	// A command that does not fit next to its label has a line of its own, to be copied.
-	if n := layout.Width(e.Fix); isCommand(e.Fix) && n > p.Columns()-beside && n <= p.Columns()-below {
+	if n := layout.Width(e.Fix); isCommand(e.Fix) && n > p.Columns()-labelIndent && n <= p.Columns()-belowIndent {
 		p.Line(p.Paint(layout.Dim, "    fix"))
-		p.Line(strings.Repeat(" ", below) + layout.Clean(e.Fix))
+		p.Line(strings.Repeat(" ", belowIndent) + layout.Clean(e.Fix))
 		return
 	}
 	p.Pair(layout.Dim, "  fix", e.Fix)
@@ -147,7 +147,7 @@ func isCommand(text string) bool {
 }
 
 // Columns where texts begin: next to a label of a page, and below it.
-const beside, below = 16, 4
+const labelIndent, belowIndent = 16, 4
 
 // headline is the answer in a sentence.
 func (r *Examination) headline() string {

@@ -15,7 +15,7 @@ type MachineFacts struct {
 
 	Clients     int   // of the run; 0: not known
 	Connections int   // of the run; 0: not known
-	OtherFiles  int   // that a process needs besides its connections, as a run counts them
+	OtherFiles  int   // that a process needs in addition to its connections, as a run counts them
 	SendBuffer  int64 // bytes, as requested for connections; 0: not requested
 	RecvBuffer  int64
 

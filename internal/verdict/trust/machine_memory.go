@@ -38,7 +38,7 @@ func memory(f *MachineFacts) protocol.Finding {
 		return unknown(check, "the available memory cannot be read on "+osName(h.OS))
 	case left < leastMemory, h.MemoryLimit > 0 && h.MemoryLimit < leastLimit:
 		c.Level = protocol.LevelWarning
-		c.Effect = "the kernel reclaims memory meanwhile, or kills the generator: its histograms, pools of events and many connections need some 100 MiB"
+		c.Effect = "the kernel reclaims memory during the run, or kills the generator: its histograms, pools of events and many connections need some 100 MiB"
 		c.Fix = "stop other programs, or raise the limit of the container, or of the control group above it"
 	}
 	return c

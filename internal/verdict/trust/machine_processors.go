@@ -119,7 +119,7 @@ func steal(f *MachineFacts) protocol.Finding {
 	}
 	if w.Steal >= host.LeastStolen {
 		c.Level = protocol.LevelWarning
-		c.Effect = "the generator stands still meanwhile: times are too long, and runs differ"
+		c.Effect = "the generator stands still at those moments: times are too long, and runs differ"
 		c.Fix = "use a machine with fewer other guests, or with processors of its own"
 	}
 	return c

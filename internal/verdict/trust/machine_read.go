@@ -12,7 +12,7 @@ import (
 // How long the measurements of ReadMachine take.
 const (
 	window       = 600 * time.Millisecond // for what others use: in steps of 10 ms
-	wait         = time.Millisecond       // of a sending thread, meanwhile
+	wait         = time.Millisecond       // of a sending thread, in between
 	loopbackSpan = 100 * time.Millisecond
 	clockReads   = 2000
 )

@@ -165,7 +165,7 @@ func TestJudge(t *testing.T) {
 			},
 		},
 		{
-			name: "freezes do not count beside a schedule", mode: load.OpenLoop,
+			name: "freezes do not count with a schedule", mode: load.OpenLoop,
 			alter: func(in *Input) { in.Result.Freezes = froze(5 * time.Second) },
 		},
 		{
@@ -209,7 +209,7 @@ func TestJudge(t *testing.T) {
 			notes: []string{"the generator used 97.5% of 4 processors"},
 		},
 		{
-			name: "many long pauses beside a schedule show in the times", mode: load.OpenLoop,
+			name: "many long pauses with a schedule show in the times", mode: load.OpenLoop,
 			alter: func(in *Input) { in.Result.Usage.GCPauses, in.Result.Usage.GCPauseMax = 1000, 20*time.Millisecond },
 		},
 		{

@@ -202,7 +202,7 @@ func plain(text []byte) string {
 
 // bundled returns the files of others among the embedded ones. Scripts and styles of
 // others are minified and begin with a comment that must be kept, or have their licence
-// beside them: uplot.js and UPLOT-LICENSE.
+// next to them: uplot.js and UPLOT-LICENSE.
 func bundled(own []pack) (parts []Part, err error) {
 	seen := map[string]bool{}
 	for _, k := range own {
@@ -224,7 +224,7 @@ func bundled(own []pack) (parts []Part, err error) {
 			case err == nil && path != license && !isLicense(base):
 				parts = append(parts, Part{Name: Embedded + base, Version: version(head), Texts: []Text{{filepath.Base(license), plain(text)}}})
 			case err != nil && strings.HasPrefix(head, "/*!"):
-				return nil, fmt.Errorf("%s begins with a comment of others' work, and %s is missing beside it", path, filepath.Base(license))
+				return nil, fmt.Errorf("%s begins with a comment of others' work, and %s is missing next to it", path, filepath.Base(license))
 			}
 		}
 	}

@@ -77,7 +77,7 @@ func TestWithout(t *testing.T) {
 		{"none", map[string]string{"m/README.md": "free"}, "example.org/m v0.0.0-00010101000000-000000000000: no licence text was found"},
 		{"unknown", map[string]string{"m/LICENSE": "Do what you think is right."}, "its licence is not a known one"},
 		{"not allowed", map[string]string{"m/COPYING": restricted}, "is not among those"},
-		{"a script", map[string]string{"m/LICENSE": mit, "x.js": "/*! https://example.org/x (v1) */"}, "X-LICENSE is missing beside it"},
+		{"a script", map[string]string{"m/LICENSE": mit, "x.js": "/*! https://example.org/x (v1) */"}, "X-LICENSE is missing next to it"},
 		{"a folder's own", map[string]string{"m/sub/LICENSE": mit}, ""},
 		{"allowed", map[string]string{"m/LICENCE.md": mit, "x.js": "/*! https://example.org/x (v1) */", "X-LICENSE": mit}, ""},
 	} {
