@@ -128,7 +128,7 @@ func TestAnswersEndAWaitForTheBound(t *testing.T) {
 }
 
 // BenchmarkCollectorPauses is how long the collector stops the world while threads wait as sending threads do, in system calls
-// that keep their processor: it has to interrupt them by signals. An iteration is a collection, with garbage made meanwhile.
+// that keep their processor: it has to interrupt them by signals. An iteration is a collection, with garbage made at the same time.
 func BenchmarkCollectorPauses(b *testing.B) {
 	for _, length := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond} {
 		for _, threads := range []int{1, 4} {

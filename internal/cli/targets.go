@@ -99,7 +99,7 @@ every event arrived once, in order and unaltered.`,
 				server: server{[]string{"riemann", "--listen", "127.0.0.1:0", "--interval", "1s"}, "riemann://ADDR"},
 				name:   "Riemann server",
 				about: `Single events go to the server, each in its own message, and the server's own
-metrics are read during the run. The report has round trips (service time), acks and
+metrics are read, too. The report has round trips (service time), acks and
 bytes a second, events in flight, and at the end whether the server's index has
 every event as it was sent.`,
 				workload: [][2]string{

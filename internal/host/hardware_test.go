@@ -494,7 +494,7 @@ func TestCauses(t *testing.T) {
 		{"nothing", false, func(*fakeMachine, *Causes) {}, 50 * ms, ""},
 		{"throttled", false, func(m *fakeMachine, _ *Causes) {
 			m.set("sys/fs/cgroup/cpu.stat", "nr_throttled 4\nthrottled_usec 1080000\n")
-			m.set("proc/self/task/8/schedstat", "100 80000000 9\n") // its threads waited meanwhile
+			m.set("proc/self/task/8/schedstat", "100 80000000 9\n") // its threads waited at the same time
 		}, 90 * ms, "throttled by the container's processor limit for 80 ms"},
 		{"throttled by version 1", true, func(m *fakeMachine, _ *Causes) {
 			m.set("sys/fs/cgroup/cpu,cpuacct/x/cpu.stat", "nr_throttled 4\nthrottled_time 1160000000\n")

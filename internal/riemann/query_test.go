@@ -282,7 +282,7 @@ func TestClockFinding(t *testing.T) {
 func TestProbeUDPIsRestricted(t *testing.T) {
 	t.Parallel()
 	addr := silentSocket(t)
-	conn.Restrict(func(a string) error { // others may run meanwhile
+	conn.Restrict(func(a string) error { // others may run at the same time
 		if a == addr {
 			return conn.NotAllowed(errors.New("not there"), "ask")
 		}

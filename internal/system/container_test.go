@@ -260,7 +260,7 @@ func TestRestart(t *testing.T) {
 	assert.True(t, s.Exit().Status != "", "it has no end")
 }
 
-// TestRestartIsCanceled: a run that ends meanwhile leaves nothing running, and Stop does not wait.
+// TestRestartIsCanceled: a run that ends at the same time leaves nothing running, and Stop does not wait.
 func TestRestartIsCanceled(t *testing.T) {
 	testkit.Program(t, "sh")
 	s := assert.Value(Start(t.Context(), Spec{Command: "sleep 1000"}))(t)
