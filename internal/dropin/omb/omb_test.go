@@ -284,24 +284,40 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A workload that failed does not end the others; the exit code says it, but not with --strict.
+// A workload that failed does not end the others, in whatever place it is; the exit code says it, but not with --strict.
 func TestFailedRun(t *testing.T) {
-	for _, strict := range []bool{false, true} {
+	for _, tt := range []struct {
+		fails  int // this run
+		strict bool
+		code   int
+	}{{1, false, 2}, {1, true, 0}, {2, false, 2}, {2, true, 0}} {
 		dir := folder(t, "1.yaml", plainFile, "2.yaml", plainFile, "d.yaml", driverFile)
-		out := filepath.Join(dir, "r.json")
 		runs := 0
-		got := dropintest.Run(t.Context(), t, fixed(), dropin.Program{Strict: strict, Args: []string{"-d", filepath.Join(dir, "d.yaml"), "-o", out, filepath.Join(dir, "2.yaml"), filepath.Join(dir, "1.yaml")}},
+		got := dropintest.Run(t.Context(), t, fixed(), dropin.Program{Strict: tt.strict, Args: []string{"-d", filepath.Join(dir, "d.yaml"), "-o", filepath.Join(dir, "r.json"), filepath.Join(dir, "2.yaml"), filepath.Join(dir, "1.yaml")}},
 			func(d *workload.Document, o dropin.Observer) (*report.Document, error) {
-				if runs++; runs == 1 {
+				if runs++; runs == tt.fails {
 					return nil, fmt.Errorf("no broker")
 				}
 				return measured(d, o)
 			})
-		assert.OK(t, got.Err)
-		assert.Equal(t, got.Code, map[bool]int{false: 2, true: 0}[strict], "exit code")
-		assert.Has(t, got.Out, "ERROR Benchmark - Failed to run the workload 'plain' for driver '", "Writing test result into "+filepath.Join(dir, "r-2.json"))
-		assert.Has(t, got.Errs, "error: no broker\n")
-		assert.Value(os.Stat(filepath.Join(dir, "r-2.json")))(t)
+		said := got.Errs
+		if got.Err != nil { // the program prints it
+			said += "error: " + got.Err.Error() + "\n"
+		}
+		written := filepath.Join(dir, []string{"r-2.json", "r.json"}[tt.fails-1])
+		assert.Equal(t, got.Code, tt.code, "exit code of %+v", tt)
+		assert.Has(t, got.Out, "ERROR Benchmark - Failed to run the workload 'plain' for driver '", "Writing test result into "+written)
+		assert.Has(t, said, "error: no broker\n")
+		assert.Value(os.Stat(written))(t)
+	}
+}
+
+// The address of a worker is HOST:PORT, with http:// before it in OMB's own files.
+func TestWorkerAddr(t *testing.T) {
+	for worker, want := range map[string]string{"http://load-1:8080/": "load-1:8080", "[::1]:8080": "[::1]:8080", "load-1": "", ":8080": "", "a:b:80": "", "a:70000": "", "a:0": ""} {
+		got, err := workerAddr(worker)
+		assert.Equal(t, got, want, worker)
+		assert.Equal(t, err == nil, want != "", worker)
 	}
 }
 

@@ -3,6 +3,7 @@ package omb
 import (
 	"context"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 
@@ -172,8 +173,8 @@ type runs = func(context.Context, *workload.Document, dropin.Observer) (*report.
 // workerAddr is the address of a worker, with or without http:// before it.
 func workerAddr(worker string) (string, error) {
 	addr := strings.TrimSuffix(strings.TrimPrefix(worker, "http://"), "/")
-	name, port, ok := strings.Cut(addr, ":")
-	if n, err := strconv.Atoi(port); !ok || name == "" || err != nil || n < 1 || n > 65535 {
+	name, port, err := net.SplitHostPort(addr)
+	if n, failed := strconv.Atoi(port); err != nil || name == "" || failed != nil || n < 1 || n > 65535 {
 		return "", &advice.Error{Err: fmt.Errorf("worker %s: not HOST:PORT", worker), Hint: "such as --workers load-1:8080,load-2:8080"}
 	}
 	return addr, nil

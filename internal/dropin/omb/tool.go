@@ -133,7 +133,7 @@ func (s *session) runAll(ctx context.Context, pairs []*pair) (int, error) {
 		one, err := s.run(ctx, r, i)
 		if err != nil {
 			s.log.line("ERROR", ofBenchmark, "Failed to run the workload '%s' for driver '%s'", r.spec.name, r.driver.file)
-			if i == len(pairs)-1 {
+			if i == len(pairs)-1 && !s.p.Strict {
 				return dropin.NoReport(ctx, host.ExitFailed, err)
 			}
 			fmt.Fprintf(s.p.Err, "error: %v\n", err)
