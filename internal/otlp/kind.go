@@ -72,6 +72,6 @@ func (Kind) Open(ctx context.Context, s protocol.Spec) (protocol.Session, error)
 func (k Kind) Capabilities() protocol.KindCapabilities {
 	return protocol.KindCapabilities{
 		Presets: k.Presets, LimitsInFlight: k.limitsInFlight, Check: k.Check, DefaultPort: k.defaultPort, Needs: k.Needs, Inspector: k, Recorded: recorded,
-		Stages: []measure.Stage{{Name: "accepted by the receiver", Metrics: "otelcol_receiver_accepted_*"}, {Name: "refused", Metrics: "otelcol_receiver_refused_*"}, {Name: "exported", Metrics: "otelcol_exporter_sent_*"}},
+		Stages: []measure.Stage{{Name: "refused", Metrics: "otelcol_receiver_refused_*"}, {Name: "accepted by the receiver", Metrics: "otelcol_receiver_accepted_*"}, {Name: "exported", Metrics: "otelcol_exporter_sent_*"}},
 	}
 }

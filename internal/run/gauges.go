@@ -128,7 +128,8 @@ const (
 	settlingEvery = 250 * time.Millisecond
 )
 
-// settle waits until the last stage has counted what was acked, or no longer changes.
+// settle waits until the last stage has counted what was acked, or no longer changes. It returns some time after its
+// last reading, so that the last rates are not those of a moment.
 func (q *gaugeReader) settle(ctx context.Context, acked uint64) {
 	counting := slices.DeleteFunc(slices.Clone(q.sources), func(a *polledSource) bool {
 		return !slices.ContainsFunc(a.figureSeries, func(g *figureSeries) bool { return g.Stage })
@@ -153,13 +154,14 @@ func (q *gaugeReader) settle(ctx context.Context, acked uint64) {
 		if last != count {
 			count, since = last, time.Now()
 		}
-		if last >= float64(acked) || time.Since(since) > settledAfter {
-			return
-		}
+		over := last >= float64(acked) || time.Since(since) > settledAfter
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+		if over {
+			return
 		}
 	}
 }

@@ -87,7 +87,7 @@ func TestGaugeReaderSettles(t *testing.T) {
 	for _, tt := range []struct {
 		most float64 // that the system ever counts
 		took time.Duration
-	}{{100, 2 * time.Second}, {50, 3*settlingEvery + settledAfter + settlingEvery}} {
+	}{{100, 2*time.Second + settlingEvery}, {50, 3*settlingEvery + settledAfter + 2*settlingEvery}} {
 		synctest.Test(t, func(t *testing.T) {
 			n := 0.0
 			count := func(context.Context) ([]measure.Figure, error) {

@@ -115,8 +115,12 @@ func (s *source) URL() string { return s.shown }
 // Figures requests the figures. An error contains the URL, but never a secret.
 func (s *source) Figures(ctx context.Context) ([]measure.Figure, error) {
 	s.requests++
+	first := s.at.IsZero()
 	out, err := s.collect(ctx)
 	if err != nil {
+		if first { // what its counters were before the run is not known
+			s.stages = nil
+		}
 		s.failures++
 		s.last = fmt.Errorf("ask %s: %s", s.shown, s.mask.Text(cause(err).Error()))
 		return nil, s.last

@@ -153,7 +153,6 @@ func TestMetricsNamed(t *testing.T) {
 	assert.True(t, err != nil && strings.Contains(err.Error(), "no metrics in Prometheus's"), "got %v, want no metrics", err)
 }
 
-// TestRedirect: a source does not connect to where an answer points, nor to an address that is not allowed.
 // TestStages: what the system counts of the events since the first reading, whatever is selected, with all labels, and
 // over a restart. It is there from the first counter on.
 func TestStages(t *testing.T) {
@@ -176,6 +175,24 @@ func TestStages(t *testing.T) {
 	}
 }
 
+// TestStagesUnknown: a source whose first answer was invalid does not count what came before the run as the run's.
+func TestStagesUnknown(t *testing.T) {
+	answer, url := answering(t)
+	s := assert.Value(prometheusSource(url, nil, newFilter(nil)))(t)
+	defer s.Close()
+	s.stages = []stage{{Stage: measure.Stage{Name: "accepted", Metrics: "in_*"}}}
+	answer.body = "<html>starting</html>"
+	_, err := s.Figures(t.Context())
+	assert.True(t, err != nil, "an invalid answer was taken")
+	for range 2 {
+		answer.body = "# TYPE in_x counter\nin_x 100\n"
+		for _, f := range assert.Value(s.Figures(t.Context()))(t) {
+			assert.True(t, !f.Stage, "a count of %v since the run began", f.Value)
+		}
+	}
+}
+
+// TestRedirect: a source does not connect to where an answer points, nor to an address that is not allowed.
 func TestRedirect(t *testing.T) {
 	asked := false
 	elsewhere := testkit.HTTP(t, func(http.ResponseWriter, *http.Request) { asked = true })
