@@ -35,6 +35,7 @@ func TestEveryResultCanBeLimited(t *testing.T) {
 	sends.Ledger.Committed = 1
 	sends.Freezes.Longest = []Freeze{{LengthS: 0.02}}
 	sends.Faults = &Faults{Scores: []fault.Score{{Whole: fault.Numbers{Blackout: &fault.Time{S: 1e-4}, Back: &fault.Time{S: 1e-4}}}}}
+	sends.Backlog = &ReadBacklog{State: BacklogDrained, BuildS: &cores, DrainS: &cores, MostEvents: 5, EventsPerS: 2}
 	sends.Phases[0].EndS = 20
 	for i := range 20 {
 		iv := Interval{Phase: measure.Measurement, StartS: float64(i), EndS: float64(i + 1), LagEvents: 5, Groups: []GroupInterval{{}}}

@@ -364,6 +364,10 @@ func TestRefused(t *testing.T) {
 // TestFullDisk: every format reports the error.
 func TestFullDisk(t *testing.T) {
 	d := document(t, nil)
+	d.Groups = []report.Group{{Name: "g-1"}}
+	for i := range d.Intervals {
+		d.Intervals[i].Groups = []report.GroupInterval{{Consumed: 1}}
+	}
 	for _, f := range Formats {
 		err := Write(full{}, f.Name, Of(d), Options{Picture: "throughput"})
 		assert.True(t, errors.Is(err, errFull), "%s: got %v, want the disk's error", f.Name, err)
