@@ -89,7 +89,7 @@ func parseBacklog(text string) (b Backlog, err error) {
 	case b.Events != uint64(size): //nolint:gosec // likewise
 		err = &protocol.Error{
 			Err:  fmt.Errorf("%s is both a size and a number of events", text),
-			Hint: fmt.Sprintf("write %d for the events, %s for the size", b.Events, units.FlagSize(size)),
+			Hint: fmt.Sprintf("write %d for the events, or a size in kB or KiB", b.Events),
 		}
 	}
 	_, unclear := errors.AsType[*protocol.Error](err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"carronade/internal/advice"
 	"carronade/load"
 	"carronade/measure"
 	"carronade/protocol"
@@ -472,6 +473,7 @@ func TestParseBacklog(t *testing.T) {
 	} {
 		_, err := parseBacklog(text)
 		assert.ErrorHas(t, err, want, text)
+		assert.True(t, !strings.Contains(advice.Hint(err), text), "the hint %q for %s repeats it", advice.Hint(err), text)
 	}
 }
 

@@ -237,8 +237,8 @@ func (r *pair) readers(d *dropin.Draft) {
 		d.Set("groups", "subscriptionsPerTopic", strconv.Itoa(r.groups))
 		d.Set("members", "consumerPerSubscription", strconv.Itoa(r.consumers))
 	}
-	if r.backlog > 0 { // the tool's is of all groups together
-		d.Set("backlog", "consumerBacklogSizeGB", units.FlagSize(int64(r.backlog*(1<<30)/float64(r.groups))))
+	if r.backlog > 0 { // the tool's is of all groups together; bytes are whole KiB, since 5B is also five billion events
+		d.Set("backlog", "consumerBacklogSizeGB", units.FlagSize(int64(max(1, r.backlog*(1<<20)/float64(r.groups)))<<10))
 		d.Set("backlog-drained", "backlogDrainRatio", units.FormatPercent(r.share()))
 		if lasts := r.minutes(r.lasts); lasts > 0 {
 			d.Set("backlog-after", "testDurationMinutes", units.FlagDuration(lasts))

@@ -178,6 +178,7 @@ func TestShapes(t *testing.T) {
 	if hasSetting("backlog") {
 		shape(1, 100, 1024, 1, 4, 4, 200_000, minutes+"consumerBacklogSizeGB: 512\n", "--backlog 512GiB --backlog-drained 99.9998% --backlog-after 5m ")
 		shape(1, 100, 1024, 2, 4, 4, 200_000, minutes+"consumerBacklogSizeGB: 10\nbacklogDrainRatio: 0.9\n", "--backlog 5GiB --backlog-drained 90% ")
+		shape(1, 100, 1024, 3, 4, 4, 200_000, minutes+"consumerBacklogSizeGB: 10\nbacklogDrainRatio: 0.9\n", "--backlog 3495253KiB --backlog-drained 90% ")
 	}
 	for _, partitions := range []int{1, 2, 3, 4, 6, 9, 16} {
 		shape(10, partitions, 100, 1, 1, 1, 1_000_000, minutes)
