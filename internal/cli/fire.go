@@ -109,7 +109,7 @@ func (s *session) execute(ctx context.Context, o outputs, i int) (d *report.Docu
 				s.warnDisturbed(agent, text, watcher)
 			}
 		},
-		Facts: o.observer.Found, CameBack: o.observer.RoundTrip, Outcomes: o.observer.Completed, Arrivals: o.observer.Arrived, Rows: o.observer.Rows,
+		Facts: o.observer.Found, CameBack: o.observer.RoundTrip, Backlog: o.observer.Backlog, Outcomes: o.observer.Completed, Arrivals: o.observer.Arrived, Rows: o.observer.Rows,
 		Measured: func(ctx context.Context, d *report.Document) {
 			free()
 			d.Calibration = s.calibrationFor(w, bytesPerEvent(d))

@@ -90,6 +90,9 @@ type Observer struct {
 	Found    func(facts map[string]any) // facts about the system; before Opened
 	Opened   func()                     // the target is open, and nothing was sent yet
 	Interval func(load.Snapshot)        // an interval has closed; see load.Plan.Watch
+	// Backlog is called when a state of the run's backlog begins, one call at a time, with the
+	// state as in report.ReadBacklog and how long the one before lasted. It must not block.
+	Backlog func(state string, took time.Duration)
 	// RoundTrip receives the end-to-end time of each event of a round trip when it
 	// comes back, one call at a time.
 	RoundTrip func(endToEnd time.Duration)

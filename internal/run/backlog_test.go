@@ -59,8 +59,17 @@ func TestBacklog(t *testing.T) {
 				m := fakeKind{perBatch: 10, consumeDelay: time.Microsecond, readEvery: tt.readEvery}
 				set := append([]string{"op=roundtrip", "rate=1k/s", "batch-events=10", "slo=drain<1m"}, tt.set...)
 				began := time.Now()
-				d := assert.Value(Execute(ctx, Job{Portable: true, Workload: resolve(t, &m, set...)}))(t)
+				said, lasted := report.BacklogWaiting, map[string]float64{}
+				d := assert.Value(Execute(ctx, Job{Portable: true, Workload: resolve(t, &m, set...), Backlog: func(state string, took time.Duration) {
+					lasted[said], said = took.Seconds(), state
+				}}))(t)
 				took, b := time.Since(began), d.Backlog
+				assert.Equal(t, said, b.State, "the state that was said last")
+				for state, want := range map[string]*float64{report.BacklogWaiting: b.BuildAtS, report.BacklogBuilding: b.BuildS, report.BacklogDraining: b.DrainS} {
+					if got, ok := lasted[state]; ok {
+						assert.Equal(t, got, *want, "how long it was "+state)
+					}
+				}
 				assert.Equal(t, d.Stopped, tt.stopped, "stopped by")
 				assert.Equal(t, b.State, tt.state, "state")
 				assert.Equal(t, d.ExitCode(), tt.exit, "exit code, with %v and %v", d.Checks, d.Trust)

@@ -19,6 +19,7 @@ type draining struct {
 	interval time.Duration
 	ends     bool // a backlog that is drained ends the run
 	log      func(format string, args ...any)
+	changed  func(state string, took time.Duration) // see Job.Backlog; nil: nothing
 
 	over atomic.Bool // what waits is not read any more
 	stop chan struct{}
@@ -39,7 +40,7 @@ func (e *execution) newDraining(plan *load.Plan, all readers) (*draining, error)
 	}
 	without := *plan
 	without.Ends = false
-	c := &draining{readers: all, interval: plan.Interval, ends: without.Endless(), log: e.Logf, stop: make(chan struct{}), done: make(chan struct{})}
+	c := &draining{readers: all, interval: plan.Interval, ends: without.Endless(), log: e.Logf, changed: e.Backlog, stop: make(chan struct{}), done: make(chan struct{})}
 	var names []string
 	for _, b := range c.readers {
 		if b.src.Capabilities().Pause == nil {
@@ -61,7 +62,7 @@ func (c *draining) begin(r *load.Run, plan *load.Plan) {
 	}
 	c.run = r
 	if plan.WarmupTime == 0 && plan.WarmupEvents == 0 {
-		c.do(c.backlog.step(0, &backlogSample{measuring: true, read: make([]amount, len(c.readers))}))
+		c.step(0, &backlogSample{measuring: true, read: make([]amount, len(c.readers))})
 	}
 }
 
@@ -105,11 +106,28 @@ func (c *draining) look() {
 		s.read = append(s.read, amount{read.Events, read.Bytes})
 	}
 	now := c.run.Now()
-	action := c.backlog.step(now, &s)
+	c.step(now, &s)
 	for n := len(c.backlog.points); now >= time.Duration(n+1)*c.interval; n++ {
 		c.backlog.points = append(c.backlog.points, int64(c.backlog.slowest().waits.events)) //nolint:gosec // of events that were sent
 	}
-	c.do(action)
+}
+
+// step takes a step, does what it asks for, and says which state begins with it.
+func (c *draining) step(at time.Duration, s *backlogSample) {
+	b := c.backlog
+	was := b.state
+	c.do(b.step(at, s))
+	if b.state == was || c.changed == nil {
+		return
+	}
+	took := at // waiting
+	switch was {
+	case report.BacklogBuilding:
+		took -= b.buildAt
+	case report.BacklogDraining:
+		took -= b.drainAt
+	}
+	c.changed(b.state, took)
 }
 
 // do does what a step asks for.

@@ -74,6 +74,8 @@ type Job struct {
 	Marks func(m *Marker)
 	// Marked is called with each mark, whatever made it, one call at a time; may be nil.
 	Marked func(m fault.Mark)
+	// Backlog is called when a state of the backlog begins; see dropin.Observer.
+	Backlog func(state string, took time.Duration)
 	// CameBack is called with the end-to-end time of each event of a round trip as it comes
 	// back, one call at a time; may be nil.
 	CameBack func(endToEnd time.Duration)

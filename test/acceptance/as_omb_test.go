@@ -48,6 +48,11 @@ func runOMB(t *testing.T, brokers string, replicas int, shapes ...ombShape) {
 			assert.True(t, d.Totals.Acked > 0 && d.Totals.Failed == 0, "acked %d, failed %d", d.Totals.Acked, d.Totals.Failed)
 			wantClose(t, "consumed", float64(d.Totals.Consumed), float64(d.Totals.Acked)*float64(s.groups), 0)
 			wantClose(t, "the 99th percentile in ms", *r.AggregatedPublishLatency99pct, d.Response.P99US/1e3, 0.001+d.Response.P99US/1e6)
+			if s.backlogGB > 0 {
+				assert.Has(t, e.stdout, "Stopping all consumers to build backlog\n", "--- Completed backlog build in ", "--- Start draining backlog ---\n", "--- Completed backlog draining in ")
+				b := d.Backlog
+				assert.True(t, b.State == "drained" && float64(b.MostBytes) >= s.backlogGB*(1<<30)/float64(s.groups), "%+v", b)
+			}
 			if s.groups > 0 {
 				assert.True(t, *r.AggregatedEndToEndLatency50pct > 0, "no end-to-end latency")
 			}
@@ -55,7 +60,7 @@ func runOMB(t *testing.T, brokers string, replicas int, shapes ...ombShape) {
 	}
 }
 
-// TestAsOMB: ten of OMB's workloads on one broker.
+// TestAsOMB: eleven of OMB's workloads on one broker.
 func TestAsOMB(t *testing.T) {
 	runOMB(t, kafkatest.Shared(t).Bootstrap(), 1,
 		ombShape{name: "1 topic 1 partition 100b", topics: 1, partitions: 1, groups: 1, consumers: 1, producers: 1, size: 100, rate: 5000},
@@ -68,6 +73,7 @@ func TestAsOMB(t *testing.T) {
 		ombShape{name: "the rate is searched", topics: 1, partitions: 6, groups: 1, consumers: 1, producers: 1, size: 100, rate: 0},
 		ombShape{name: "keys in turn zstd", topics: 1, partitions: 10, groups: 0, producers: 1, size: 1024, rate: 2000, more: "keyDistributor: KEY_ROUND_ROBIN\n", driver: "  compression.type=zstd\n"},
 		ombShape{name: "random keys", topics: 1, partitions: 10, groups: 1, consumers: 2, producers: 1, size: 1024, rate: 2000, more: "keyDistributor: RANDOM_NANO\n"},
+		ombShape{name: "a backlog of 2 subscriptions", topics: 1, partitions: 10, groups: 2, consumers: 2, producers: 1, size: 1024, rate: 2000, backlogGB: 0.02, more: "backlogDrainRatio: 0.9\n"},
 	)
 }
 

@@ -29,6 +29,11 @@ type document struct {
 	Intervals []interval       `json:"intervals"`
 	LagEvents map[string]int64 `json:"lag_events"`
 
+	Backlog *struct {
+		State     string `json:"state"`
+		MostBytes uint64 `json:"most_bytes"`
+	} `json:"backlog"`
+
 	Faults *struct {
 		Scores []faultScore `json:"scores"`
 	} `json:"faults"`

@@ -83,7 +83,7 @@ func (r *pair) becomes(d *workload.Document) [][2]string {
 	}
 	rows = append(rows, row("producerRate", n(r.spec.rate), "the rate is searched first, as carronade find does, and then run"))
 	if r.backlog > 0 {
-		rows = append(rows, row("consumerBacklogSizeGB", shortNumber(r.backlog), ""), row("backlogDrainRatio", shortNumber(r.drained), ""))
+		rows = append(rows, row("consumerBacklogSizeGB", shortNumber(r.backlog), "no backlog"), row("backlogDrainRatio", shortNumber(r.drained), ""))
 	}
 	rows = append(rows, row("warmupDurationMinutes", shortNumber(r.warmup), "no warm-up"), row("testDurationMinutes", shortNumber(r.lasts), "until it is interrupted"))
 	for _, p := range []struct{ field, otherwise string }{{"commonConfig", ""}, {"producerConfig", ""}, {"consumerConfig", "the topics are new, and groups commit what they read"}} {

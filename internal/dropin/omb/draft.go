@@ -39,6 +39,8 @@ const (
 	// otherKeys is how many keys there are, and keyDigits the length of each.
 	otherKeys = 10_000
 	keyDigits = 10
+	// longest is the longest time that a run can wait for a backlog, and go on after it.
+	longest = 366 * 24 * time.Hour
 )
 
 // target is the URL of the topics.
@@ -94,7 +96,7 @@ func (r *pair) draft() (*dropin.Draft, error) {
 	if warmup := r.minutes(r.warmup); warmup > 0 {
 		d.Set("warmup", "warmupDurationMinutes", shortNumber(warmup.Seconds())+"s") // 1m is a million events, too
 	}
-	if lasts := r.minutes(r.lasts); lasts > 0 && r.backlog == 0 { // a backlog ends the run
+	if lasts := r.minutes(r.lasts); lasts > 0 && r.waiting() == 0 { // a backlog ends the run
 		d.Set("for", "testDurationMinutes", units.FlagDuration(lasts))
 	}
 	d.Set("interval", "its lines", units.FlagDuration(r.every()))
@@ -121,7 +123,7 @@ func (r *pair) base() (*dropin.Draft, error) {
 	switch n, bounded := r.clients(); {
 	case bounded:
 		d.Set("clients", "producersPerTopic", strconv.Itoa(n))
-	case r.topics > 1 && hasSetting("clients-per-topic"):
+	case r.topics > 1:
 		d.Set("clients-per-topic", "producersPerTopic", strconv.Itoa(r.producers))
 	case n > 1:
 		d.Set("clients", "producersPerTopic", strconv.Itoa(n))
@@ -237,26 +239,44 @@ func (r *pair) readers(d *dropin.Draft) {
 		d.Set("groups", "subscriptionsPerTopic", strconv.Itoa(r.groups))
 		d.Set("members", "consumerPerSubscription", strconv.Itoa(r.consumers))
 	}
-	if r.backlog > 0 { // the tool's is of all groups together; bytes are whole KiB, since 5B is also five billion events
-		d.Set("backlog", "consumerBacklogSizeGB", units.FlagSize(int64(max(1, r.backlog*(1<<20)/float64(r.groups)))<<10))
-		d.Set("backlog-drained", "backlogDrainRatio", units.FormatPercent(r.share()))
-		if lasts := r.minutes(r.lasts); lasts > 0 {
-			d.Set("backlog-after", "testDurationMinutes", units.FlagDuration(lasts))
-		}
+	if r.waiting() == 0 {
+		return
 	}
+	kib := int64(max(1, r.waiting()/1024/float64(r.groups))) // whole KiB, since 5B is also five billion events
+	d.Set("backlog", "consumerBacklogSizeGB", units.FlagSize(kib<<10))
+	d.Set("backlog-drained", "backlogDrainRatio", units.FormatPercent(r.share()))
+	lasts := r.minutes(r.lasts)
+	if lasts == 0 { // until it is interrupted
+		lasts = longest
+	}
+	d.Set("backlog-after", "testDurationMinutes", units.FlagDuration(lasts))
+	if r.strict { // the tool waits without end
+		d.Set("drain-timeout", "backlogDrainRatio", units.FlagDuration(longest))
+	}
+}
+
+// waiting is the size of the backlog of all groups together, in bytes. The tool takes whole GiB.
+func (r *pair) waiting() float64 {
+	if r.strict {
+		return math.Trunc(r.backlog) * (1 << 30)
+	}
+	return r.backlog * (1 << 30)
 }
 
 // share is how much of a backlog is to be read. The tool takes the last thousand messages of all groups for none.
 func (r *pair) share() float64 {
-	messages := r.backlog * (1 << 30) / float64(r.size)
+	messages := r.waiting() / float64(r.size)
 	return max(0.01, min(r.drained, 1-1000/messages))
 }
 
 // supported refuses what this program cannot do.
 func (r *pair) supported() error {
 	switch {
-	case r.backlog > 0 && !hasSetting("backlog"):
-		return &advice.Error{Err: fmt.Errorf("%s: consumerBacklogSizeGB: no backlog can be built", r.spec.file), Hint: "give 0"}
+	case r.waiting() > 0 && len(r.a.workers) > 0:
+		return &advice.Error{
+			Err:  fmt.Errorf("%s: consumerBacklogSizeGB: with --workers no backlog can be built", r.spec.file),
+			Hint: "run it without --workers, or give 0",
+		}
 	case len(r.a.workers) > 0 && (r.groups > 1 || r.consumers > 1):
 		return &advice.Error{
 			Err:  fmt.Errorf("%s: with --workers one machine reads what the others send, with one consumer", r.spec.file),
@@ -264,14 +284,4 @@ func (r *pair) supported() error {
 		}
 	}
 	return nil
-}
-
-// hasSetting reports whether runs have a setting.
-func hasSetting(name string) bool {
-	for _, o := range cluster.Options() {
-		if o.Name == name {
-			return true
-		}
-	}
-	return slices.ContainsFunc(workload.Table(nil), func(s workload.Setting) bool { return s.Name == name })
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -19,11 +20,14 @@ const (
 type logger struct {
 	w   io.Writer
 	now func() time.Time
+	mu  sync.Mutex // a backlog has lines while intervals have
 }
 
 func (l *logger) info(class, format string, args ...any) { l.line("INFO", class, format, args...) }
 
 func (l *logger) line(level, class, format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	fmt.Fprintf(l.w, "%s [main] %-4s %s - %s\n", l.now().Format("15:04:05.000"), level, class, fmt.Sprintf(format, args...))
 }
 

@@ -143,7 +143,7 @@ func TestShapes(t *testing.T) {
 		switch clients := topics * producers; {
 		case clients > 1000:
 			flags = append(flags, "--clients 1000 ")
-		case topics > 1 && hasSetting("clients-per-topic"):
+		case topics > 1:
 			flags = append(flags, fmt.Sprintf("--clients-per-topic %d ", producers))
 		case clients > 1:
 			flags = append(flags, fmt.Sprintf("--clients %d ", clients))
@@ -175,11 +175,9 @@ func TestShapes(t *testing.T) {
 			shape(1, partitions, 1024, 1, 4, 4, rate, minutes)
 		}
 	}
-	if hasSetting("backlog") {
-		shape(1, 100, 1024, 1, 4, 4, 200_000, minutes+"consumerBacklogSizeGB: 512\n", "--backlog 512GiB --backlog-drained 99.9998% --backlog-after 5m ")
-		shape(1, 100, 1024, 2, 4, 4, 200_000, minutes+"consumerBacklogSizeGB: 10\nbacklogDrainRatio: 0.9\n", "--backlog 5GiB --backlog-drained 90% ")
-		shape(1, 100, 1024, 3, 4, 4, 200_000, minutes+"consumerBacklogSizeGB: 10\nbacklogDrainRatio: 0.9\n", "--backlog 3495253KiB --backlog-drained 90% ")
-	}
+	shape(1, 100, 1024, 1, 4, 4, 200_000, minutes+"consumerBacklogSizeGB: 512\n", "--backlog 512GiB --backlog-drained 99.9998% --backlog-after 5m ")
+	shape(1, 100, 1024, 2, 4, 4, 200_000, "consumerBacklogSizeGB: 10\nbacklogDrainRatio: 0.9\n", "--backlog 5GiB --backlog-drained 90% --backlog-after 8784h ") // without an end
+	shape(1, 100, 1024, 3, 4, 4, 200_000, minutes+"consumerBacklogSizeGB: 10\nbacklogDrainRatio: 0.9\n", "--backlog 3495253KiB --backlog-drained 90% ")
 	for _, partitions := range []int{1, 2, 3, 4, 6, 9, 16} {
 		shape(10, partitions, 100, 1, 1, 1, 1_000_000, minutes)
 	}
@@ -207,7 +205,7 @@ func TestShapes(t *testing.T) {
 			n++
 		}
 	}
-	assert.True(t, n == len(want) && n >= 43, "%d of %d shapes", n, len(want))
+	assert.True(t, n == len(want) && n == 47, "%d of %d shapes", n, len(want))
 }
 
 // FuzzFields: whatever a file has is taken or refused.
@@ -285,6 +283,40 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// A backlog has the tool's lines, and the settings of its fields: of all groups together, without fractions and a
+// time limit with --strict.
+func TestBacklog(t *testing.T) {
+	for _, tt := range []struct {
+		gb     string
+		strict bool
+		want   string // --backlog, -drained, -after, --drain-timeout, --for
+	}{
+		{"1", false, "[512MiB 99.991% 1m  ]"},
+		{"1.5", true, "[512MiB 99.991% 1m 8784h ]"},
+		{"0.5", true, "[    1m]"},
+	} {
+		dir := folder(t, "w.yaml", strings.Replace(plainFile, "subscriptionsPerTopic: 1", "subscriptionsPerTopic: 2\nconsumerBacklogSizeGB: "+tt.gb, 1), "d.yaml", driverFile)
+		got := dropintest.Run(t.Context(), t, fixed(), dropin.Program{Strict: tt.strict, Args: []string{"-d", filepath.Join(dir, "d.yaml"), "-o", filepath.Join(dir, "r.json"), filepath.Join(dir, "w.yaml")}},
+			func(d *workload.Document, o dropin.Observer) (*report.Document, error) {
+				o.Opened()
+				o.Backlog(report.BacklogBuilding, time.Minute)
+				o.Backlog(report.BacklogDraining, 12_340*time.Millisecond)
+				o.Backlog(report.BacklogDrained, 3*time.Second)
+				return measured(d, o)
+			})
+		assert.OK(t, got.Err)
+		var settings []string
+		for _, name := range []string{"backlog", "backlog-drained", "backlog-after", "drain-timeout", "for"} {
+			settings = append(settings, got.Last()[name])
+		}
+		assert.Equal(t, fmt.Sprint(settings), tt.want, tt.gb)
+		const at = "20:15:04.005 [main] INFO "
+		assert.Has(t, got.Out, at+"WorkloadGenerator - Stopping all consumers to build backlog\n"+at+"LocalWorker - Pausing consumers\n"+
+			at+"WorkloadGenerator - --- Completed backlog build in 12.34 s ---\n"+at+"WorkloadGenerator - --- Start draining backlog ---\n"+
+			at+"LocalWorker - Resuming consumers\n"+at+"WorkloadGenerator - --- Completed backlog draining in 3.0 s ---\n")
+	}
+}
+
 // A workload that failed does not end the others, in whatever place it is; the exit code says it, but not with --strict.
 func TestFailedRun(t *testing.T) {
 	for _, tt := range []struct {
@@ -327,6 +359,7 @@ func TestWorkers(t *testing.T) {
 	for _, tt := range []struct{ load, err string }{
 		{strings.Replace(plainFile, "consumerPerSubscription: 1", "consumerPerSubscription: 2", 1), "with --workers one machine reads what the others send"},
 		{strings.Replace(plainFile, "producerRate: 1000", "producerRate: 0", 1), "producerRate: 0 cannot be searched with --workers"},
+		{plainFile + "consumerBacklogSizeGB: 1\n", "with --workers no backlog can be built"},
 		{plainFile, ""},
 	} {
 		dir := folder(t, "w.yaml", tt.load, "d.yaml", driverFile)

@@ -123,6 +123,21 @@ func (m *meter) begin(phase string) {
 	}
 }
 
+// backlog prints that a stage of a backlog began, and how long the one before took.
+func (m *meter) backlog(state string, took time.Duration) {
+	switch state {
+	case report.BacklogBuilding:
+		m.log.info(ofGenerator, "Stopping all consumers to build backlog")
+		m.log.info(ofWorker, "Pausing consumers")
+	case report.BacklogDraining:
+		m.log.info(ofGenerator, "--- Completed backlog build in %s s ---", dropin.JavaDouble(took.Seconds()))
+		m.log.info(ofGenerator, "--- Start draining backlog ---")
+		m.log.info(ofWorker, "Resuming consumers")
+	case report.BacklogDrained:
+		m.log.info(ofGenerator, "--- Completed backlog draining in %s s ---", dropin.JavaDouble(took.Seconds()))
+	}
+}
+
 // period is what counts and times of a span of time are.
 func (m *meter) period(c *measure.Counts, s *measure.Set, within time.Duration) period {
 	size := float64(m.r.size)

@@ -53,6 +53,7 @@ func (s *session) run(ctx context.Context, r *pair, i int) (int, error) {
 			m.begin(m.first())
 		},
 		Interval: func(iv load.Snapshot) { m.interval(iv) },
+		Backlog:  m.backlog,
 	})
 	if err != nil {
 		return host.ExitFailed, err
