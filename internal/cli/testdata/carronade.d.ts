@@ -96,6 +96,14 @@ declare module "carronade" {
     trace?: string | number;
     /** rows for single events instead, for this share of them, such as 1% */
     "trace-events"?: string | number;
+    /** readers pause until this much waits for each group, then they read; the run ends when that is drained */
+    backlog?: string | number;
+    /** drained is a backlog of which each group has read this share (default 99%) */
+    "backlog-drained"?: string | number;
+    /** how long the run goes on after that (default 0s) */
+    "backlog-after"?: string;
+    /** end a run whose backlog is not drained after this time (default: 10 times that of building it) */
+    "drain-timeout"?: string;
     /** a label for the report (repeatable) */
     label?: string | number | boolean | (string | number | boolean)[] | { [name: string]: string | number | boolean };
     /** start it: a program and its arguments, in quotes */
@@ -526,6 +534,7 @@ declare module "carronade" {
     stall: Stall;
     freezes: Freezes;
     faults?: Faults | null;
+    backlog?: ReadBacklog | null;
     failures: Failure[];
     classes: { [name: string]: number };
     ledger: Ledger | null;
@@ -799,6 +808,29 @@ declare module "carronade" {
     scores: Score[];
     elsewhere?: Delivery | null;
     notes?: string[];
+  }
+
+  export interface ReadBacklog {
+    state: string;
+    wanted: string;
+    drained_share: number;
+    build_at_s: number | null;
+    build_s: number | null;
+    drain_at_s: number | null;
+    drain_s: number | null;
+    drain_timeout_s: number;
+    sending_ended_at_s: number | null;
+    most_at_s?: number;
+    most_events: number;
+    most_bytes: number;
+    left_events: number;
+    drained_events_per_s: number;
+    drained_bytes_per_s: number;
+    last_group?: string;
+    acked_per_s?: number;
+    missing_per_s?: number;
+    groups: BacklogGroup[];
+    stages: BacklogStage[];
   }
 
   export interface Failure {
@@ -1114,6 +1146,26 @@ declare module "carronade" {
     lost: number;
     duplicated: number;
     reordered: number;
+  }
+
+  export interface BacklogGroup {
+    name: string;
+    drain_s: number | null;
+    most_events: number;
+    most_bytes: number;
+    left_events: number;
+    drained_events_per_s: number;
+    drained_bytes_per_s: number;
+  }
+
+  export interface BacklogStage {
+    name: string;
+    start_s: number;
+    end_s: number;
+    acked_per_s: number;
+    response: Times | null;
+    service: Times | null;
+    send_delay: Times | null;
   }
 
   export interface LedgerLog {
