@@ -97,11 +97,20 @@ type SourceCapabilities struct {
 	// Ready waits until reading has begun, if that takes others: until all partitions have a member of the group. Its
 	// error says what it waited for. Receive is in progress, and the run has not begun: its time stands at 0.
 	Ready func(ctx context.Context) error
+	Members    Members // that divide the logs; none if their Number is 0
 	// Undecoded says how events were counted without decoding them; "" if they were decoded.
 	Undecoded func() string
 	// Undetected are the names of the counts of a ledger that the source cannot show:
 	// "duplicated", "reordered", "corrupted".
 	Undetected []string
+}
+
+// Members divide the logs of a source among them, such as those of a consumer group.
+type Members struct {
+	Number int
+	Of     func(lane int, log int32) int // the member that read an arrival
+	// State returns what is known of a member besides what it read: Partitions, Rebalances and UnassignedS.
+	State func(member int) MemberResult
 }
 
 // A Poller is a Target that needs no goroutines to read answers: the sending threads

@@ -39,11 +39,13 @@ func (p *ReadPlan) Endless() bool { return p.Measurement.endless() && p.Idle == 
 // A Reading is a consuming run. Like a Run it is a value, and its methods are safe for
 // concurrent use.
 type Reading struct {
-	plan  ReadPlan
-	src   Source
-	start time.Time
-	lanes []*readLane
-	logs  []readLog
+	plan    ReadPlan
+	src     Source
+	start   time.Time
+	lanes   []*readLane
+	logs    []readLog
+	divided Members
+	members []readLog // by member, in the measurement; empty: there are none
 
 	watchdog       watchdog
 	left           atomic.Int64 // events still to be counted
@@ -102,6 +104,8 @@ func NewReading(plan ReadPlan, src Source) *Reading {
 		r.lanes = append(r.lanes, &readLane{})
 	}
 	r.logs = make([]readLog, len(src.Logs()))
+	r.divided = src.Capabilities().Members
+	r.members = make([]readLog, r.divided.Number)
 	return r
 }
 
@@ -230,6 +234,11 @@ func (r *Reading) arrived(lane int, as []Arrival) {
 		r.logs[a.Log].bytes.Add(bytes)
 		r.noteArrival(a.At)
 		if measurement == 1 {
+			if len(r.members) > 0 {
+				m := &r.members[r.divided.Of(lane, a.Log)]
+				m.events.Add(n)
+				m.bytes.Add(bytes)
+			}
 			sum := r.bytes.Add(bytes)
 			if (r.plan.Measurement.Bytes > 0 && uint64(sum) >= r.plan.Measurement.Bytes) || (r.plan.Measurement.Events > 0 && r.left.Load() == 0) {
 				reached = max(reached, a.At)
@@ -474,6 +483,14 @@ func (c *readCollector) finish() *Result {
 			l.Lag = lag[i]
 		}
 		res.Logs = append(res.Logs, l)
+	}
+	for i := range r.members {
+		m := r.divided.State(i)
+		m.Consumed, m.Bytes = uint64(r.members[i].events.Load()), uint64(r.members[i].bytes.Load())
+		if n := res.Measurement.Length(); n > 0 {
+			m.EventsPerS = float64(m.Consumed) / n.Seconds()
+		}
+		res.Members = append(res.Members, m)
 	}
 	if r.lastArrival.Load() >= 0 {
 		r.noteArrival(end) // the gap since the last arrival

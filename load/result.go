@@ -47,9 +47,10 @@ type Result struct {
 	MostThreads int // maximum number of threads from the plan; 0: none set
 	Clients     int // of the target, each driven by one thread; 0 when consuming
 
-	Rebalance time.Duration // consuming: time without an assignment
-	Missing   uint64        // events that the measurement lacks of Limits.Events
-	Logs      []LogResult   // consuming: per log
+	Members   []MemberResult // consuming: of those that divide the logs
+	Rebalance time.Duration  // consuming: time without an assignment
+	Missing   uint64         // events that the measurement lacks of Limits.Events
+	Logs      []LogResult    // consuming: per log
 }
 
 // A PartResult is what one part of a Mix did in the measurement. Its times have no lower
@@ -65,6 +66,17 @@ type LogResult struct {
 	Consumed uint64 `json:"consumed"`
 	Bytes    uint64 `json:"bytes"`
 	Lag      int64  `json:"lag_events"` // at the end of the run; -1: unknown
+}
+
+// A MemberResult is what one of several readers read in the measurement that divide the logs among them, such as a
+// member of a consumer group.
+type MemberResult struct {
+	Consumed    uint64  `json:"consumed"`
+	Bytes       uint64  `json:"bytes"`
+	EventsPerS  float64 `json:"events_per_s"`
+	Partitions  int     `json:"partitions"`   // the most that it had at a time
+	Rebalances  uint64  `json:"rebalances"`   // how often its assignment changed after the first one
+	UnassignedS float64 `json:"unassigned_s"` // without an assignment, in the whole run
 }
 
 // Mode is what makes events due.

@@ -89,7 +89,7 @@ func Build(in Input) *Document {
 		Failures: orEmpty(r.Failures), Classes: r.Classes,
 		Gauges:  make([]Gauge, 0, len(in.Gauges)),
 		Indexed: indexed(in.Indexed), System: in.System, Hosts: orEmpty(in.Hosts),
-		Ledger: in.Ledger, Logs: orEmpty(r.Logs), LagEvents: map[string]int64{},
+		Ledger: in.Ledger, Logs: orEmpty(r.Logs), Members: r.Members, LagEvents: map[string]int64{},
 		Calibration: in.Calibration, Host: in.Host, Others: in.Others, Facts: in.Facts, Encoding: in.Encoding, Undecoded: in.Undecoded, Clients: in.Clients,
 		Samples: in.Samples, Trace: in.Trace, Faults: in.Faults, Backlog: in.Backlog,
 		Fleet: fleetOf(in.Agents, in.Skew, in.Apart),

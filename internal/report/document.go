@@ -81,6 +81,8 @@ type Document struct {
 	Logs      []load.LogResult `json:"logs"`
 	LagEvents map[string]int64 `json:"lag_events"`
 
+	Members []load.MemberResult `json:"members,omitempty"` // of a consuming run, which divide the logs
+
 	Generator   Generator         `json:"generator"`
 	Calibration *Calibration      `json:"calibration"`
 	Generates   *Generates        `json:"generates,omitempty"`

@@ -50,6 +50,7 @@ func (d *Document) Text(w io.Writer, style layout.Style) error {
 	d.failures(p)
 	d.ledger(p, mostRows)
 	d.logs(p)
+	d.members(p, mostRows)
 	d.indexedText(p)
 	d.system(p)
 	d.underTest(p)

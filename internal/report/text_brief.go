@@ -196,6 +196,7 @@ func (d *Document) unusual(style layout.Style) string {
 		u.Pair("", "rebalancing", seconds(t.RebalanceS)+" without an assignment")
 	}
 	d.briefLag(&u)
+	d.briefMembers(&u)
 	var reconnects uint64
 	throttled := 0.0
 	for i := range d.Clients {

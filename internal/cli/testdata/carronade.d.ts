@@ -543,6 +543,7 @@ declare module "carronade" {
     hosts: any[];
     logs: LogResult[];
     lag_events: { [name: string]: number };
+    members?: MemberResult[];
     generator: Generator;
     calibration: Calibration | null;
     generates?: Generates | null;
@@ -906,6 +907,15 @@ declare module "carronade" {
     consumed: number;
     bytes: number;
     lag_events: number;
+  }
+
+  export interface MemberResult {
+    consumed: number;
+    bytes: number;
+    events_per_s: number;
+    partitions: number;
+    rebalances: number;
+    unassigned_s: number;
   }
 
   export interface Generator {

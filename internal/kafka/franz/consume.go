@@ -38,11 +38,10 @@ type Source struct {
 
 	lastErr atomic.Pointer[string] // of a partition or the group
 
-	mu         sync.Mutex
-	unassigned time.Duration // time without an assignment, of clients that have one again
-	paused     bool          // the clients fetch nothing
-	assigned   int           // how often partitions were assigned
-	revoked    int
+	mu       sync.Mutex
+	paused   bool // the clients fetch nothing
+	assigned int  // how often partitions were assigned
+	revoked  int
 }
 
 var _ kgo.HookGroupManageError = (*Source)(nil)
@@ -66,7 +65,10 @@ type reader struct {
 	events, bytes atomic.Uint64 // delivered
 
 	mu              sync.Mutex
-	unassignedSince time.Time // when it lost its assignment; zero while it has one
+	unassignedSince time.Time     // when it lost its assignment; zero while it has one
+	unassigned      time.Duration // how long it had none before
+	assignments     uint64
+	most            int // partitions, at a time
 	owned           map[int32]bool
 
 	lateness    *ownLateness
@@ -218,6 +220,10 @@ func (s *Source) Receive(ctx context.Context, now func() time.Duration, sink fun
 			r.unassignedSince = time.Now()
 		} else if i >= len(s.ended) && s.cl.Config.ShareGroup == "" {
 			continue // more clients than partitions
+		} else if s.cl.Config.ShareGroup == "" {
+			for log := i; log < len(s.ended); log += s.cl.Config.Clients {
+				r.most++
+			}
 		}
 		var err error
 		if r.client, err = kgo.NewClient(s.opts(r)...); err != nil {
@@ -397,6 +403,8 @@ func (s *Source) Capabilities() load.SourceCapabilities {
 	c := load.SourceCapabilities{Connected: s.Connected, Seeker: s, Answering: s, Blocked: s.Blocked, WhyNothing: s.WhyNothing, Pause: s.Pause}
 	if s.apart {
 		c.Ready = s.ready
+	} else {
+		c.Members = s.divided()
 	}
 	return c
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/internal/kafka/cluster"
+	"carronade/load"
 )
 
 // resetOffset is where a group starts that has committed nothing.
@@ -52,6 +53,8 @@ func (r *reader) onAssigned(_ context.Context, _ *kgo.Client, parts map[string][
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.s.cl.EachAssigned(parts, func(log int32) { r.owned[log] = true })
+	r.most = max(r.most, len(r.owned))
+	r.assignments++
 	s := r.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +64,7 @@ func (r *reader) onAssigned(_ context.Context, _ *kgo.Client, parts map[string][
 		if s.revoked > 0 { // the first assignment is not a rebalance
 			s.cl.Config.Happened("rebalance", r.unassignedSince, time.Since(r.unassignedSince))
 		}
-		s.unassigned += time.Since(r.unassignedSince)
+		r.unassigned += time.Since(r.unassignedSince)
 		r.unassignedSince = time.Time{}
 	}
 }
@@ -95,16 +98,46 @@ func (s *Source) Rebalancing() time.Duration {
 		return 0
 	}
 	s.mu.Lock()
-	total, clients := s.unassigned, s.clients
+	clients := s.clients
 	s.mu.Unlock()
+	total := time.Duration(0)
 	for _, r := range clients {
-		r.mu.Lock()
-		if !r.unassignedSince.IsZero() {
-			total += time.Since(r.unassignedSince)
-		}
-		r.mu.Unlock()
+		total += r.withoutAssignment()
 	}
 	return total / time.Duration(max(1, len(clients)))
+}
+
+// withoutAssignment is how long a member had no assignment so far.
+func (r *reader) withoutAssignment() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	total := r.unassigned
+	if !r.unassignedSince.IsZero() {
+		total += time.Since(r.unassignedSince)
+	}
+	return total
+}
+
+// divided are the members, which are the clients. Those of other generators read nothing here.
+func (s *Source) divided() load.Members {
+	return load.Members{Number: s.cl.Config.Clients, Of: func(lane int, _ int32) int { return lane }, State: func(member int) (m load.MemberResult) {
+		s.mu.Lock()
+		clients := s.clients
+		s.mu.Unlock()
+		for _, r := range clients {
+			if r.id != member {
+				continue
+			}
+			m.UnassignedS = r.withoutAssignment().Seconds()
+			r.mu.Lock()
+			m.Partitions = r.most
+			if r.assignments > 1 {
+				m.Rebalances = r.assignments - 1
+			}
+			r.mu.Unlock()
+		}
+		return m
+	}}
 }
 
 // resumeCommitted takes over the offsets that a group has committed: it resumes
