@@ -55,8 +55,8 @@ func loadTable() []Setting {
 			check:  countBetween(1, 1000),
 		},
 		{
-			Option: protocol.Option{Name: "members", Type: protocol.Int, Group: groupWork, Independent: true, Help: "members of each group for each topic (default: 1)"},
-			NotOps: notGroups,
+			Option: protocol.Option{Name: "members", Type: protocol.Int, Group: groupWork, Independent: true, Help: "members of each group for each topic (default: 1); consuming: readers that divide the partitions"},
+			NotOps: []string{Produce, ReadSingle, Pipeline},
 			check:  countBetween(1, 10_000),
 		},
 		{

@@ -40,7 +40,7 @@ declare module "carronade" {
     verify?: boolean;
     /** number of consumer groups, each of which reads every event while the run writes */
     groups?: string | number;
-    /** members of each group for each topic (default: 1) */
+    /** members of each group for each topic (default: 1); consuming: readers that divide the partitions */
     members?: string | number;
     /** seed of payloads, keys and random schedules [1] */
     seed?: string | number;

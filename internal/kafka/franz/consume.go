@@ -68,6 +68,7 @@ type reader struct {
 	unassignedSince time.Time     // when it lost its assignment; zero while it has one
 	unassigned      time.Duration // how long it had none before
 	assignments     uint64
+	revocations     uint64
 	most            int // partitions, at a time
 	owned           map[int32]bool
 

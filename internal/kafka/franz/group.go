@@ -84,6 +84,9 @@ func (r *reader) onRevoked(ctx context.Context, cl *kgo.Client, parts map[string
 	defer r.s.mu.Unlock()
 	r.s.revoked++
 	if !r.leaving.Load() {
+		r.revocations++
+	}
+	if !r.leaving.Load() {
 		r.s.cl.Config.Happened("rebalance", time.Now(), 0)
 	}
 	if len(r.owned) == 0 && r.unassignedSince.IsZero() && !r.leaving.Load() {
@@ -131,9 +134,7 @@ func (s *Source) divided() load.Members {
 			m.UnassignedS = r.withoutAssignment().Seconds()
 			r.mu.Lock()
 			m.Partitions = r.most
-			if r.assignments > 1 {
-				m.Rebalances = r.assignments - 1
-			}
+			m.Rebalances = max(r.revocations, max(r.assignments, 1)-1)
 			r.mu.Unlock()
 		}
 		return m
