@@ -96,8 +96,8 @@ type SourceCapabilities struct {
 	WhyNothing func(ctx context.Context) string
 	// Ready waits until reading has begun, if that takes others: until all partitions have a member of the group. Its
 	// error says what it waited for. Receive is in progress, and the run has not begun: its time stands at 0.
-	Ready func(ctx context.Context) error
-	Members    Members // that divide the logs; none if their Number is 0
+	Ready   func(ctx context.Context) error
+	Members Members // that divide the logs; none if their Number is 0
 	// Undecoded says how events were counted without decoding them; "" if they were decoded.
 	Undecoded func() string
 	// Undetected are the names of the counts of a ledger that the source cannot show:
