@@ -25,7 +25,7 @@ func Merge(names []string, of []*Result) *Result {
 	out := *of[0]
 	out.Classes = map[string]uint64{}
 	out.Warmup, out.Measurement, out.Drain = measure.Tally{}, measure.Tally{}, measure.Tally{}
-	out.Steps, out.Parts, out.Intervals, out.Failures, out.Logs = nil, nil, nil, nil, nil
+	out.Steps, out.Parts, out.Intervals, out.Failures, out.Logs, out.Members = nil, nil, nil, nil, nil, nil
 	out.Freezes, out.Usage, out.Stall = measure.Freezes{}, measure.Usage{}, measure.Stall{}
 	out.Busy, out.Full, out.Fullest, out.WireRead = 0, 0, 0, 0
 	out.Threads, out.MostThreads, out.Clients, out.Missing, out.Rebalance = 0, 0, 0, 0, 0
@@ -63,6 +63,7 @@ func Merge(names []string, of []*Result) *Result {
 		out.Missing += r.Missing
 		out.Rebalance = max(out.Rebalance, r.Rebalance)
 		out.Logs = mergeLogs(out.Logs, r.Logs)
+		out.Members = mergeMembers(out.Members, r.Members)
 	}
 	out.Intervals = mergeIntervals(rows)
 	out.Stall = commonStalls(of, out.Measurement.Length())
@@ -198,6 +199,24 @@ func mergeLogs(to, from []LogResult) []LogResult {
 		to[at].Consumed += l.Consumed
 		to[at].Bytes += l.Bytes
 		to[at].Lag = max(to[at].Lag, l.Lag)
+	}
+	return to
+}
+
+// mergeMembers adds what each member read. Each generator has a row for all of them, and reads as some.
+func mergeMembers(to, from []MemberResult) []MemberResult {
+	for i, m := range from {
+		if i == len(to) {
+			to = append(to, m)
+			continue
+		}
+		o := &to[i]
+		o.Consumed += m.Consumed
+		o.Bytes += m.Bytes
+		o.EventsPerS += m.EventsPerS
+		o.Partitions = max(o.Partitions, m.Partitions)
+		o.Rebalances += m.Rebalances
+		o.UnassignedS += m.UnassignedS
 	}
 	return to
 }

@@ -35,10 +35,9 @@ const (
 // exactly once.
 type wireSource struct {
 	*cluster.Progress
-	cl      *cluster.Cluster
-	parts   []*partition
-	clients int          // that divide the partitions
-	lanes   []sync.Mutex // fetchers may share a lane when leaders change
+	cl    *cluster.Cluster
+	parts []*partition
+	lanes []sync.Mutex // fetchers may share a lane when leaders change
 
 	// stamped: the run's own events carry stamps, which are parsed.
 	stamped bool
@@ -143,7 +142,6 @@ func newWireSourceAt(cl *cluster.Cluster, stamped bool, starts []int64, clients 
 	for i := range s.parts {
 		s.parts[i] = &partition{id: int32(i), place: places[i], client: i % clients, connIndex: i / clients % connsPerBroker, leader: cl.Leaders[i], epoch: -1, start: starts[i], offset: starts[i], end: math.MaxInt64}
 	}
-	s.clients = clients
 	s.lanes = make([]sync.Mutex, min(n, clients*connsPerBroker*max(1, len(cl.Brokers))))
 	return s
 }
@@ -162,10 +160,10 @@ func (s *wireSource) Capabilities() load.SourceCapabilities {
 	}
 }
 
-// members are the clients, each of which reads its partitions all the time.
+// members are the clients, each of which reads its partitions all the time. One without a partition reads nothing.
 func (s *wireSource) members() load.Members {
 	return load.Members{
-		Number: s.clients,
+		Number: s.cl.Config.Clients,
 		Of:     func(_ int, log int32) int { return s.parts[log].client },
 		State: func(member int) (m load.MemberResult) {
 			for _, p := range s.parts {

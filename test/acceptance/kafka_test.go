@@ -167,6 +167,33 @@ func TestSeveralTopics(t *testing.T) {
 	assert.Has(t, e.stdout, `"consumed": 120000`)
 }
 
+// TestMembers: the members of a real group read two topics to the end, and what each of them read adds up.
+func TestMembers(t *testing.T) {
+	c := kafkatest.Shared(t)
+	to := topicURL(c, c.CreateTopic(t, 1, 1)+"-{0..1}")
+	run(t, "run", to, "--create-topic", "partitions=3", "--rate", "20k/s", "--count", "60k", "--json").wantOneOf(t, 0, 3)
+	e := run(t, "run", to, "--op", "consume", "--group", "g-"+kafkatest.TopicName(t), "--members", "3", "--until-end", "--json").wantOneOf(t, 0, 3)
+	var d struct {
+		Lag     map[string]int64 `json:"lag_events"`
+		Members []struct {
+			Consumed   uint64 `json:"consumed"`
+			Partitions int    `json:"partitions"`
+		} `json:"members"`
+	}
+	assert.OK(t, json.Unmarshal([]byte(e.stdout), &d), "%.2000s", e.stderr)
+	assert.True(t, len(d.Members) == 3 && len(d.Lag) == 6, "members %+v, lag %v", d.Members, d.Lag)
+	sum := uint64(0)
+	for _, m := range d.Members {
+		sum += m.Consumed
+		assert.True(t, m.Partitions > 0, "a member without a partition: %+v", d.Members)
+	}
+	assert.Equal(t, sum, 60_000, "events of the members: %+v", d.Members)
+	for log, n := range d.Lag {
+		assert.Equal(t, n, 0, "%s is behind", log)
+	}
+	t.Logf("%+v", d.Members)
+}
+
 // A stage is what the tests read of a pipeline's stage.
 type stage struct {
 	Name   string `json:"name"`
