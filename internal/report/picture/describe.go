@@ -100,6 +100,12 @@ const maxStalls = 10
 // statedPercentiles are percentiles, as 1/(1-p).
 var statedPercentiles = []float64{2, 10, 100, 1000, 10_000}
 
+// exactPercentiles are those of tables.
+var exactPercentiles = append(slices.Clone(statedPercentiles), 1e5, 1e6)
+
+// rounding is how far, as a share, the place of a percentile on the axis may be off.
+const rounding = 1e-9
+
 func (f *Figure) percentilesOf(s *Series) []string {
 	var out []string
 	for _, x := range statedPercentiles {
@@ -117,7 +123,7 @@ func (f *Figure) percentilesOf(s *Series) []string {
 // of a point exactly there.
 func (f *Figure) percentileOf(s *Series, x float64) (string, bool) {
 	if s.Style == Steps {
-		v, ok := s.stepAt(x)
+		v, ok := s.stepAt(x * (1 - rounding))
 		return Format(v, f.Y.Unit), ok
 	}
 	for i, at := range s.X {
@@ -265,7 +271,7 @@ func (f *Figure) percentileTable() Table {
 	for i := range f.Series {
 		t.Head = append(t.Head, f.Series[i].Name)
 	}
-	for _, x := range append(slices.Clone(statedPercentiles), 1e5, 1e6) {
+	for _, x := range exactPercentiles {
 		row, some := []string{percentile(x)}, false
 		for i := range f.Series {
 			text := ""

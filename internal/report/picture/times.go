@@ -2,6 +2,7 @@ package picture
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -216,9 +217,11 @@ func (r *run) curveOf(key, name string, tone Tone, dash Dash, report int) []Seri
 		if v >= certain {
 			line = &least
 		}
-		// A point within a fraction of a pixel of the previous one raises that one,
-		// so that no value is understated.
-		if m := len(line.Y); m > 0 && math.Log(from)-last < step && seen < n {
+		// A point within a fraction of a pixel of the previous one raises that one, so that no value is understated. No
+		// percentile of a table is between them: it must be exact.
+		m := len(line.Y)
+		between := func(x float64) bool { return line.X[m-1] < x && x <= from*(1+rounding) }
+		if m > 0 && math.Log(from)-last < step && seen < n && !slices.ContainsFunc(exactPercentiles, between) {
 			line.Y[m-1] = v
 			return
 		}
