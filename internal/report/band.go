@@ -67,7 +67,7 @@ func (d *Document) Band() Band {
 	}
 	for _, v := range notes {
 		switch {
-		case v.Mark == Good:
+		case v.Mark == Good || strings.Join(v.Sentences(), "; ") == b.Text: // the answer says it
 		case len(b.Notes) == MostNotes:
 			b.More++
 		default:
@@ -80,7 +80,7 @@ func (d *Document) Band() Band {
 
 // facts are the numbers of a run.
 func (d *Document) facts() []Fact {
-	t, times := &d.Totals, &d.Times
+	t, times, step := &d.Totals, &d.Times, ""
 	rate := Fact{Name: t.RateOf, Value: units.FormatRate(t.EventsPerS), Note: units.FormatSize(int64(t.BytesPerS)) + "/s"}
 	if target := d.targetRate(); d.Mode == load.OpenLoop && target > 0 {
 		rate.Note = units.FormatPercent(t.EventsPerS/target) + " of " + units.FormatRate(target)
@@ -88,10 +88,10 @@ func (d *Document) facts() []Fact {
 	if len(d.Steps) > 0 {
 		var best int
 		rate, best = d.stepsFact()
-		times = &d.Steps[best].Times
+		times, step = &d.Steps[best].Times, d.Steps[best].Name
 	}
 	out := []Fact{rate}
-	if f := d.timeFact(times); f.Value != "" {
+	if f := d.timeFact(times, step); f.Value != "" {
 		out = append(out, f)
 	}
 	if d.Mode != load.Consuming {
@@ -130,25 +130,23 @@ func (d *Document) stepsFact() (Fact, int) {
 	return Fact{Name: "most " + d.Totals.RateOf, Value: units.FormatRate(d.Steps[best].Totals.EventsPerS), Note: of}, best
 }
 
-// timeFact is the limited percentile of the main time with its limit, or p99.
-func (d *Document) timeFact(times *Times) Fact {
+// timeFact is the limited percentile of the main time with its limit, or p99, in the measurement or in a step.
+func (d *Document) timeFact(times *Times, step string) Fact {
 	main := times.MainTime()
 	if main.Sum.IsEmpty() {
 		return Fact{}
 	}
 	for _, l := range d.LimitLines() {
-		v, ok := main.Sum.At(l.Percentile)
-		if l.Percentile == 100 {
-			v, ok = main.Sum.Largest()
+		text, ok := d.known(&main, step, l.Percentile)
+		if v, is := main.Sum.Largest(); is && l.Percentile == 100 {
+			text, ok = Percentile(v), true
 		}
 		if ok && l.Time == main.Name {
-			return Fact{Name: main.Title + " " + measure.PercentileName(l.Percentile), Value: Percentile(v), Note: "limit " + l.bound(), Mark: l.Mark}
+			return Fact{Name: main.Title + " " + measure.PercentileName(l.Percentile), Value: text, Note: "limit " + l.bound(), Mark: l.Mark}
 		}
 	}
 	f := Fact{Name: main.Title + " p99"}
-	if v, ok := main.Sum.At(99); ok {
-		f.Value = Percentile(v)
-	}
+	f.Value, _ = d.known(&main, step, 99)
 	if v, ok := main.Sum.Largest(); ok {
 		f.Note = "max " + Percentile(v)
 	}

@@ -52,6 +52,7 @@ func TestBandFacts(t *testing.T) {
 		{"a limit that holds", withLimit(openLoop(), "p99<20ms"), "acked: 50 k/s (100% of 50 k/s); response p99: 7.00 ms (limit 20 ms) good; failures and losses: 0 (of 1,000,000 events) good; measurement: trusted (the generator kept up) good"},
 		{"one that does not, on another percentile", withLimit(stalled(), "p99.9<5ms"), "acked: 50 k/s (100% of 50 k/s); response p99.9: 900 ms (limit 5 ms) bad; failures and losses: 0 (of 1,000,000 events) good; measurement: trusted (the generator kept up) good"},
 		{"failures", build(failing()), "acked: 49 k/s (98% of 50 k/s); response p99: 7.00 ms (max 12.1 ms); failures and losses: 20 k (19,990 failed, 10 unknown) bad; measurement: trusted (the generator kept up) good"},
+		{"a time that may be too long", withLimit(noisy(), "p99<6ms"), "acked: 50 k/s (100% of 50 k/s); response p99: 5.6 to 7 ms (limit 6 ms) open; failures and losses: 0 (of 1,000,000 events) good; measurement: noisy (p99: up to 1.40 ms from this machine) caution"},
 		{"a search", search, "ceiling: 948 to 997/s (confirmed); asked for: 900/s (holds) good; response p99 at 948/s: 20.0 ms (limit 50 ms) good; trials: 1 (in 1m00s)"},
 		{"a scenario", scenario, "steps: 1 of 2 (ended well) bad; checks: 1 of 1 (met) good; time: 0 s ()"},
 	} {

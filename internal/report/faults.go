@@ -256,7 +256,7 @@ func (f *Faults) terms() []string {
 const briefScores = 3
 
 // faults prints the scores, and the marks that have none.
-func (d *Document) faults(p *layout.Page, brief bool) {
+func (d *Document) faults(p *layout.Page, brief, few bool) {
 	f := d.Faults
 	if f == nil || len(f.Marks)+len(f.Notes) == 0 {
 		return
@@ -271,6 +271,9 @@ func (d *Document) faults(p *layout.Page, brief bool) {
 		}
 		t := layout.Table{Headings: 2, Elastic: []int{0}, Keep: []int{20}}
 		rows := shown.FaultRows(!brief)
+		if few {
+			rows = slices.DeleteFunc(rows, func(r []string) bool { return strings.HasSuffix(r[0], ", worst") })
+		}
 		for _, r := range rows {
 			if isMark(r) {
 				r = make([]string, len(r)) // its name may take the whole line
@@ -284,14 +287,19 @@ func (d *Document) faults(p *layout.Page, brief bool) {
 			p.Line("  " + line)
 		}
 		for i, text := range f.terms() {
-			if i == 0 || !brief {
+			if i == 0 && !few || !brief {
 				p.Note(text)
 			}
 		}
+		left := 0
 		for i := range shown.Faults.Scores {
 			s := &f.Scores[i]
 			for _, text := range f.Remarks(s) {
 				if brief && (strings.HasPrefix(text, "headroom ") || strings.HasPrefix(text, "no prediction: ") || strings.HasPrefix(text, "lowest rate ")) {
+					continue
+				}
+				if few {
+					left++
 					continue
 				}
 				if len(f.Scores) > 1 {
@@ -299,6 +307,9 @@ func (d *Document) faults(p *layout.Page, brief bool) {
 				}
 				p.Note(text)
 			}
+		}
+		if left > 0 {
+			p.Note(fmt.Sprintf("and %s more on them: --full prints them", units.Plural(left, "sentence")))
 		}
 		if n := len(f.Scores) - len(shown.Faults.Scores); n > 0 {
 			p.Note(fmt.Sprintf("and %d more: --full prints them", n))
@@ -308,7 +319,7 @@ func (d *Document) faults(p *layout.Page, brief bool) {
 				p.Note(text)
 			}
 		}
-		if l := d.Ledger; l != nil {
+		if l := d.Ledger; l != nil && !few {
 			p.Note("over the whole run: " + deliveryText(&fault.Delivery{Lost: l.Lost, Duplicated: l.Duplicated, Reordered: l.Reordered}))
 		}
 	}

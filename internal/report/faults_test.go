@@ -55,7 +55,7 @@ func TestFaultsText(t *testing.T) {
 	d := faulty()
 	text := func(brief bool) string {
 		p := &layout.Page{}
-		d.faults(p, brief)
+		d.faults(p, brief, false)
 		var b bytes.Buffer
 		assert.OK(t, p.To(&b))
 		for line := range strings.Lines(b.String()) {
@@ -124,7 +124,7 @@ func TestReadingFaults(t *testing.T) {
 		strip(&s.Lanes[i])
 	}
 	p := &layout.Page{}
-	d.faults(p, true)
+	d.faults(p, true, false)
 	var b bytes.Buffer
 	assert.OK(t, p.To(&b))
 	text := strings.Join(strings.Fields(b.String()), " ")
@@ -178,7 +178,7 @@ func TestUnansweredFaults(t *testing.T) {
 	c := d.CheckLimits([]workload.Limit{l})[0]
 	assert.True(t, c.CannotTell && strings.Contains(c.Text, "nothing is acknowledged"), "got %+v", c)
 	p := &layout.Page{}
-	d.faults(p, false)
+	d.faults(p, false, false)
 	var b bytes.Buffer
 	assert.OK(t, p.To(&b))
 	assert.True(t, !strings.Contains(b.String(), "after the measurement"), "got\n%s", b.String())

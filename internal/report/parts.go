@@ -161,7 +161,7 @@ func (d *Document) partSections(p *layout.Page) {
 		cols := slices.DeleteFunc(part.Measured(), func(c Time) bool { return c.Name == failedService || c.Sum.Count == 0 })
 		if len(cols) > 0 {
 			p.Line("")
-			p.Table(timeTable(cols, func(string, float64) bool { return false }))
+			p.Table(timeTable(cols))
 		}
 	}
 }

@@ -382,6 +382,13 @@ var screens = map[string]func(t *testing.T) *Document{
 		d.Faults = faulty().Faults
 		return d
 	},
+	"faults-and-stalls": func(*testing.T) *Document {
+		d := build(stalled())
+		d.Faults, d.Problems = faulty().Faults, []string{"the system ended early"}
+		d.Faults.Scores = append(d.Faults.Scores, d.Faults.Scores[0])
+		d.Warnings = []string{"the broker created the topic s with 3 partitions: check the name, or use --create-topic to choose them", "another warning"}
+		return d
+	},
 	"fleet": func(*testing.T) *Document {
 		d := build(openLoop())
 		d.Others = &trust.Others{Machine: "b", Processors: 4, Programs: 0.6, Disturb: true}

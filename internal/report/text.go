@@ -43,7 +43,7 @@ func (d *Document) Text(w io.Writer, style layout.Style) error {
 	d.partSections(p)
 	d.series(p, false)
 	d.intervalTable(p)
-	d.faults(p, false)
+	d.faults(p, false, false)
 	d.gauges(p)
 	d.stages(p)
 	d.answers(p)

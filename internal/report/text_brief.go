@@ -33,7 +33,8 @@ const (
 	withoutWaits          // the times that the generator itself added, except the send delay
 	withoutLedger         // the table of the ledger: the answer and the numbers say what is wrong
 	withoutSeries
-	fewUnusual // what is unusual and least important: it is counted
+	fewFaultTexts // the sentences on each fault
+	fewUnusual    // what is unusual and least important: it is counted
 )
 
 // Brief writes the report for one screen: the answer, the numbers, what is unusual, the times, the series. The last
@@ -62,10 +63,10 @@ func (d *Document) Brief(w io.Writer, style layout.Style, more ...Condition) err
 	}
 }
 
-// fewer leaves out the last parts of what is unusual, of some lines at least, and counts them. The first five lines stay.
+// fewer leaves out the last parts of what is unusual, of some lines at least, and counts them. The first three lines stay.
 func fewer(unusual string, lines int) string {
 	all := strings.SplitAfter(strings.TrimSuffix(unusual, "\n"), "\n")
-	keep, left := max(len(all)-lines-1, 5), 0
+	keep, left := max(len(all)-lines-1, 3), 0
 	for n := len(all) - 1; n > 0; n-- {
 		if text := strings.TrimLeft(all[n], "\x1b[0123456789m"); strings.HasPrefix(text, strings.Repeat(" ", labelColumn)) {
 			continue // it belongs to the line above
@@ -103,7 +104,7 @@ func (d *Document) brief(style layout.Style, unusual string, level brevity, more
 		d.series(p, true)
 	}
 	d.briefLedger(p, level)
-	d.faults(p, true)
+	d.faults(p, true, level >= fewFaultTexts)
 	d.fleet(p)
 	d.footer(p, more)
 	if text := d.noLimit(); text != "" {
@@ -152,7 +153,7 @@ func (d *Document) briefTimes(p *layout.Page, level brevity) {
 		return
 	}
 	p.Line("")
-	p.Table(timeTable(cols, d.upper))
+	p.Table(timeTable(cols))
 	for _, n := range d.timeNotes(cols, true) {
 		p.Note(n)
 	}

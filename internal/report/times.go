@@ -20,6 +20,8 @@ type Time struct {
 	Main    bool   // a time of the system, shown first
 
 	Sum *measure.Summary // nil: the run has no such time
+	// AtMost are the percentiles that the generator may have lengthened: they are only upper bounds.
+	AtMost []float64
 }
 
 // times are all times, in the order of importance to users.
@@ -83,14 +85,39 @@ func (t *Times) Measured() []Time {
 
 // MainTime is the first of the Main times with a value, by which reports are compared. It is
 // empty if there is none.
-func (t *Times) MainTime() Time {
-	for _, c := range t.Measured() {
+func (t *Times) MainTime() Time { return mainOf(t.Measured()) }
+
+func mainOf(ts []Time) Time {
+	for _, c := range ts {
 		if c.Main {
 			return c
 		}
 	}
 	return Time{}
 }
+
+// Measured are the times of the measurement with at least one value, and which of their percentiles are
+// only upper bounds.
+func (d *Document) Measured() []Time {
+	out := d.Times.Measured()
+	for i := range out {
+		out[i].AtMost = d.atMost(out[i].Name, "")
+	}
+	return out
+}
+
+// atMost are the percentiles of a time of the measurement, or of a step, that the generator may have lengthened.
+func (d *Document) atMost(time, step string) (ps []float64) {
+	for i := range d.Trust.Bounds {
+		if b := &d.Trust.Bounds[i]; b.Time == time && b.Step == step {
+			ps = append(ps, b.P)
+		}
+	}
+	return ps
+}
+
+// MainTime is that of the measurement.
+func (d *Document) MainTime() Time { return mainOf(d.Measured()) }
 
 // TimeNames are the names of all times, the Main ones first.
 func TimeNames() []string {
@@ -129,21 +156,30 @@ func TimeRows(cols []Time) [][]string {
 		return nil
 	}
 	var rows [][]string
-	line := func(name string, cell func(s *measure.Summary) string) {
+	line := func(name string, cell func(t *Time) string) {
 		row := []string{name}
-		for _, c := range cols {
-			row = append(row, cell(c.Sum))
+		for i := range cols {
+			row = append(row, cell(&cols[i]))
 		}
 		rows = append(rows, row)
 	}
-	line("mean", func(s *measure.Summary) string { return exact(s.Average()) })
-	line("min", func(s *measure.Summary) string { return exact(measure.Value{D: micro(s.Min)}, s.Count > 0) })
+	line("mean", func(t *Time) string { return exact(t.Sum.Average()) })
+	line("min", func(t *Time) string { return exact(measure.Value{D: micro(t.Sum.Min)}, t.Sum.Count > 0) })
 	for _, v := range cols[0].Sum.Percentiles {
-		line(measure.PercentileName(v.P), func(s *measure.Summary) string { return percentile(s, v.P) })
+		line(measure.PercentileName(v.P), func(t *Time) string { return t.percentile(v.P) })
 	}
-	line("max", func(s *measure.Summary) string { return exact(s.Largest()) })
-	line("count", func(s *measure.Summary) string { return units.FormatCountShort(s.Count) })
+	line("max", func(t *Time) string { return exact(t.Sum.Largest()) })
+	line("count", func(t *Time) string { return units.FormatCountShort(t.Sum.Count) })
 	return rows
+}
+
+// percentile prints a percentile for a column, with <= if it is only an upper bound.
+func (t *Time) percentile(p float64) string {
+	text := percentile(t.Sum, p)
+	if slices.Contains(t.AtMost, p) && !strings.HasPrefix(text, ">") {
+		return "<= " + text
+	}
+	return text
 }
 
 // percentile prints a percentile for a column; a dash where there is none.
@@ -176,15 +212,15 @@ const (
 
 // timeTable is the brief table: a row for each time, a column for each percentile. It leaves
 // out the meanings if it would be wider than the screen, as with many lower bounds.
-func timeTable(cols []Time, upper func(time string, p float64) bool) *layout.Table {
+func timeTable(cols []Time) *layout.Table {
 	ps := briefOf(cols)
 	if len(ps) <= explainPercentiles {
-		t := timeTableOf(cols, ps, upper, true)
+		t := timeTableOf(cols, ps, true)
 		if !slices.ContainsFunc(t.Lines(layout.Columns-2, layout.Style{}), func(line string) bool { return layout.Width(line) > layout.Columns-2 }) {
 			return t
 		}
 	}
-	return timeTableOf(cols, ps, upper, false)
+	return timeTableOf(cols, ps, false)
 }
 
 // briefOf are the percentiles of the brief table.
@@ -199,9 +235,8 @@ func briefOf(cols []Time) []float64 {
 	return ps[max(0, len(ps)-mostPercentiles):]
 }
 
-// timeTableOf is the brief table with these percentiles, and with the meanings of the times or not. upper says which
-// percentiles are only upper bounds.
-func timeTableOf(cols []Time, ps []float64, upper func(time string, p float64) bool, explain bool) *layout.Table {
+// timeTableOf is the brief table with these percentiles, and with the meanings of the times or not.
+func timeTableOf(cols []Time, ps []float64, explain bool) *layout.Table {
 	t := &layout.Table{Headings: 1, Left: []int{0, len(ps) + 2}}
 	head := []string{"Times"}
 	for _, p := range ps {
@@ -211,11 +246,7 @@ func timeTableOf(cols []Time, ps []float64, upper func(time string, p float64) b
 	for _, c := range cols {
 		row := []string{c.Title}
 		for _, p := range ps {
-			cell := percentile(c.Sum, p)
-			if upper(c.Name, p) && !strings.HasPrefix(cell, ">") {
-				cell = "<= " + cell
-			}
-			row = append(row, cell)
+			row = append(row, c.percentile(p))
 		}
 		row = append(row, exact(c.Sum.Largest()), "")
 		if explain {

@@ -112,7 +112,7 @@ func TestTrialOutcomeOf(t *testing.T) {
 				d.Intervals[i].Acked = 10
 			}
 			d.Trust = measure.Trust{Level: measure.NotTrusted, Reasons: []string{"it fired late"}}
-		}, find.Invalid, "the generator may be the cause: it fired late"},
+		}, find.Invalid, "not trusted: it fired late"},
 		{"failures that are allowed", []string{"max<200ms", "failure-rate<5%"}, func(d *Document) { d.Totals.Failed = 3 }, find.Pass, ""},
 		{"the generator decides", []string{"max<50ms"}, func(d *Document) {
 			h := measure.NewHistogram()

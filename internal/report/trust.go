@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 
 	"carronade/load"
 	"carronade/measure"
@@ -71,9 +72,12 @@ func (d *Document) TrustLevel() measure.Level {
 
 // Bound returns how far the generator may have affected a percentile of a time of the
 // measurement; nil if negligible.
-func (d *Document) Bound(time string, p float64) *measure.Bound {
+func (d *Document) Bound(time string, p float64) *measure.Bound { return d.boundIn("", time, p) }
+
+// boundIn is Bound in a step.
+func (d *Document) boundIn(step, time string, p float64) *measure.Bound {
 	for i := range d.Trust.Bounds {
-		if b := &d.Trust.Bounds[i]; b.Time == time && b.P == p && b.Step == "" {
+		if b := &d.Trust.Bounds[i]; b.Time == time && b.P == p && b.Step == step {
 			return b
 		}
 	}
@@ -86,20 +90,26 @@ func boundText(b *measure.Bound) string { return units.FormatDurations(micro(b.L
 // rangeOf prints a percentile of a time of the measurement or of a step: as a range if the generator may have
 // lengthened it, with the reason if nothing else in the report says it.
 func (d *Document) rangeOf(t *Time, step string, p float64) (string, bool) {
+	text, ok := d.known(t, step, p)
+	if !ok {
+		return "", false
+	}
+	if d.boundIn(step, t.Name, p) != nil && d.TrustLevel() == measure.Noisy && !strings.HasPrefix(text, ">") {
+		text += " (" + d.lengthenedBy() + ")"
+	}
+	return t.Title + " " + measure.PercentileName(p) + " " + text, true
+}
+
+// known is a percentile as what is known of it: a range if the generator may have lengthened it.
+func (d *Document) known(t *Time, step string, p float64) (string, bool) {
 	v, ok := t.Sum.At(p)
 	if !ok {
 		return "", false
 	}
-	text := t.Title + " " + measure.PercentileName(p) + " "
-	for i := range d.Trust.Bounds {
-		if b := &d.Trust.Bounds[i]; b.Time == t.Name && b.P == p && b.Step == step && !v.AtLeast {
-			if text += boundText(b); d.TrustLevel() == measure.Noisy {
-				text += " (" + d.lengthenedBy() + ")"
-			}
-			return text, true
-		}
+	if b := d.boundIn(step, t.Name, p); b != nil && !v.AtLeast {
+		return boundText(b), true
 	}
-	return text + Percentile(v), true
+	return Percentile(v), true
 }
 
 // lengthenedBy says why times may be longer than those of the system.
@@ -109,9 +119,6 @@ func (d *Document) lengthenedBy() string {
 	}
 	return "the generator was late"
 }
-
-// upper reports whether a percentile of the measurement is only an upper bound: the generator may have lengthened it.
-func (d *Document) upper(time string, p float64) bool { return d.Bound(time, p) != nil }
 
 // ranges are the percentiles of these times that the generator may have lengthened. The brief ones are those of its
 // table, without the one that is in the line of numbers.

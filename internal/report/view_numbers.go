@@ -205,9 +205,11 @@ func (d *Document) StepRows() [][]string {
 	for i := range d.Steps {
 		s := &d.Steps[i]
 		c := &s.Totals
+		response := Time{Sum: s.Response, AtMost: d.atMost("response", s.Name)}
+		service := Time{Sum: s.Service, AtMost: d.atMost("service", s.Name)}
 		rows = append(rows, []string{
 			strconv.Itoa(i + 1), units.FormatRate(s.Rate), units.FormatRate(c.EventsPerS),
-			percentile(s.Response, 50), percentile(s.Response, 99), percentile(s.Service, 99), percentile(s.SendDelay, 99),
+			response.percentile(50), response.percentile(99), service.percentile(99), percentile(s.SendDelay, 99),
 			units.FormatCountShort(uint64(c.InFlightMean + 0.5)), units.FormatCountShort(c.Offered - min(c.Acked, c.Offered)),
 		})
 	}

@@ -67,7 +67,8 @@ type pageView struct {
 	Verdicts               []pageVerdict
 	Conditions             []report.Condition // of a single report
 	Differences            *pageTable         // of several
-	Totals, Parts          []*pageTable
+	Totals                 [][]*pageTable     // counts, times
+	Parts                  []*pageTable
 	Sections               []pageSection
 	Folds                  []pageFold
 }

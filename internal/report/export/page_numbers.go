@@ -10,16 +10,15 @@ import (
 	"carronade/internal/report"
 )
 
-// totals are the totals of the measurement: counts and times.
-func (p *builder) totals() []*pageTable {
+// totals are the totals of the measurement: counts, and times.
+func (p *builder) totals() [][]*pageTable {
 	if !p.runs() {
 		return nil
 	}
-	return slices.Concat(
+	return [][]*pageTable{append(
 		p.counts("events", func(d *report.Document) []report.Row { return slices.Concat(d.Counts(), d.Figures()) }),
-		p.times(),
-		p.counts("read back", (*report.Document).LedgerRows),
-	)
+		p.counts("read back", (*report.Document).LedgerRows)...,
+	), p.times()}
 }
 
 // parts are the numbers of the parts of each report.
@@ -74,7 +73,7 @@ func (p *builder) counts(title string, of func(*report.Document) []report.Row) [
 }
 
 // times has a row per percentile, with a column per time for one report, and a column per
-// report for several.
+// report for several. The times of the system and those of the generator have a table each, which fits a phone.
 func (p *builder) times() []*pageTable {
 	var cols []report.Time
 	if p.several() {
@@ -84,9 +83,16 @@ func (p *builder) times() []*pageTable {
 				cols = append(cols, c)
 			}
 		}
-	} else {
-		cols = p.ds[0].Measured()
+		return p.timeTable(cols)
 	}
+	rest := p.ds[0].Measured()
+	for len(rest) > 0 && rest[0].Main {
+		cols, rest = append(cols, rest[0]), rest[1:]
+	}
+	return append(p.timeTable(cols), p.timeTable(rest)...)
+}
+
+func (p *builder) timeTable(cols []report.Time) []*pageTable {
 	if len(cols) == 0 {
 		return nil
 	}
@@ -97,6 +103,9 @@ func (p *builder) times() []*pageTable {
 	}
 	if !p.several() {
 		t.Meaning = strings.Join(meaning, "; ") + "."
+		if slices.ContainsFunc(cols, func(c report.Time) bool { return len(c.AtMost) > 0 }) {
+			t.Meaning += " <= is an upper bound: this machine may have added to it."
+		}
 	}
 	return []*pageTable{t}
 }
