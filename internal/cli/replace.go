@@ -29,7 +29,7 @@ func (s *session) replace(o *outputs, i int, d *report.Document) bool {
 		}
 	}
 	if used >= k.of {
-		s.note("repetition %d of %d (%s) is not trusted%s, and is not run again, because %d repetitions were replaced already", k.i+1, k.of, d.ID, cause, used)
+		s.say("", fmt.Sprintf("repetition %d of %d (%s) is not trusted%s, and is not run again, because %d repetitions were replaced already", k.i+1, k.of, d.ID, cause, used))
 		return false
 	}
 	again := *k

@@ -220,6 +220,7 @@ func TestVaryShowsWhatExists(t *testing.T) {
 		}
 	}
 	assert.Equal(t, strings.Count(csv.String(), "\n"), 1, "lines of CSV")
+	assert.True(t, strings.HasPrefix(text.String(), "NOT TRUSTED  "), "runs are missing that were not trusted:\n%s", text.String())
 }
 
 // What was left out of a series stands before its numbers.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"carronade/internal/layout"
+	"carronade/internal/report"
 	"carronade/internal/store"
 	"carronade/internal/verdict/stats"
 	"carronade/units"
@@ -135,7 +136,11 @@ func (n *VariedNumber) shown() (shown, rest []*VariedEffect) {
 func (v *Variation) Text(w io.Writer, style layout.Style) error {
 	p := &layout.Page{Style: style}
 	s := signsOf(style.ASCII)
-	p.Answer(layout.Bold, "DONE", v.answer(s))
+	code, word := layout.Bold, report.Done
+	if v.distrusted() {
+		code, word = layout.Red, report.Distrust
+	}
+	p.Answer(code, word, v.answer(s))
 	machineLine(p, v.Machine)
 	if v.Best != nil {
 		for _, l := range layout.Wrap("best: "+v.bestWords(), layout.Columns) {
@@ -178,6 +183,11 @@ func (v *Variation) Text(w io.Writer, style layout.Style) error {
 		p.Note(s.note(n))
 	}
 	return p.To(w)
+}
+
+// distrusted reports whether runs are missing because they were not trusted.
+func (v *Variation) distrusted() bool {
+	return v.missing() > 0 && slices.ContainsFunc(v.LeftOut, func(l LeftOut) bool { return l.Why == notTrusted })
 }
 
 // answer is what the settings change of the number that decides.
