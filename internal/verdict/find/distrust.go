@@ -30,7 +30,7 @@ const (
 
 // notTrusted says why a trial that is not trusted says nothing.
 func notTrusted(o *Outcome) string {
-	return "not trusted, the generator may be the cause: " + cmp.Or(o.Doubt, "the trial is not trusted")
+	return "not trusted: " + cmp.Or(o.Doubt, "the generator may be the cause")
 }
 
 // repeated runs a trial until it says something of the system, at most mostDistrusted times, each
@@ -79,15 +79,18 @@ func (s *search) tooBusy(rate float64, last *Outcome) bool {
 	return !below && last.Generator == ""
 }
 
-// busyText says that no trial of a rate could be judged, and why.
+// busyText says that no trial of a rate could be judged, why, and what to do.
 func busyText(o *Outcome, v *Verdict) string {
-	switch others := &o.Others; {
-	case others.Bound > 0 && others.Used >= worthNaming*others.Bound:
-		return "this machine is too busy to decide (other programs use " + others.ofProcessors() + ")"
-	case others.Bound > 0 && o.OthersMost >= worthNaming*others.Bound:
-		return "this machine is too busy to decide (other programs use up to " + (&Use{Used: o.OthersMost, Bound: others.Bound}).ofProcessors() + ")"
+	use, most := "", Use{Used: o.OthersMost, Bound: o.Others.Bound}
+	switch least := worthNaming * most.Bound; {
+	case most.Bound > 0 && o.Others.Used >= least:
+		use = "use " + o.Others.ofProcessors()
+	case most.Bound > 0 && o.OthersMost >= least:
+		use = "use up to " + most.ofProcessors()
+	default:
+		return "this machine is too busy to decide (" + v.Why + ")"
 	}
-	return "this machine is too busy to decide (" + v.Why + ")"
+	return "this machine is too busy to decide (other programs " + use + "); stop them, or use a quieter machine"
 }
 
 // ofProcessors is a use of processors, such as 1.9 of 2 processors.

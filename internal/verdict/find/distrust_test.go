@@ -36,13 +36,13 @@ func TestTooBusyToDecide(t *testing.T) {
 			distrusted(o)
 		}
 	})
-	const why = "this machine is too busy to decide (other programs use 1.9 of 2 processors)"
+	const why = "this machine is too busy to decide (other programs use 1.9 of 2 processors); stop them, or use a quieter machine"
 	assert.True(t, a.Ending == Busy && a.Why == why && a.ExitCode(0) == host.ExitUntrusted && a.Holds == 800 && !a.HoldsConfirmed, "got %+v", a)
 	text := a.Headline("p99 < 50 ms")
 	assert.True(t, strings.HasPrefix(text, "no confirmed ceiling (p99 < 50 ms): "+why+"; 800/s holds in a short trial, 1.2 k/s fails in a short trial; "), "got %q", text)
 	last := a.Trials[len(a.Trials)-3:]
 	for i, one := range last {
-		assert.True(t, one.Rate == last[0].Rate && one.Verdict.Result == Invalid && one.Verdict.Why == "not trusted, the generator may be the cause: it was late", "trial %d: %+v", i, one)
+		assert.True(t, one.Rate == last[0].Rate && one.Verdict.Result == Invalid && one.Verdict.Why == "not trusted: it was late", "trial %d: %+v", i, one)
 		if i > 0 {
 			assert.Equal(t, one.Measure, 2*last[i-1].Measure, "the length of repetition %d", i)
 		}
