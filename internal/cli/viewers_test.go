@@ -146,7 +146,8 @@ func TestFramesAddUp(t *testing.T) {
 				}
 				assert.Equal(t, got, want, "sums of the frames, and of the report's phases")
 				fired.Add(want)
-				sameInAllForms(t, p, &d)
+				sameInAllForms(t, p, &d, all)
+				assert.Same(t, done.Band, d.Band(), "the band of the live page, and of the report")
 				got.Subtract(warm)
 				total := measure.Signed(d.Totals.Counts)
 				assert.True(t, got == total, "without the warm-up they add up to\n%+v, the report's totals are\n%+v", got, total)
@@ -200,9 +201,9 @@ var inText = map[string]string{"throughput": "%s", "bytes_per_s": "%s", "cpu_us_
 // tags are those of a page.
 var tags = regexp.MustCompile(`<[^>]*>`)
 
-// sameInAllForms finds every number of the report's tables of fields in its JSON, its CSV, its text and its
-// page.
-func sameInAllForms(t *testing.T, p *process, d *report.Document) {
+// sameInAllForms finds every number of the report's tables of fields, and its times, in its JSON, its CSV, its text
+// and its page.
+func sameInAllForms(t *testing.T, p *process, d *report.Document, frames []live.Frame) {
 	t.Helper()
 	form := func(name string) string {
 		t.Helper()
@@ -241,7 +242,11 @@ func sameInAllForms(t *testing.T, p *process, d *report.Document) {
 		assert.Equal(t, sum(measure.Measurement, x.Name+"_count"), float64(x.Sum.Count), "values of %s in CSV", x.Name)
 	}
 	flat := func(s string) string { return strings.Join(strings.Fields(html.UnescapeString(s)), " ") }
-	text, page := flat(form("text")), flat(tags.ReplaceAllString(form("html"), " "))
+	text, page := form("text"), strings.ReplaceAll(html.UnescapeString(form("html")), "\u00a0", " ")
+	cmd := exec.Command(carronade(t), "report", "show", d.ID)
+	cmd.Env = p.Env
+	timesInAllForms(t, d, fields, text, string(assert.Value(cmd.Output())(t, "report show")), page, rows, frames)
+	text, page = flat(text), flat(tags.ReplaceAllString(page, " "))
 	for _, r := range slices.Concat(d.Counts(), d.Figures(), d.LedgerRows()) {
 		if !r.Always && r.Value == 0 {
 			continue
