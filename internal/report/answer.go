@@ -77,10 +77,11 @@ func (d *Document) answerText(p *layout.Page) {
 func answerColor(m Mark) string { return cmp.Or(markColors[m], layout.Bold) }
 
 // distrust are the reasons of the generator's verdict in short sentences: what happened, how much of the number it
-// is, what to do. The document has the rest. Times that the same event lengthened stand in one sentence.
+// is, what to do. The document has the rest. Times that the same event lengthened stand in one sentence, and what other
+// programs took of the machine stands in the first.
 func (d *Document) distrust(texts []string) []string {
 	var out []string
-	cause, late := d.MachineCause(), false
+	cause, late, caused := d.MachineCause(), false, false
 	for _, text := range texts {
 		fact, rest, _ := strings.Cut(text, "; ")
 		lengthened := strings.Contains(fact, trust.Late)
@@ -98,7 +99,10 @@ func (d *Document) distrust(texts []string) []string {
 		}
 		switch quieter := "use a faster or quieter machine"; {
 		case cause != "" && (lengthened || why != ""):
-			fact = strings.Replace(fact, trust.Late, "", 1) + ": " + cause + "; " + cmp.Or(d.stopOthers(), quieter)
+			if fact = strings.Replace(fact, trust.Late, "", 1); !caused {
+				fact += ": " + cause + "; " + cmp.Or(d.stopOthers(), quieter)
+			}
+			caused = true
 		case why != "" && rest != "":
 			fact += "; " + quieter
 		case rest != "":
@@ -148,7 +152,7 @@ func (d *Document) stopOthers() string {
 }
 
 // firstPage are the verdicts below the answer: what is unusual, in few words, each once. Warnings and remarks come
-// last. The complete report has all of them.
+// last, except the one that says why there is nothing. The complete report has all of them.
 func (d *Document) firstPage() (first, last []Verdict) {
 	a := d.Answer()
 	_, dead := d.Dead()
@@ -180,13 +184,21 @@ func (d *Document) firstPage() (first, last []Verdict) {
 	}
 	slices.SortStableFunc(out, func(a, b Verdict) int { return cmp.Compare(b.Mark, a.Mark) })
 	for _, v := range out {
-		if v.On == OnWarning || v.Mark == Remark || v.Mark == Good {
+		switch {
+		case v.On == OnWarning && d.explainsNotice(v.Texts[0]):
+			first = slices.Insert(first, 0, v)
+		case v.On == OnWarning || v.Mark == Remark || v.Mark == Good:
 			last = append(last, v)
-		} else {
+		default:
 			first = append(first, v)
 		}
 	}
 	return first, last
+}
+
+// explainsNotice reports whether a warning says why the notice is so, such as that nothing was read.
+func (d *Document) explainsNotice(warning string) bool {
+	return d.Notice != "" && strings.HasPrefix(warning, d.Notice+": ")
 }
 
 // others says that others used the machine when the run began, unless the reason for distrust does.

@@ -325,3 +325,15 @@ func TestLoadInFewWords(t *testing.T) {
 		assert.Equal(t, d.Load(tt.columns), tt.want, "%d columns", tt.columns)
 	}
 }
+
+// TestEachReasonOnce: what other programs took stands in the first reason alone, and a warning that says why there is
+// nothing comes first, in place of the notice.
+func TestEachReasonOnce(t *testing.T) {
+	d := build(late(&trust.Others{Processors: 2, Programs: 0.97, Disturb: true}))
+	d.Trust.Reasons = append(d.Trust.Reasons, "the generator did not run for 40% of the measurement: its process did not run for 1 s")
+	got := strings.Join(d.distrust(d.Trust.Reasons), "; ")
+	assert.True(t, strings.Count(got, "other programs used") == 1 && strings.HasSuffix(got, "; the generator did not run for 40% of the measurement"), "got %q", got)
+	d.Notice, d.Warnings = "nothing was read", []string{"another", "nothing was read: the topic is empty"}
+	first, _ := d.firstPage()
+	assert.True(t, first[0].Texts[0] == d.Warnings[1] && !strings.Contains(d.unusual(layout.Style{}), "note"), "got %+v", first)
+}

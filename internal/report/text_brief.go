@@ -165,7 +165,7 @@ func (d *Document) unusual(style layout.Style) string {
 	// A warning says, too, that the topic was created, and what to do.
 	created := strings.HasPrefix(d.Notice, "the topic ") && strings.HasSuffix(d.Notice, " and the broker created it") &&
 		slices.ContainsFunc(d.Warnings, func(s string) bool { return strings.Contains(s, "created the topic") })
-	if d.Notice != "" && d.Steady.Outage == "" && !created {
+	if d.Notice != "" && d.Steady.Outage == "" && !created && !slices.ContainsFunc(d.Warnings, d.explainsNotice) {
 		u.Pair(layout.Yellow, "note", d.Notice)
 	}
 	first, last := d.firstPage()
