@@ -181,7 +181,7 @@ func TestRemoved(t *testing.T) {
 		fails bool
 	}{
 		{"a source that knows", jumping{}, []load.Span{{From: 3, To: 5}}, false},
-		{"a source that does not", fakeSource{}, nil, true},
+		{"a source that does not", fakeSource{&fakeSession{m: new(fakeKind)}}, nil, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := &readback{src: tt.src, seek: silent{placed{[]int64{0}, []int64{40}}}}
