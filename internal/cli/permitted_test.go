@@ -68,7 +68,7 @@ func TestCheckLine(t *testing.T) {
 
 // harmless are the words in help for values that are neither a file, an address, a command nor a
 // secret. A new word must be added here, or to the rules.
-const harmless = ",ARG,DURATION,DELAY,FORMAT,K=TEXT,K=V,KEYS,KIND,KIND=N,...,LIMIT,NAME,NAME,...,NUMBER,N,N|N-N,P,P,PORTS,PREFIX,RATE,REGEXP,REMOTE,REV,RING,SHAPE,SHARE,SIZE,SPEC,TEXT,TEXT,...,TIME,TIME|N,WEIGHTS,WHEN,WHERE,WORD=N,...,OP,ID,"
+const harmless = ",SIZE|N|TIME,N, REGEXP,ARG,DURATION,DELAY,FORMAT,K=TEXT,K=V,KEYS,KIND,KIND=N,...,LIMIT,NAME,NAME,...,NUMBER,N,N|N-N,P,P,PORTS,PREFIX,RATE,REGEXP,REMOTE,REV,RING,SHAPE,SHARE,SIZE,SPEC,TEXT,TEXT,...,TIME,TIME|N,WEIGHTS,WHEN,WHERE,WORD=N,...,OP,ID,"
 
 // Each setting whose value can be a file, an address, a command or a secret refuses one that is not allowed.
 func TestRulesKnowEverySetting(t *testing.T) {
