@@ -90,7 +90,7 @@ func flags() []flag {
 }
 
 // parseArguments reads a command line. Like the tool, it takes the value of a flag from the next argument,
-// and what is no flag is a workload; a value after = is fine, too.
+// and other arguments are workloads. It also takes a value after =.
 func parseArguments(args []string) (*arguments, error) {
 	a, known := &arguments{}, flags()
 	for i := 0; i < len(args); i++ {
@@ -130,9 +130,9 @@ func parseArguments(args []string) (*arguments, error) {
 func (a *arguments) complete() error {
 	switch {
 	case len(a.workloads) == 0:
-		return &advice.Error{Err: errors.New("there is no workload"), Hint: "name workload files: carronade as omb --drivers kafka.yaml workloads/1-topic-16-partitions-1kb.yaml"}
+		return &advice.Error{Err: errors.New("no workload is given"), Hint: "name workload files: carronade as omb --drivers kafka.yaml workloads/1-topic-16-partitions-1kb.yaml"}
 	case len(a.drivers) == 0:
-		return &advice.Error{Err: errors.New("there is no driver"), Hint: "name driver files: --drivers driver-kafka/kafka-throughput.yaml"}
+		return &advice.Error{Err: errors.New("no driver is given"), Hint: "name driver files: --drivers driver-kafka/kafka-throughput.yaml"}
 	case len(a.workers) > 0 && a.workersFile != "":
 		return errors.New("only one of --workers and --workers-file can be given")
 	}

@@ -218,7 +218,7 @@ func (r *pair) contents() string {
 	case r.ratio < 0.02:
 		return "zero"
 	}
-	return fmt.Sprintf("compressible(%s)", strconv.FormatFloat(r.ratio, 'f', -1, 64))
+	return fmt.Sprintf("compressible(%s)", shortNumber(r.ratio))
 }
 
 // op is the operation: without consumers, only producing.

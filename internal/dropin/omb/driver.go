@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"carronade/internal/advice"
+	"carronade/internal/dropin/kafkatools"
 	"carronade/internal/kafka/cluster"
 )
 
@@ -67,7 +68,7 @@ func readDriver(file string, warn func(string)) (*driver, error) {
 	d.merge(warn, common, producer, consumer)
 	if d.servers == "" {
 		return nil, &advice.Error{
-			Err: fmt.Errorf("%s: there is no bootstrap.servers", file), Hint: "add a line to commonConfig, such as bootstrap.servers=localhost:9092",
+			Err: fmt.Errorf("%s: bootstrap.servers is missing", file), Hint: "add a line to commonConfig, such as bootstrap.servers=localhost:9092",
 		}
 	}
 	if strings.Contains(d.servers, "/") {
@@ -153,18 +154,10 @@ func (d *driver) merge(warn func(string), common, producer, consumer map[string]
 	}
 }
 
-// hostList is a list of brokers as in a target.
+// hostList is a list of brokers as in a target, without empty ones.
 func hostList(list string) string {
-	var hosts []string
-	for host := range strings.SplitSeq(list, ",") {
-		if _, rest, ok := strings.Cut(host, "://"); ok {
-			host = rest
-		}
-		if host = strings.TrimSpace(host); host != "" {
-			hosts = append(hosts, host)
-		}
-	}
-	return strings.Join(hosts, ",")
+	hosts := strings.Split(kafkatools.HostList(list), ",")
+	return strings.Join(slices.DeleteFunc(hosts, func(h string) bool { return h == "" }), ",")
 }
 
 // property is one of the clients' properties.

@@ -51,8 +51,8 @@ func readFields(file string, data []byte, fields []field, warn func(string)) err
 				names = append(names, f.name)
 			}
 			text := fmt.Sprintf("%s: the field %s is unknown and ignored", at(file, key), key.Value)
-			if meant := advice.Nearest(key.Value, names); meant != "" {
-				text += ": did you mean " + meant + "?"
+			if hint := advice.DidYouMean(key.Value, names, "%s", ""); hint != "" {
+				text += ": " + hint
 			}
 			warn(text)
 			continue
@@ -118,7 +118,7 @@ func amount(name string, to *float64, most float64) field {
 		case f < 0:
 			return fmt.Errorf("must not be below 0, as %s is", n.Value)
 		case f > most:
-			return fmt.Errorf("must be at most %s, not %s", strconv.FormatFloat(most, 'f', -1, 64), n.Value)
+			return fmt.Errorf("must be at most %s, not %s", shortNumber(most), n.Value)
 		}
 		*to = f
 		return nil

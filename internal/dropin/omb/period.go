@@ -155,17 +155,13 @@ func (m *meter) end(d *report.Document) *result {
 	latency.withQuantiles(m.latency(&m.all))
 	delay.withQuantiles(m.all.SendDelay)
 	endToEnd.withQuantiles(m.endToEnd(&m.all))
-	if !m.r.strict {
-		if d.Response != nil {
-			latency.reported(d.Response)
-		}
-		delay.reported(d.SendDelay)
-	}
 	if len(m.r.a.workers) > 0 && m.r.groups > 0 {
 		m.consumed(d)
 		endToEnd.quantilesOf(d.EndToEnd)
 	}
 	if !m.r.strict {
+		latency.reported(d.Response)
+		delay.reported(d.SendDelay)
 		endToEnd.reported(d.EndToEnd)
 	}
 	m.log.info(ofGenerator, "%s", totalLine(&latency, &delay))

@@ -102,9 +102,9 @@ func (s *session) search(ctx context.Context, r *pair) error {
 	r.found = found.Search.Answer.Holds
 	upto := ""
 	if fails := found.Search.Answer.Fails; fails > 0 {
-		upto = fmt.Sprintf(", and does not with %s msg/s", strings.TrimSpace(padded(fails, 0)))
+		upto = fmt.Sprintf(", and does not with %s msg/s", padded(fails, 0))
 	}
-	s.log.info(ofGenerator, "It keeps up with %s msg/s%s", strings.TrimSpace(padded(r.found, 0)), upto)
+	s.log.info(ofGenerator, "It keeps up with %s msg/s%s", padded(r.found, 0), upto)
 	return nil
 }
 

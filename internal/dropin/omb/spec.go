@@ -116,7 +116,7 @@ func (s *spec) checkPayload() error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &advice.Error{
-			Err:  fmt.Errorf("%s: there is no payloadFile %s", s.file, s.payload),
+			Err:  fmt.Errorf("%s: payloadFile %s does not exist", s.file, s.payload),
 			Hint: fmt.Sprintf("run in the folder in which OMB has its payload folder, or make the file: head -c %d /dev/urandom > %s, or: %s", s.size, s.payload, instead),
 		}
 	case err != nil:
