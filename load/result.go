@@ -127,7 +127,8 @@ type Snapshot struct {
 	Phase    string             // "connecting", or a phase of package measure
 	Left     time.Duration      // of the measurement; Never if no time ends it
 	Endless  bool               // see Plan.Endless
-	Backlog  string             // what is done with a backlog, such as "building 3.2 GiB of 20 GiB"; "": nothing
+	Stage    string             // of a backlog: "building", "draining" or "drained"; "": none
+	Backlog  string             // the stage in words, such as "building a backlog: 3.2 GiB of 20 GiB"; "": none
 	Interval measure.Interval   // the interval just closed, over all phases; its histograms are valid only during the call
 	Rows     []measure.Interval // the same, one row per phase, as in the series
 	Merged   []measure.Interval // rows of the series of several intervals that are complete with this one; see measure.Series.Changed

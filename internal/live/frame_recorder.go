@@ -36,19 +36,19 @@ type Recorder struct {
 	id   string
 	emit func(Event)
 
-	mu      sync.Mutex
-	open    [spanCount]mergedSpan // incomplete: of the next frame, and of each longer span
-	number  int64
-	sum     Counts // of all frames
-	warm    Counts // of them, those of the warm-up
-	gauges  []Gauge
-	marks   []Mark
-	plan    []Mark        // remarks on moments to come, in order
-	frozen  time.Duration // the longest freeze
-	at      time.Duration // the end of the newest interval
-	phase   string
-	ended   bool
-	backlog string // what the run does with its backlog: "building", "draining", "drained"
+	mu     sync.Mutex
+	open   [spanCount]mergedSpan // incomplete: of the next frame, and of each longer span
+	number int64
+	sum    Counts // of all frames
+	warm   Counts // of them, those of the warm-up
+	gauges []Gauge
+	marks  []Mark
+	plan   []Mark        // remarks on moments to come, in order
+	frozen time.Duration // the longest freeze
+	at     time.Duration // the end of the newest interval
+	phase  string
+	ended  bool
+	stage  string // of the run's backlog, see load.Snapshot
 }
 
 // A mergedSpan is a span of a run, merged from n shorter ones. n is 0 if there is nothing.
@@ -98,9 +98,9 @@ func (r *Recorder) Show(s load.Snapshot) {
 		}
 		r.phase = s.Phase
 	}
-	if word, _, _ := strings.Cut(strings.ReplaceAll(s.Backlog, ",", ""), " "); word != r.backlog {
-		if r.backlog = word; word != "" {
-			r.mark(s.Interval.Start, "backlog: "+word)
+	if s.Stage != r.stage {
+		if r.stage = s.Stage; r.stage != "" {
+			r.mark(s.Interval.Start, "backlog: "+r.stage)
 		}
 	}
 	for len(r.plan) > 0 && time.Duration(r.plan[0].At) < s.Interval.End {
@@ -142,7 +142,7 @@ func groups(s *load.Snapshot) (all []measure.Figure) {
 	return all
 }
 
-// figures is Figures. The lock is held.
+// figures does what Figures does. The caller holds the lock.
 func (r *Recorder) figures(from string, figures []measure.Figure) {
 	r.gauges = slices.DeleteFunc(r.gauges, func(g Gauge) bool { return g.From == from })
 	for _, f := range figures {

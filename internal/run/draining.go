@@ -185,14 +185,17 @@ func (c *draining) sent(ctx context.Context) {
 // givesUp reports whether what waits is not read any more.
 func (c *draining) givesUp() bool { return c != nil && c.over.Load() }
 
-// text is what the run does with its backlog, for its progress.
-func (c *draining) text(at time.Duration) string {
+// progress is the stage of the backlog, and what the run does with it; "" and "": nothing.
+func (c *draining) progress(at time.Duration) (stage, text string) {
 	if c == nil {
-		return ""
+		return "", ""
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.backlog.text(at)
+	if text = c.backlog.text(at); text != "" {
+		stage = c.backlog.state
+	}
+	return stage, text
 }
 
 // report adds the backlog to the outcome of a run.

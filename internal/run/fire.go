@@ -48,8 +48,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	q.before(ctx)
 	e.system.begin(ctx)
 	f.pipeline.start(r)
-	f.draining.begin(r, &f.plan)
-	e.draining = f.draining
+	e.draining.begin(r, &f.plan)
 	e.watchConnections(e.session.Target().Capabilities().Connected, watchedRun{r}, faults)
 	if err := f.readers.join(ctx); err != nil {
 		return out, err
@@ -58,7 +57,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 	r.Start()
 	stopped()
 	f.readers.begun()
-	f.draining.watch()
+	e.draining.watch()
 	f.rows.began(r)
 	f.marks.begin(r)
 	faults.begin(ctx, r.Started())
@@ -78,7 +77,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 		e.readBack(ctx, f.readers, &out)
 		f.marks.deliver(&out, f.readers, f.tgt.Partitioner())
 	}
-	f.draining.report(&out)
+	e.draining.report(&out)
 	f.pipeline.finish(e, &out)
 	f.rows.close(&out)
 	return out, err
@@ -90,8 +89,6 @@ type sendingRun struct {
 	tgt     load.Target
 	readers readers  // of what is sent; empty: nothing is read back
 	rows    *tracing // nil: none
-
-	draining *draining // nil: no backlog
 
 	marks *marking // nil: the run takes no marks
 
@@ -121,7 +118,7 @@ func (e *execution) prepareRun(ctx context.Context) (f *sendingRun, err error) {
 		plan.Gate.Add(n)
 		plan.Gate.Close()
 	}
-	if f.draining, err = e.newDraining(plan, f.readers); err != nil {
+	if e.draining, err = e.newDraining(plan, f.readers); err != nil {
 		return nil, err
 	}
 	f.pipeline = e.newPipeline(ctx, plan, f.tgt)

@@ -61,8 +61,8 @@ func (e *execution) openReaders(ctx context.Context, f *sendingRun) error {
 		f.tgt = newReturner(f.tgt, f.readers)
 	}
 	plan.Completed = func() {
-		f.draining.sent(ctx)
-		defer f.draining.end()
+		e.draining.sent(ctx)
+		defer e.draining.end()
 		waiting, cancel := e.waiting(ctx)
 		defer cancel()
 		f.readers.comeBack(waiting, e.can().Transactions, plan.Drain)

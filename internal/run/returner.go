@@ -136,8 +136,8 @@ func (s *returnerSink) Complete(out []load.Outcome) {
 	s.Sink.Complete(pass)
 	if len(wait) > 0 {
 		for _, b := range s.r.readers {
-			b.pair.Fired(wait)
-		} // may release at once: the event can be consumed before its ack came
+			b.pair.Fired(wait) // may release at once: the event can be consumed before its ack came
+		}
 	}
 }
 

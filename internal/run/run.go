@@ -409,7 +409,7 @@ func (e *execution) usage() measure.Usage {
 // watch passes an interval to the watcher and the log of histograms, and has it encoded.
 func (e *execution) watch(s load.Snapshot) {
 	e.keepRoom(&s)
-	s.Backlog = e.draining.text(s.At)
+	s.Stage, s.Backlog = e.draining.progress(s.At)
 	e.series.add(s.Rows, s.Merged)
 	if e.hdr != nil {
 		for i := range s.Rows {
