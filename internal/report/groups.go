@@ -83,18 +83,16 @@ const mostGroups = 5
 
 // groups prints a row for each group, up to most.
 func (d *Document) groups(p *layout.Page, most int) {
-	if len(d.Groups) == 0 {
+	rows := d.GroupRows()
+	if rows == nil {
 		return
 	}
 	p.Section("Groups")
 	t := layout.Table{Headings: 2, Elastic: []int{0}, Middle: true}
 	t.Row("group", "consumed", "backlog", "backlog", "unread", "end to", "end to", "end to", "without")
 	t.Row("", "", "at end", "most", "", "end p50", "end p99", "end max", "assignment")
-	for i := range d.Groups[:min(len(d.Groups), most)] {
-		g := &d.Groups[i]
-		t.Row(layout.Clean(g.Name), units.FormatRate(g.EventsPerS),
-			units.FormatCountShort(g.Backlog), units.FormatCountShort(g.BacklogMost), units.FormatCountShort(g.Unread),
-			percentile(g.EndToEnd, 50), percentile(g.EndToEnd, 99), exact(g.EndToEnd.Largest()), seconds(g.UnassignedS))
+	for _, r := range rows[1:][:min(len(d.Groups), most)] {
+		t.Row(slices.Delete(r, 2, 3)...) // without the volume
 	}
 	p.Table(&t)
 	if n := len(d.Groups) - most; n > 0 {

@@ -74,7 +74,7 @@ var measuredFields = slices.Concat([]KnownField{
 // resultFields are the fields of the results.
 func resultFields() (out []KnownField) {
 	for _, r := range workload.Results() {
-		out = append(out, KnownField{r.Field, resultKind(r.Kind), r.Help})
+		out = append(out, KnownField{r.Field, resultKinds[r.Kind], r.Help})
 	}
 	return out
 }

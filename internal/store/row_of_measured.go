@@ -24,7 +24,7 @@ func (b *builder) measured(d *report.Document) {
 	for i := range results {
 		r := &results[i]
 		if x, why := d.Value(r); why == "" {
-			b.number(r.Field, resultKind(r.Kind), x)
+			b.number(r.Field, resultKinds[r.Kind], x)
 		}
 	}
 	for _, t := range d.All() {
@@ -41,12 +41,10 @@ func (b *builder) measured(d *report.Document) {
 	}
 }
 
-// resultKind is the kind of the values of a result.
-func resultKind(k workload.LimitKind) ValueKind {
-	return map[workload.LimitKind]ValueKind{
-		workload.DurationKind: KindDuration, workload.RateKind: KindRate, workload.ShareKind: KindShare, workload.CountKind: KindCount,
-		workload.SizeKind: KindSize, workload.SpeedKind: KindSpeed, workload.NumberKind: KindNumber, workload.VerdictKind: KindBool,
-	}[k]
+// resultKinds are the kinds of the values of results.
+var resultKinds = map[workload.LimitKind]ValueKind{
+	workload.DurationKind: KindDuration, workload.RateKind: KindRate, workload.ShareKind: KindShare, workload.CountKind: KindCount,
+	workload.SizeKind: KindSize, workload.SpeedKind: KindSpeed, workload.NumberKind: KindNumber, workload.VerdictKind: KindBool,
 }
 
 // ceiling is the answer of a search: the interval in which the ceiling lies, as far as its ends
