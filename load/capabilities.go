@@ -109,7 +109,7 @@ type SourceCapabilities struct {
 type Members struct {
 	Number int
 	Of     func(lane int, log int32) int // the member that read an arrival
-	// State returns what is known of a member besides what it read: Partitions, Rebalances and UnassignedS.
+	// State returns Partitions, Rebalances and UnassignedS of a member: what does not follow from what it read.
 	State func(member int) MemberResult
 }
 

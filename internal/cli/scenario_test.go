@@ -142,8 +142,8 @@ await run("null://", { name: "last", rate: "100/s" });
 	p.exits(t, 0)
 	r := scenarioIn(t, store)
 	assert.True(t, r.Stopped == "time" && !r.Partial && slices.Equal(r.steps(), []string{"back", "beside", "last"}), "got %+v", r)
-	back, beside := r.Scenario.Steps[0], r.Scenario.Steps[1]
-	assert.True(t, back.StartS <= beside.StartS && back.EndS >= beside.EndS, "they did not run side by side: %+v, %+v", back, beside)
+	background, foreground := r.Scenario.Steps[0], r.Scenario.Steps[1]
+	assert.True(t, background.StartS <= foreground.StartS && background.EndS >= foreground.EndS, "they did not run side by side: %+v, %+v", background, foreground)
 }
 
 // Many steps: their number does not add up to memory.

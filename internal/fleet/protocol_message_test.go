@@ -277,7 +277,7 @@ func TestClock(t *testing.T) {
 				exchange()
 			}
 		}
-		assert.Equal(t, c.Steps(), 0, "seed %d: steps of clocks that nobody set", seed)
+		assert.Equal(t, c.Steps(), 0, "seed %d: steps of clocks that were not set", seed)
 	}
 }
 

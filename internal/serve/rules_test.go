@@ -319,7 +319,7 @@ func TestThousandSubmissions(t *testing.T) {
 		assert.Must(t, err == nil && job.State == jobs.Done, "%+v, %v", job, err)
 	}
 	if text, err := os.ReadFile(filepath.Join(s.folder, "overlaps")); err == nil {
-		t.Errorf("these ran beside others: %s", text)
+		t.Errorf("these ran next to others: %s", text)
 	}
 	text, err := os.ReadFile(filepath.Join(s.folder, "ran"))
 	ran := strings.Fields(string(text))

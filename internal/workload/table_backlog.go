@@ -86,7 +86,7 @@ func parseBacklog(text string) (b Backlog, err error) {
 	case noSize != nil:
 	case err != nil:
 		b.Bytes, err = uint64(size), nil //nolint:gosec // not negative
-	case b.Events != uint64(size): //nolint:gosec // likewise
+	case b.Events != uint64(size): //nolint:gosec // not negative
 		err = &protocol.Error{
 			Err:  fmt.Errorf("%s is both a size and a number of events", text),
 			Hint: fmt.Sprintf("write %d for the events, or a size in kB or KiB", b.Events),

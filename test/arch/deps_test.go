@@ -30,7 +30,7 @@ case " $* " in *" install "*) for c in $INSTALLS; do printf '#!/bin/sh\n' >"$BIN
 		name       string
 		have       []string
 		ruby       string // replaces the one that has all libraries
-		python     string // likewise
+		python     string // replaces the one that has all modules
 		id         string
 		apt        bool
 		installs   string

@@ -191,7 +191,7 @@ func TestJAASAsJavaReadsIt(t *testing.T) {
 	}
 }
 
-// Nobody logs in with another identity than the file's: what is not understood is refused.
+// A login never uses another identity than the file's: what is not understood is refused.
 func TestNeverAnotherIdentity(t *testing.T) {
 	home := t.TempDir()
 	for name, value := range map[string]string{

@@ -85,8 +85,6 @@ func (r *reader) onRevoked(ctx context.Context, cl *kgo.Client, parts map[string
 	r.s.revoked++
 	if !r.leaving.Load() {
 		r.revocations++
-	}
-	if !r.leaving.Load() {
 		r.s.cl.Config.Happened("rebalance", time.Now(), 0)
 	}
 	if len(r.owned) == 0 && r.unassignedSince.IsZero() && !r.leaving.Load() {

@@ -421,7 +421,7 @@ func TestSearchCSV(t *testing.T) {
 	run := document(t, nil)
 	for _, ds := range [][]*report.Document{{searched(), run}, {run, searched()}} {
 		err := Write(&strings.Builder{}, "csv", Of(ds...), Options{})
-		assert.True(t, errors.As(err, &missing), "a search beside a run: %v", err)
+		assert.True(t, errors.As(err, &missing), "a search next to a run: %v", err)
 	}
 }
 
