@@ -85,7 +85,7 @@ func kind(t *testing.T, typ reflect.Type) string {
 }
 
 // docRow is a row of a table: fields of one type, their type with its unit, and their meaning.
-var docRow = regexp.MustCompile("(?m)^\\| (`[a-z0-9_.\\[\\]]+`(?: `[a-z0-9_.\\[\\]]+`)*) ([^|,]+)(?:, [^|]+)? \\| ([^|]+) \\|$")
+var docRow = regexp.MustCompile("(?m)^\\| (`[a-z0-9_.,{}\\[\\]]+`(?: `[a-z0-9_.,{}\\[\\]]+`)*) ([^|,]+)(?:, [^|]+)? \\| ([^|]+) \\|$")
 
 // documented returns the fields of the tables of docs/report.md.
 func documented(t *testing.T) (list []field, page string) {
@@ -93,7 +93,13 @@ func documented(t *testing.T) (list []field, page string) {
 	page = string(assert.Value(os.ReadFile("../../docs/report.md"))(t))
 	for _, m := range docRow.FindAllStringSubmatch(page, -1) {
 		for name := range strings.FieldsSeq(m[1]) {
-			list = append(list, field{strings.Trim(name, "`"), strings.TrimSpace(m[2]), m[3]})
+			prefix, last, joined := strings.Cut(strings.Trim(name, "`"), "{") // a.{b,c}: a.b and a.c
+			if !joined {
+				prefix, last = "", prefix
+			}
+			for one := range strings.SplitSeq(strings.TrimSuffix(last, "}"), ",") {
+				list = append(list, field{prefix + one, strings.TrimSpace(m[2]), m[3]})
+			}
 		}
 	}
 	return list, page
