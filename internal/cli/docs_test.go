@@ -554,7 +554,7 @@ func settingsTable(table []workload.Setting, kind string, shared map[string]bool
 		groups[s.Group] = append(groups[s.Group], s)
 	}
 	var b strings.Builder
-	for _, title := range titles {
+	for i, title := range titles {
 		most, count := "", make(map[string]int)
 		for _, s := range groups[title] {
 			ops := operations(s)
@@ -562,11 +562,15 @@ func settingsTable(table []workload.Setting, kind string, shared map[string]bool
 				most = ops
 			}
 		}
-		fmt.Fprintf(&b, "\n**%s**%s\n\n| setting, value, (default) | |\n|---|---|\n", title, strings.TrimSuffix(" "+most, " "))
+		columns := ""
+		if i == 0 {
+			columns = ": setting, value, (default)"
+		}
+		fmt.Fprintf(&b, "\n| %s%s%s | |\n|---|---|\n", title, strings.TrimSuffix(" "+most, " "), columns)
 		for _, s := range groups[title] {
-			about := s.Help
+			about, mark := s.Help, ""
 			if s.FlagOnly {
-				about += "; a flag only"
+				mark = "†"
 			}
 			switch ops := operations(s); ops {
 			case most:
@@ -575,7 +579,7 @@ func settingsTable(table []workload.Setting, kind string, shared map[string]bool
 			default:
 				about += " " + ops
 			}
-			fmt.Fprintf(&b, "| `%s`%s | %s |\n", s.Name, form(s), cell(about))
+			fmt.Fprintf(&b, "| `%s`%s%s | %s |\n", s.Name, mark, form(s), cell(about))
 		}
 	}
 	if list := names(table, kind, shared); len(shared) > 0 {
