@@ -35,7 +35,7 @@ func options() []protocol.Option {
 			Name: "corpus", Word: "FILE", Group: groupEvents, Independent: true,
 			Help: "recorded requests to replay instead, as the Collector's file exporter writes them (JSON, or proto with --signal), with fresh ids and times",
 		},
-		{Name: "pool", Type: protocol.Size, Default: "2MiB", Group: groupEvents, Independent: true, Help: "size of the pool of encoded requests; at least one of each signal"},
+		{Name: "pool", Type: protocol.Size, Default: "512KiB", Group: groupEvents, Independent: true, Help: "size of the pool of encoded requests; at least one of each signal"},
 
 		{Name: "trace-spans", Type: protocol.Int, Default: "10", Group: groupTraces, Independent: true, Help: "spans of a trace, a tree in one request"},
 		{Name: "span-events", Type: protocol.Int, Default: "0", Group: groupTraces, Independent: true, Help: "events within each span"},

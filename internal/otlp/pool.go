@@ -184,7 +184,7 @@ func (p *pool) stamp(b []byte, body *wire.Body, batch uint64, at time.Time) {
 		s.Points = p.points.Add(uint64(body.Events)) - uint64(body.Events)
 		s.First = uint64(max(0, at.Sub(p.start).Seconds()) * p.perSecond)
 	}
-	s.Put(b, body.Places)
+	s.Put(b, &body.Places)
 }
 
 // A template is a body with the head for one server. Those that send it borrow copies: as many exist as

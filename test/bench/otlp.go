@@ -112,14 +112,14 @@ func (u *Suite) otlpRate(b testing.TB) {
 	for _, t := range []struct{ name, url string }{{"HTTP", "otlp+http://" + s.addr}, {"gRPC", "otlp+grpc://" + s.second}} {
 		work := "otlp over " + t.name + ", 1 k requests/s of 100 log records"
 		r := u.alternate(b.Context(), work, contestant{carronade, func(ctx context.Context) (sample, error) {
-			d, e, err := u.runProgram(ctx, work, append([]string{t.url, "--rate", "100k/s", "--for", lasts.String()}, hundredLogs...)...)
+			d, _, err := u.runProgram(ctx, work, append([]string{t.url, "--rate", "100k/s", "--for", lasts.String()}, hundredLogs...)...)
 			if err != nil {
 				return nil, err
 			}
 			if d.SendDelay == nil {
 				return nil, errors.New("the report has no send delay")
 			}
-			return sample{cpuShare: e.cpu.Seconds() / d.Totals.ElapsedS, sendDelayP99: d.SendDelay.P99}, nil
+			return sample{cpuShare: d.Generator.CPUS / d.Totals.ElapsedS, sendDelayP99: d.SendDelay.P99}, nil
 		}})
 		u.addLine(r, sendDelayP99, atMost(300), bound{})
 		u.addLine(r, cpuShare, atMost(0.06), bound{})

@@ -3,27 +3,33 @@ package wire
 // A builder makes a message with places.
 type builder struct {
 	b      []byte
-	places []Place
+	places Places
 }
 
 // message adds a field with a message that fill makes.
 func (e *builder) message(num int, fill func()) {
 	e.b = appendTag(e.b, num, typeBytes)
-	start, first := len(e.b), len(e.places)
+	start := len(e.b)
+	var first [forms]int
+	for form, all := range e.places {
+		first[form] = len(all)
+	}
 	fill()
 	var length [10]byte
 	n := len(AppendVarint(length[:0], uint64(len(e.b)-start)))
 	e.b = append(e.b, length[:n]...)
 	copy(e.b[start+n:], e.b[start:])
 	copy(e.b[start:], length[:n])
-	for i := range e.places[first:] {
-		e.places[first+i].At += int32(n)
+	for form, all := range e.places {
+		for i := first[form]; i < len(all); i++ {
+			all[i].At += int32(n)
+		}
 	}
 }
 
 // place notes that the last bytes are fresh in each request.
 func (e *builder) place(size int, form Form, val uint64) {
-	e.places = append(e.places, Place{int32(len(e.b) - size), form, val})
+	e.places[form] = append(e.places[form], Place{int32(len(e.b) - size), val})
 }
 
 func (e *builder) text(num int, s string)     { e.b = AppendString(e.b, num, s) }

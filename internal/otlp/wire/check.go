@@ -8,13 +8,6 @@ import (
 // mostNesting bounds how deep values of attributes may be nested, as the Collector does.
 const mostNesting = 100
 
-// A Place is a value in a request that is fresh each time it is sent.
-type Place struct {
-	At   int32
-	Form Form
-	Val  uint64 // see Form
-}
-
 // A visitor sees the fields of a request in order, and counts its events.
 type visitor struct {
 	events int

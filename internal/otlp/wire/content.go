@@ -52,7 +52,7 @@ const (
 type Body struct {
 	Signal Signal
 	Bytes  []byte
-	Places []Place
+	Places Places
 	Events int
 }
 

@@ -19,6 +19,7 @@ const (
 	FormCount               // eight bytes: milliseconds since the run started times Val
 	FormSum                 // the same as a floating-point number
 	FormSeries              // SeriesDigits decimal digits: the series of data point Val of the request
+	forms
 )
 
 // SeriesDigits are the digits of a series' number.
@@ -44,51 +45,62 @@ const MostIDs = 1 << idBits
 // NewKey makes the key of a run's ids from a seed.
 func NewKey(seed uint64) uint64 { return splitmix.Mix(seed + splitmix.Golden) }
 
+// A Place is a value in a request that is fresh each time it is sent.
+type Place struct {
+	At  int32
+	Val uint64 // see Form
+}
+
+// Places are the places of a request, by their form. One loop for each form takes half the time of one loop over all of
+// them.
+type Places [forms][]Place
+
 // Put writes the fresh values of a request into its places.
-func (s *Stamp) Put(b []byte, places []Place) {
+func (s *Stamp) Put(b []byte, places *Places) {
 	key := s.Key ^ s.Batch<<idBits
+	for _, p := range places[FormTime] {
+		binary.LittleEndian.PutUint64(b[p.At:], uint64(s.Time)+p.Val)
+	}
+	for _, p := range places[FormStart] {
+		binary.LittleEndian.PutUint64(b[p.At:], uint64(s.Start))
+	}
+	for _, p := range places[FormTraceID] {
+		to, hi := b[p.At:], splitmix.Mix(key^p.Val)
+		binary.LittleEndian.PutUint64(to[8:], splitmix.Mix(hi+splitmix.Golden))
+		binary.LittleEndian.PutUint64(to, hi)
+	}
+	for _, p := range places[FormSpanID] {
+		binary.LittleEndian.PutUint64(b[p.At:], splitmix.Mix(key^p.Val))
+	}
 	elapsed := uint64(max(0, s.Time-s.Start)) / 1e6
-	for i := range places {
-		p := &places[i]
-		to := b[p.At:]
-		switch p.Form {
-		case FormTime:
-			binary.LittleEndian.PutUint64(to, uint64(s.Time)+p.Val)
-		case FormStart:
-			binary.LittleEndian.PutUint64(to, uint64(s.Start))
-		case FormTraceID:
-			hi := splitmix.Mix(key ^ p.Val)
-			binary.LittleEndian.PutUint64(to, hi)
-			binary.LittleEndian.PutUint64(to[8:], splitmix.Mix(hi+splitmix.Golden))
-		case FormSpanID:
-			binary.LittleEndian.PutUint64(to, splitmix.Mix(key^p.Val))
-		case FormCount:
-			binary.LittleEndian.PutUint64(to, p.count(elapsed))
-		case FormSum:
-			binary.LittleEndian.PutUint64(to, math.Float64bits(float64(p.count(elapsed))))
-		case FormSeries:
-			n := s.First + (s.Points+p.Val)%max(1, s.Series)
-			for k := SeriesDigits - 1; k >= 0; k-- {
-				to[k] = byte('0' + n%10)
-				n /= 10
-			}
+	for _, p := range places[FormCount] {
+		binary.LittleEndian.PutUint64(b[p.At:], p.count(elapsed))
+	}
+	for _, p := range places[FormSum] {
+		binary.LittleEndian.PutUint64(b[p.At:], math.Float64bits(float64(p.count(elapsed))))
+	}
+	for _, p := range places[FormSeries] {
+		to, n := b[p.At:], s.First+(s.Points+p.Val)%max(1, s.Series)
+		for k := SeriesDigits - 1; k >= 0; k-- {
+			to[k] = byte('0' + n%10)
+			n /= 10
 		}
 	}
 }
 
-func (p *Place) count(elapsed uint64) uint64 { return elapsed*uint64(uint32(p.Val)) + p.Val>>32 }
+func (p Place) count(elapsed uint64) uint64 { return elapsed*uint64(uint32(p.Val)) + p.Val>>32 }
 
 // Places finds the times and ids in a request that was recorded, and returns them with the request's
 // latest time. Their values are those of FormTime, relative to the latest time, FormTraceID and
 // FormSpanID: equal ids have equal numbers. ids numbers them, and is shared by requests whose ids
 // refer to each other.
-func (s Signal) Places(request []byte, ids map[string]uint64) (places []Place, latest int64, err error) {
-	forms := [...]Form{isTraceID: FormTraceID, isSpanID: FormSpanID}
+func (s Signal) Places(request []byte, ids map[string]uint64) (places Places, latest int64, err error) {
+	ofID := [...]Form{isTraceID: FormTraceID, isSpanID: FormSpanID}
 	err = walk(signals[s].request, request, 0, len(request), 0, &visitor{field: func(f *field, at, end int) {
 		switch {
 		case f.time:
 			if v := binary.LittleEndian.Uint64(request[at:]); v != 0 && v <= math.MaxInt64 {
-				places = append(places, Place{At: int32(at), Form: FormTime, Val: v})
+				places[FormTime] = append(places[FormTime], Place{int32(at), v})
 				latest = max(latest, int64(v))
 			}
 		case (f.kind == isTraceID || f.kind == isSpanID) && end > at:
@@ -96,13 +108,12 @@ func (s Signal) Places(request []byte, ids map[string]uint64) (places []Place, l
 			if _, known := ids[id]; !known {
 				ids[id] = uint64(len(ids))
 			}
-			places = append(places, Place{At: int32(at), Form: forms[f.kind], Val: ids[id]})
+			form := ofID[f.kind]
+			places[form] = append(places[form], Place{int32(at), ids[id]})
 		}
 	}})
-	for i := range places {
-		if places[i].Form == FormTime {
-			places[i].Val -= uint64(latest)
-		}
+	for i := range places[FormTime] {
+		places[FormTime][i].Val -= uint64(latest)
 	}
 	return places, latest, err
 }

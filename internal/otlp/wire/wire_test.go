@@ -110,11 +110,13 @@ func TestStamp(t *testing.T) {
 	places, latest, err := wire.Traces.Places(request, map[string]uint64{})
 	assert.OK(t, err)
 	assert.Equal(t, latest, int64(1700000000500000000), "latest time")
-	assert.Equal(t, len(places), 3+7, "places")
+	for form, n := range map[wire.Form]int{wire.FormTime: 3, wire.FormTraceID: 3, wire.FormSpanID: 4} {
+		assert.Equal(t, len(places[form]), n, "places of form %d", form)
+	}
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 	stamped := func(batch uint64) *coltrace.ExportTraceServiceRequest {
 		b := bytes.Clone(request)
-		(&wire.Stamp{Key: wire.NewKey(1), Batch: batch, Time: now}).Put(b, places)
+		(&wire.Stamp{Key: wire.NewKey(1), Batch: batch, Time: now}).Put(b, &places)
 		m := &coltrace.ExportTraceServiceRequest{}
 		assert.OK(t, proto.Unmarshal(b, m))
 		return m
@@ -131,7 +133,7 @@ func TestStamp(t *testing.T) {
 func TestStampForms(t *testing.T) {
 	b := make([]byte, 40)
 	s := wire.Stamp{Time: 5e9, Start: 3e9, Points: 7, Series: 10, First: 20}
-	s.Put(b, []wire.Place{{At: 0, Form: wire.FormStart}, {At: 8, Form: wire.FormCount, Val: 3}, {At: 16, Form: wire.FormSeries, Val: 4}})
+	s.Put(b, &wire.Places{wire.FormStart: {{At: 0}}, wire.FormCount: {{At: 8, Val: 3}}, wire.FormSeries: {{At: 16, Val: 4}}})
 	assert.Equal(t, binary.LittleEndian.Uint64(b), uint64(3e9), "start")
 	assert.Equal(t, binary.LittleEndian.Uint64(b[8:]), 6000, "count after 2,000 ms")
 	assert.Equal(t, string(b[16:26]), "0000000021", "series")
@@ -161,7 +163,7 @@ func FuzzCheck(f *testing.F) {
 		places, _, err := signal.Places(request, map[string]uint64{})
 		assert.OK(t, err)
 		b := slices.Clone(request)
-		(&wire.Stamp{Batch: 1, Time: 1e18}).Put(b, places)
+		(&wire.Stamp{Batch: 1, Time: 1e18}).Put(b, &places)
 		assert.Value(signal.Check(b))(t, "a stamped request is refused")
 	})
 }
@@ -204,7 +206,7 @@ func TestContent(t *testing.T) {
 				assert.Equal(t, n, events, "events")
 				assert.True(t, bytes.Equal(body.Bytes, c.Make(s, 5, events).Bytes), "the same body is made again differently")
 				now := time.Now().UnixNano()
-				(&wire.Stamp{Key: 1, Batch: 1, Time: now, Start: now - 1e9, Series: 10}).Put(body.Bytes, body.Places)
+				(&wire.Stamp{Key: 1, Batch: 1, Time: now, Start: now - 1e9, Series: 10}).Put(body.Bytes, &body.Places)
 				m := emptyOf(s)
 				assert.OK(t, proto.Unmarshal(body.Bytes, m))
 				assert.Equal(t, len(m.ProtoReflect().GetUnknown()), 0, "unknown bytes")
@@ -215,7 +217,7 @@ func TestContent(t *testing.T) {
 		}
 	}
 	spans := all.Make(wire.Traces, 0, 12)
-	(&wire.Stamp{Time: time.Now().UnixNano()}).Put(spans.Bytes, spans.Places)
+	(&wire.Stamp{Time: time.Now().UnixNano()}).Put(spans.Bytes, &spans.Places)
 	m := &coltrace.ExportTraceServiceRequest{}
 	assert.OK(t, proto.Unmarshal(spans.Bytes, m))
 	parents := map[string]string{} // by span: its trace
@@ -229,7 +231,7 @@ func TestContent(t *testing.T) {
 		parents[string(s.SpanId)] = string(s.TraceId)
 	}
 	points := all.Make(wire.Metrics, 0, 200)
-	(&wire.Stamp{Time: 5e9, Start: 1e9, Series: 1}).Put(points.Bytes, points.Places)
+	(&wire.Stamp{Time: 5e9, Start: 1e9, Series: 1}).Put(points.Bytes, &points.Places)
 	k := &colmetrics.ExportMetricsServiceRequest{}
 	assert.OK(t, proto.Unmarshal(points.Bytes, k))
 	for _, x := range k.ResourceMetrics[0].ScopeMetrics[0].Metrics {
