@@ -54,9 +54,9 @@ type hdrEncoder struct {
 var hdrEncoders = sync.Pool{New: func() any { return newHDREncoder(hdrLevel) }}
 
 // hdrLevel is the zlib level. The events of a batch have the same time, so counters and the gaps between them repeat:
-// searching for that halves the text of usual runs. It takes two to three times as long (BenchmarkEncodeHDR), which a
-// few histograms a second allow.
-const hdrLevel = zlib.BestSpeed
+// searching well for that takes two thirds off the text of usual runs. It takes longer (BenchmarkEncodeHDR), which a few
+// histograms a second allow.
+const hdrLevel = zlib.BestCompression
 
 func newHDREncoder(level int) *hdrEncoder {
 	e := &hdrEncoder{}

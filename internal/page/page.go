@@ -6,6 +6,7 @@ package page
 
 import (
 	"embed"
+	"encoding/json"
 	"html/template"
 	"regexp"
 	"strings"
@@ -57,10 +58,15 @@ func join(names []string) string {
 }
 
 // Parse parses the markup of a page. It may use the templates of this package: "band" with a Band, and "key"
-// with a Key; and the function "unbroken".
+// with a Key; and the functions "unbroken" and "percentiles": the lines of times, as JSON.
 func Parse(markup string) *template.Template {
-	t := template.New("page").Funcs(template.FuncMap{"unbroken": Unbroken})
+	t := template.New("page").Funcs(template.FuncMap{"unbroken": Unbroken, "percentiles": percentiles})
 	return template.Must(template.Must(t.Parse(File("parts.html"))).Parse(markup))
+}
+
+func percentiles() (string, error) {
+	b, err := json.Marshal(picture.LinePercentiles)
+	return string(b), err
 }
 
 // numbers are numbers with a unit after a blank, and compared those after a sign of comparison. The script has the

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -27,10 +28,10 @@ const specForm = "partitions=12,replicas=3,retention.ms=60000"
 func ParseTopicSpec(s string) (TopicSpec, error) {
 	spec := TopicSpec{Partitions: -1, Replicas: -1}
 	bad := func(part, why string) error {
-		return &protocol.Error{
-			Doing: fmt.Sprintf("read the topic's settings %q", s), Err: fmt.Errorf("%q: %s", part, why),
-			Hint: "write it as " + specForm,
+		if part != s { // one of several
+			why = fmt.Sprintf("%q: %s", part, why)
 		}
+		return &protocol.Error{Doing: fmt.Sprintf("read the topic's settings %q", s), Err: errors.New(why), Hint: "write it as " + specForm}
 	}
 	for part := range strings.SplitSeq(s, ",") {
 		part = strings.TrimSpace(part)

@@ -37,8 +37,13 @@ func TestTopicSpec(t *testing.T) {
 			assert.True(t, err != nil || got.String() == tt.want, "got %q, want %q", got, tt.want)
 		})
 	}
-	_, err := ParseTopicSpec("partition=3")
-	assert.ErrorHas(t, err, "did you mean partitions?")
+	for text, want := range map[string]string{
+		"partition=3":            `read the topic's settings "partition=3": Kafka has no setting partition of topics; did you mean partitions?`,
+		"replicas=1,partition=3": `read the topic's settings "replicas=1,partition=3": "partition=3": Kafka has no setting partition of topics; did you mean partitions?`,
+	} {
+		_, err := ParseTopicSpec(text)
+		assert.Must(t, err != nil && err.Error() == want, "got %v, want %s", err, want)
+	}
 }
 
 // The texts of two layouts differ wherever the layouts differ.

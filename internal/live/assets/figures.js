@@ -14,7 +14,10 @@ export const whole = (f, run) => length(f) >= 0.25 * run.interval;
 const rateOf = (name, tone, dash, key, always) => ({
   name, tone, dash, always, of: (f) => (length(f) > 0 ? f.counts[key] / length(f) : null),
 });
-const timeOf = (time) => [['max', GREY, DOTTED, 100], ['p99', ORANGE, DASHED, 99], ['p90', GREEN, DASHDOT, 90], ['p50', BLUE, SOLID, 50]].map(([name, tone, dash, p]) => ({
+// The percentiles of a report's page, of which a frame has some.
+const percentiles = JSON.parse(document.getElementById('charts').dataset.percentiles).filter((p) => ['p50', 'p90', 'p99', 'max'].includes(p.name));
+const p99 = percentiles.find((p) => p.name === 'p99');
+const timeOf = (time) => percentiles.map(({ name, tone, dash, p }) => ({
   name, tone, dash, of: (f) => f[time][name + '_us'], least: (f) => f[time].at_least && p >= f[time].at_least,
 }));
 
@@ -53,7 +56,7 @@ export function describe(run, frames) {
       id: 'generator', title: 'The generator', log: true, unit: 'measured', limit: 'send_delay',
       note: 'Its own lateness, and the times in which it did not run. Both are part of response times, and the system did not cause them.',
       series: [
-        { name: 'send delay p99', tone: BLUE, dash: SOLID, always: run.schedule, of: (f) => f.send_delay_p99_us },
+        { name: 'send delay p99', tone: p99.tone, dash: p99.dash, always: run.schedule, of: (f) => f.send_delay_p99_us },
         { name: 'longest freeze', tone: RED, dash: DOTTED, style: DOTS, of: (f) => (f.freezes > 0 ? f.frozen_max_us : null) },
         { name: 'longest GC pause', tone: PURPLE, dash: DOTTED, style: DOTS, of: (f) => (f.gc_pauses > 0 ? f.gc_pause_max_us : null) },
       ],
@@ -61,11 +64,11 @@ export function describe(run, frames) {
     {
       id: 'cores', title: 'Processors', zero: true, unit: 'cores', metrics: true,
       note: `Processor time a second. The generator may use ${run.processors}.`,
-      series: [{ name: 'generator', tone: BLUE, dash: SOLID, always: true, of: (f) => (length(f) > 0 ? f.cpu_us / 1e6 / length(f) : null) }],
+      series: [{ name: 'generator', tone: ORANGE, dash: DASHED, always: true, of: (f) => (length(f) > 0 ? f.cpu_us / 1e6 / length(f) : null) }],
     },
     {
       id: 'memory', title: 'Memory', zero: true, unit: 'bytes', metrics: true, note: 'At the end of each interval.',
-      series: [{ name: 'generator', tone: BLUE, dash: SOLID, always: true, of: (f) => f.rss || null }],
+      series: [{ name: 'generator', tone: ORANGE, dash: DASHED, always: true, of: (f) => f.rss || null }],
     },
   ];
   const main = MAIN.find((t) => frames.some((f) => has(f, t)));
@@ -82,10 +85,12 @@ export function describe(run, frames) {
       c = { id: 'unit-' + g.unit.replace(/\W+/g, '-'), title: 'Own metrics' + (g.unit ? ', ' + g.unit : ''), unit: g.unit, metrics: true, zero: true, note: 'As reported by the programs themselves.', series: [] };
       all.push(c);
     }
-    const n = c.series.length;
-    c.series.push({
+    // As on a report's page: the system is blue and comes first, the generator is orange, this machine grey.
+    const at = c.series.findIndex((s) => s.name === 'generator'), among = at < 0 ? c.series.length : at, host = at >= 0 && g.from === 'host';
+    const [tone, dash] = host ? [GREY, DOTTED] : at < 0 ? [among % GREY, among % 5] : [[BLUE, SOLID], [PURPLE, DASHDOT], [GREEN, LONGDASH], [SKY, DOTTED], [OLIVE, DASHED]][among % 5];
+    c.series.splice(host ? c.series.length : among, 0, {
       name: (g.from === 'host' ? 'this machine' : g.from) + (g.unit === 'cores' && /^cpu$/i.test(g.name) ? '' : ' ' + g.name),
-      tone: [GREEN, ORANGE, PURPLE, SKY, OLIVE, RED][n % 6], dash: n % 5,
+      tone, dash,
       of: (f) => f.gauges?.find((x) => x.from === g.from && x.name === g.name && x.unit === g.unit)?.value ?? null,
     });
   }

@@ -13,20 +13,21 @@ import (
 
 type summary = *measure.Summary
 
-// A linePercentile is a percentile that is drawn over time, in percent; 100 is the maximum, which is exact.
-type linePercentile struct {
-	p    float64
-	name string
-	tone Tone
-	dash Dash
+// A LinePercentile is a percentile that is drawn over time, in percent; 100 is the maximum, which is exact.
+type LinePercentile struct {
+	P    float64 `json:"p"`
+	Name string  `json:"name"`
+	Tone Tone    `json:"tone"`
+	Dash Dash    `json:"dash"`
 }
 
-var linePercentiles = func() (all []linePercentile) {
+// LinePercentiles are those of every page, ascending.
+var LinePercentiles = func() (all []LinePercentile) {
 	tones, dashes := []Tone{Blue, Green, Orange, Purple, Sky, Olive}, []Dash{Solid, LongDash, Dashed, DashDot}
 	for i, p := range measure.PercentilesOf(measure.Brief) {
-		all = append(all, linePercentile{p, measure.PercentileName(p), tones[i%len(tones)], dashes[i%len(dashes)]})
+		all = append(all, LinePercentile{p, measure.PercentileName(p), tones[i%len(tones)], dashes[i%len(dashes)]})
 	}
-	return append(all, linePercentile{100, "max", Red, Dotted})
+	return append(all, LinePercentile{100, "max", Red, Dotted})
 }()
 
 // An overTime is a time that is drawn over the run.
@@ -61,11 +62,11 @@ func (p *plot) percentilesOver(name, title, note string, of func(*row) summary) 
 		rows := r.rateRows()
 		waiting := name == "response" && r.Mode == load.OpenLoop && r.Totals.RateOf == report.RateAcked
 		if p.several() {
-			for _, o := range linePercentiles {
-				if o.p == 50 || o.p == 99 {
-					s, b := percentileSeries(rows, o.p, of, waiting)
-					s.Name, s.Tone, s.Report = p.seriesName(i, o.name), toneOf(i), i
-					if o.p == 99 {
+			for _, o := range LinePercentiles {
+				if o.P == 50 || o.P == 99 {
+					s, b := percentileSeries(rows, o.P, of, waiting)
+					s.Name, s.Tone, s.Report = p.seriesName(i, o.Name), toneOf(i), i
+					if o.P == 99 {
 						s.Dash = Dashed
 					}
 					bounds = bounds || b
@@ -74,9 +75,9 @@ func (p *plot) percentilesOver(name, title, note string, of func(*row) summary) 
 			}
 			continue
 		}
-		for _, o := range linePercentiles {
-			s, b := percentileSeries(rows, o.p, of, waiting)
-			s.Name, s.Tone, s.Dash, s.Report = o.name, o.tone, o.dash, i
+		for _, o := range LinePercentiles {
+			s, b := percentileSeries(rows, o.P, of, waiting)
+			s.Name, s.Tone, s.Dash, s.Report = o.Name, o.Tone, o.Dash, i
 			bounds = bounds || b
 			f.Series = append(f.Series, s)
 		}
