@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"carronade/internal/dropin/dropintest"
 	"carronade/test/testkit/assert"
@@ -39,7 +40,7 @@ func runOMB(t *testing.T, brokers string, replicas int, shapes ...ombShape) {
 			writeFile(t, driver, fmt.Sprintf("name: Kafka\ndriverClass: io.openmessaging.benchmark.driver.kafka.KafkaBenchmarkDriver\nreplicationFactor: %d\ntopicConfig: |\n  min.insync.replicas=%d\n"+
 				"commonConfig: |\n  bootstrap.servers=%s\nproducerConfig: |\n  acks=all\n  linger.ms=1\n  batch.size=131072\n%sconsumerConfig: |\n  auto.offset.reset=earliest\n  enable.auto.commit=false\n",
 				replicas, (replicas+1)/2, brokers, s.driver))
-			e := run(t, "as", "omb", "--drivers", driver, "-o", result, "--report-json", filepath.Join(dir, "report.json"), "--budget", "150s", load)
+			e := start(t, "as", "omb", "--drivers", driver, "-o", result, "--report-json", filepath.Join(dir, "report.json"), "--budget", "150s", load).wait(5 * time.Minute)
 			assert.Must(t, e.code == 0, "exit %d\n%s%s", e.code, e.stdout, e.stderr)
 			assert.Has(t, e.stdout, "----- Aggregated Pub Latency (ms) avg: ", "Writing test result into ")
 			r := dropintest.ReadOMBResult(t, string(assert.Value(os.ReadFile(result))(t)))

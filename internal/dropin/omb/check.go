@@ -11,6 +11,7 @@ import (
 	"carronade/internal/kafka/cluster"
 	"carronade/internal/layout"
 	"carronade/internal/workload"
+	"carronade/units"
 )
 
 // check prints what each pair becomes: each field, and the command that does the same.
@@ -86,6 +87,9 @@ func (r *pair) becomes(d *workload.Document) [][2]string {
 		rows = append(rows, row("consumerBacklogSizeGB", shortNumber(r.backlog), "no backlog"), row("backlogDrainRatio", shortNumber(r.drained), ""))
 	}
 	rows = append(rows, row("warmupDurationMinutes", shortNumber(r.warmup), "no warm-up"), row("testDurationMinutes", shortNumber(r.lasts), "until it is interrupted"))
+	if len(r.a.workers) > 0 {
+		rows = append(rows, [2]string{"workers = " + strings.Join(r.a.workers, ","), "agents that send; this machine reads"})
+	}
 	for _, p := range []struct{ field, otherwise string }{{"commonConfig", ""}, {"producerConfig", ""}, {"consumerConfig", "the topics are new, and groups commit what they read"}} {
 		if text := strings.Join(settings[p.field], " "); text != "" || p.otherwise != "" {
 			rows = append(rows, [2]string{p.field, strings.TrimSpace(text)})
@@ -126,6 +130,9 @@ func (r *pair) command(d *workload.Document) string {
 			continue
 		}
 		words = append(words, shown(&e)...)
+	}
+	if r.spec.rate == 0 {
+		words = append(words, "--budget", units.FlagDuration(r.a.budgetOr()))
 	}
 	return strings.Join(words, " ")
 }

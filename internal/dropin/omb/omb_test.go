@@ -151,7 +151,7 @@ func TestShapes(t *testing.T) {
 		if rate > 0 {
 			flags = append(flags, "carronade run ", fmt.Sprintf("--rate %d/s ", rate))
 		} else {
-			flags = append(flags, "carronade find ")
+			flags = append(flags, "carronade find ", " --budget 10m")
 		}
 		switch {
 		case groups == 0:
@@ -372,7 +372,7 @@ func TestWorkers(t *testing.T) {
 				ran = dropintest.SettingsOf(d)
 				r, err := measured(d, o)
 				for i, consumed := range []uint64{300, 12_000, 5_000} { // known at the end
-					r.Intervals = append(r.Intervals, report.Interval{Phase: []string{measure.WarmUp, measure.Measurement, measure.Measurement}[i], WithinS: 5, Counts: measure.Counts{Consumed: consumed}})
+					r.Intervals = append(r.Intervals, report.Interval{Phase: []string{measure.WarmUp, measure.Measurement, measure.Measurement}[i], StartS: float64(10 * i), EndS: float64(10*i + 10), WithinS: 5, Counts: measure.Counts{Consumed: consumed}})
 				}
 				return r, err
 			}}, nil

@@ -2,6 +2,7 @@ package omb
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"carronade/internal/dropin"
@@ -12,6 +13,7 @@ import (
 
 // A period is what a line has: rates a second, and times.
 type period struct {
+	middle                    time.Duration // of the span, since the run started
 	published, publishedBytes float64
 	failed                    float64
 	consumed, consumedBytes   float64
@@ -72,6 +74,7 @@ func (m *meter) interval(s load.Snapshot) {
 		late = measure.Counts{}
 		m.begin(r.Phase)
 		p := m.period(&counts, &r.Set, r.Within)
+		p.middle = (r.Start + r.End) / 2
 		p.backlog = max(0, float64(s.Total.Acked)*float64(m.r.groups)-float64(s.Total.Consumed))
 		if len(m.r.a.workers) > 0 && m.r.groups > 0 {
 			p.consumed, p.consumedBytes, p.backlog = math.NaN(), math.NaN(), math.NaN()
@@ -85,19 +88,21 @@ func (m *meter) interval(s load.Snapshot) {
 	}
 }
 
-// consumed replaces what consumers read by what the report says: with workers it is known only at the end.
+// consumed replaces what consumers read by what the report says: with workers it is known only at the end. An interval
+// of a report may have the length of several periods, which then share its rate.
 func (m *meter) consumed(d *report.Document) {
-	k := 0
-	for i := range d.Intervals {
-		iv := &d.Intervals[i]
-		if iv.Phase != measure.Measurement || iv.WithinS == 0 || k == len(m.periods) {
-			continue
+	rows := slices.DeleteFunc(slices.Clone(d.Intervals), func(iv report.Interval) bool { return iv.Phase != measure.Measurement || iv.WithinS == 0 })
+	for i := range m.periods {
+		p := &m.periods[i]
+		for len(rows) > 1 && rows[0].EndS <= p.middle.Seconds() {
+			rows = rows[1:]
 		}
-		p := &m.periods[k]
-		p.consumed = dropin.PerSecond(float64(iv.Consumed), iv.WithinS)
+		if len(rows) == 0 {
+			return
+		}
+		p.consumed = dropin.PerSecond(float64(rows[0].Consumed), rows[0].WithinS)
 		p.consumedBytes = p.consumed * float64(m.r.size)
-		p.endToEnd.reported(iv.EndToEnd)
-		k++
+		p.endToEnd.reported(rows[0].EndToEnd)
 	}
 }
 

@@ -62,3 +62,21 @@ func TestPadded(t *testing.T) {
 		assert.Equal(t, padded(tt.x, rateWidth), tt.want)
 	}
 }
+
+// A long report has one interval for several lines: each line has the rate of the interval in which it lies.
+func TestConsumedOfLongRuns(t *testing.T) {
+	m := &meter{r: &pair{spec: &spec{size: 100}}}
+	for i := range 4 {
+		m.periods = append(m.periods, period{middle: time.Duration(65+10*i) * time.Second})
+	}
+	d := &report.Document{Intervals: []report.Interval{
+		{Phase: measure.WarmUp, StartS: 0, EndS: 60, WithinS: 60, Counts: measure.Counts{Consumed: 1}},
+		{Phase: measure.Measurement, StartS: 60, EndS: 80, WithinS: 20, Counts: measure.Counts{Consumed: 2000}},
+		{Phase: measure.Measurement, StartS: 80, EndS: 100, WithinS: 20, Counts: measure.Counts{Consumed: 4000}},
+	}}
+	m.consumed(d)
+	for i, want := range []float64{100, 100, 200, 200} {
+		assert.Equal(t, m.periods[i].consumed, want, "line %d", i)
+		assert.Equal(t, m.periods[i].consumedBytes, want*100, "bytes of line %d", i)
+	}
+}
