@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"carronade/internal/layout"
 	"carronade/internal/verdict/trust"
@@ -63,9 +62,7 @@ func TestDoctor(t *testing.T) {
 	broker := spawn(t, "kafka", "--in-memory", "--partitions", "3")
 	locked := spawn(t, "kafka", "--in-memory", "--sasl", "PLAIN:alice:right")
 	index, server := spawn(t, "riemann"), spawn(t, "apm")
-	ln := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
-	closed := ln.Addr().String()
-	ln.Close()
+	const closed = testkit.ClosedPort
 	file := filepath.Join(t.TempDir(), "w.yaml")
 	assert.OK(t, os.WriteFile(file, []byte("target: apm+http://"+server+"\nrate: 1k/s\nfor: 1s\n"), 0o600))
 	mix := filepath.Join(t.TempDir(), "mix.yaml")
@@ -108,10 +105,8 @@ func TestDoctorSilence(t *testing.T) {
 	t.Parallel()
 	addr := testkit.Listen(t, func(c *net.TCPConn) { io.Copy(io.Discard, c) })
 	for _, scheme := range []string{"kafka", "riemann", "apm+http", "otlp+http", "otlp+grpc"} {
-		began := time.Now()
 		r, code := examine(t, scheme+"://"+addr, "--timeout", "300ms")
-		took := time.Since(began)
-		assert.True(t, code == 2 && !r.Answered && took <= time.Minute, "%s: exit code %d after %v", scheme, code, took)
+		assert.True(t, code == 2 && !r.Answered, "%s: exit code %d", scheme, code)
 		assert.True(t, slices.ContainsFunc(r.Findings, func(e trust.ExaminationEntry) bool { return e.Check == "loopback" }),
 			"%s: the way to a target on this machine is not known: %+v", scheme, r.Findings)
 	}

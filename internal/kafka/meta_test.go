@@ -156,36 +156,43 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// TestDispatchCost checks that the cost of dispatch depends on how many batches and
-// partitions wait, and not on the number of partitions and brokers.
-func TestDispatchCost(t *testing.T) {
-	testkit.OnlyConformance(t, "it compares durations")
-	cost := func(partitions, brokers int) time.Duration {
-		s := &sender{routes: make([]atomic.Pointer[lane], partitions), partitions: make([]partitionState, partitions)}
-		for i := range brokers {
-			s.lanes = append(s.lanes, &lane{s: s, broker: int32(i)})
-		}
-		s.partitions[0].inFlight = 1
-		s.startRecovery(0) // partition 0 waits for an answer
-		for range 10 {
-			s.later = append(s.later, &slot{log: 1}) // partition 1 has no leader
-		}
-		const rounds = 100
-		best := time.Duration(1<<63 - 1)
-		for range 10 {
-			began := time.Now()
-			for range rounds {
+// waitingSender returns a sender with a partition that waits for an answer and ten batches of one without a leader.
+// Its lanes are none: whoever looks at one panics.
+func waitingSender(partitions, lanes int) *sender {
+	s := &sender{routes: make([]atomic.Pointer[lane], partitions), partitions: make([]partitionState, partitions), lanes: make([]*lane, lanes)}
+	s.partitions[0].inFlight = 1
+	s.startRecovery(0)
+	for range 10 {
+		s.later = append(s.later, &slot{log: 1})
+	}
+	return s
+}
+
+// TestDispatchLooksAtWhatWaits: not at each lane, nor at a partition that is not listed, though it would find it ready.
+func TestDispatchLooksAtWhatWaits(t *testing.T) {
+	s := waitingSender(1000, 1000)
+	s.now = time.Second
+	for i := range s.partitions[2:] { // with a batch that is too late
+		sl := &slot{log: int32(2 + i), deadline: time.Millisecond}
+		s.partitions[2+i].recovering, s.partitions[2+i].queue = true, []*slot{sl}
+	}
+	s.dispatch()
+	assert.True(t, slices.Equal(s.recovering, []int32{0}) && len(s.later) == 10, "partitions %v and %d batches wait, want 0 and 10", s.recovering, len(s.later))
+	for i, ps := range s.partitions[2:] {
+		assert.True(t, len(ps.queue) == 1, "it looked at partition %d", 2+i)
+	}
+}
+
+// BenchmarkDispatch has the same result for any number of partitions and brokers.
+func BenchmarkDispatch(b *testing.B) {
+	for _, n := range []int{2, 1_000_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			s := waitingSender(n, max(1, n/1000))
+			for b.Loop() {
 				s.dispatch()
 			}
-			best = min(best, time.Since(began))
-		}
-		assert.Must(t, len(s.recovering) == 1 && len(s.later) == 10,
-			"%d partitions and %d batches wait, want 1 and 10", len(s.recovering), len(s.later))
-		return best
+		})
 	}
-	few, many := cost(2, 1), cost(1_000_000, 1000)
-	few = max(few, time.Microsecond)
-	assert.True(t, many <= 50*few, "100 calls take %v with two partitions, %v with a million", few, many)
 }
 
 // When a partition begins a new epoch, a batch that may be in the log already is given up as unknown. Under
@@ -206,8 +213,7 @@ func TestNewEpochSendsNothingTwice(t *testing.T) {
 		"%d batches are sent again, want the two that were certainly not appended", len(ps.queue))
 	assert.True(t, first.seq == 0 && second.seq == 10 && ps.next == 20 && ps.epoch == 4,
 		"sequences %d, %d, then %d in epoch %d; want 0, 10, 20 in 4", first.seq, second.seq, ps.next, ps.epoch)
-	assert.True(t, len(s.outcomes) == 1 && s.outcomes[0].Unknown == 10,
-		"outcomes %+v, want ten events unknown", s.outcomes)
+	assert.True(t, len(s.outcomes) == 1 && s.outcomes[0].Unknown == 10, "outcomes %+v, want ten events unknown", s.outcomes)
 }
 
 // A spot is where a record is.
@@ -315,10 +321,7 @@ func TestAppendFound(t *testing.T) {
 	raw := wireBatch(t, 10, wire.None, []int32{0, 1, 4, 9}, values(4, 8), nil)
 	raw = append(raw, wireBatch(t, 20, wire.None, dense(10), values(10, 8), nil)...)
 	var got []wire.ListRun
-	assert.Value(wire.ForEachBatch(raw, func(b wire.Batch) error {
-		got = appendFound(got, &b, b.Records(), 11, 25)
-		return nil
-	}))(t)
+	assert.Value(wire.ForEachBatch(raw, func(b wire.Batch) error { got = appendFound(got, &b, b.Records(), 11, 25); return nil }))(t)
 	want := []wire.ListRun{{Offset: 11, Count: 1}, {Offset: 14, Count: 1}, {Offset: 19, Count: 6}}
 	assert.True(t, slices.Equal(got, want), "got %v, want %v", got, want)
 }

@@ -25,17 +25,26 @@ import (
 	"carronade/protocol/protocoltest"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
+	"carronade/test/testkit/kafkatest"
 )
 
-func fakeCluster(t testing.TB, opts ...kfake.Opt) *kfake.Cluster {
-	t.Helper()
-	c := assert.Value(kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, opts...)...))(t)
-	t.Cleanup(c.Close)
-	return c
-}
+func fakeCluster(t testing.TB, opts ...kfake.Opt) *kfake.Cluster { return kafkatest.Fake(t, opts...) }
 
 func urlOf(c *kfake.Cluster, topic string) string {
 	return "kafka://" + strings.Join(c.ListenAddrs(), ",") + "/" + topic
+}
+
+// TestFakeCluster: what is no request of Kafka ends its connection, and the cluster goes on.
+func TestFakeCluster(t *testing.T) {
+	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
+	for _, text := range []string{"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "\x00\x00\x00\x08\x7f\xff\x00\x00", "\x00\x00\x00\x01\x00\x03\x00\x00"} {
+		nc := assert.Value(net.Dial("tcp", c.ListenAddrs()[0]))(t)
+		defer nc.Close()
+		assert.Value(io.WriteString(nc, text))(t)
+		n, err := io.Copy(io.Discard, nc)
+		assert.True(t, n == 0, "%q: got %d bytes, %v", text, n, err)
+	}
+	assert.Value(open(t, spec(t, urlOf(c, "t"), nil)))(t)
 }
 
 // authority makes a self-signed certificate for 127.0.0.1 and writes it as PEM.
@@ -74,7 +83,6 @@ func TestOpenExplainsErrors(t *testing.T) {
 	silent := testkit.Listen(t, func(c *net.TCPConn) { io.Copy(io.Discard, c) })
 	secret := t.TempDir() + "/password"
 	writeFile(t, secret, "canary\n")
-
 	for _, tt := range []struct {
 		name, url   string
 		given       map[string][]string
@@ -165,8 +173,7 @@ func TestOpenSecurely(t *testing.T) {
 	t.Run("any certificate", func(t *testing.T) {
 		c := fakeCluster(t, kfake.SeedTopics(2, "t"), kfake.TLS(server))
 		s := assert.Value(open(t, spec(t, urlOf(c, "t"), map[string][]string{"tls-insecure-skip-verify": {"true"}})))(t)
-		assert.True(t, s.Facts()["tls_verified"] == false,
-			"the facts do not say that the certificate was not verified: %v", s.Facts())
+		assert.True(t, s.Facts()["tls_verified"] == false, "the facts do not say that the certificate was not verified: %v", s.Facts())
 	})
 }
 
@@ -177,10 +184,7 @@ func TestOpenCreatesTopics(t *testing.T) {
 		name, create string
 		partitions   int
 		createdBy    any
-	}{
-		{"asked", "partitions=3,replicas=2,retention.ms=60000", 3, "carronade"},
-		{"auto", "", 5, "the broker"},
-	} {
+	}{{"asked", "partitions=3,replicas=2,retention.ms=60000", 3, "carronade"}, {"auto", "", 5, "the broker"}} {
 		t.Run(tt.name, func(t *testing.T) {
 			given := map[string][]string{}
 			if tt.create != "" {
@@ -252,10 +256,7 @@ func TestOpenNotAuthorised(t *testing.T) {
 			kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: "t", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationRead, Allow: true},
 			kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: "t", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationDescribe, Allow: true}),
 		kfake.User("PLAIN", "eve", "secret"))
-	for _, tt := range []struct{ user, op, hint string }{
-		{"reader", cluster.OpProduce, "WRITE"},
-		{"eve", cluster.OpConsume, "DESCRIBE"},
-	} {
+	for _, tt := range []struct{ user, op, hint string }{{"reader", cluster.OpProduce, "WRITE"}, {"eve", cluster.OpConsume, "DESCRIBE"}} {
 		t.Run(tt.user+" "+tt.op, func(t *testing.T) {
 			s := spec(t, urlOf(c, "t"), map[string][]string{"sasl-mechanism": {"PLAIN"}, "user": {tt.user}, "password": {"env:KAFKA_TEST_PASSWORD"}})
 			s.Op = tt.op

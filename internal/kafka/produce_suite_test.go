@@ -23,6 +23,7 @@ import (
 	"carronade/protocol/protocoltest"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
+	"carronade/test/testkit/kafkatest"
 )
 
 // An answerDelay delays answers for a time, or until it is set again.
@@ -315,9 +316,7 @@ func tally(out []load.Outcome) (c tallies) {
 // eventsCluster starts a cluster of kfake with the topic "events".
 func eventsCluster(t testing.TB, partitions int32, opts ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
-	c := assert.Value(kfake.NewCluster(append([]kfake.Opt{kfake.SeedTopics(partitions, "events"), kfake.NumBrokers(1)}, opts...)...))(t)
-	t.Cleanup(c.Close)
-	return c
+	return kafkatest.Fake(t, append([]kfake.Opt{kfake.SeedTopics(partitions, "events")}, opts...)...)
 }
 
 // testEnd returns a channel that is closed when everything that the test opens

@@ -24,6 +24,7 @@ import (
 
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
 )
 
@@ -207,9 +208,7 @@ func TestGraphite(t *testing.T) {
 
 // An absent collector does not delay the run, and causes a warning.
 func TestAbsent(t *testing.T) {
-	ln := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
-	addr := ln.Addr().String()
-	ln.Close()
+	const addr = testkit.ClosedPort
 	logged := make(chan string, 10)
 	h := assert.Value(OpenExporter(ExporterOptions{Graphite: addr, OTLP: "http://" + addr, Logf: func(f string, a ...any) { logged <- fmt.Sprintf(f, a...) }}))(t)
 	h.Begin(exported)
@@ -229,7 +228,6 @@ func TestStuck(t *testing.T) {
 	defer close(block)
 	h := assert.Value(OpenExporter(ExporterOptions{OTLP: s.URL}))(t)
 	h.Begin(exported)
-	began := time.Now()
 	for n := range 100 {
 		h.Show(counted(n + 1))
 	}
@@ -237,8 +235,6 @@ func TestStuck(t *testing.T) {
 	cancel()
 	w := h.Close(ctx)
 	assert.True(t, len(w) == 1 && strings.Contains(w[0], "100 intervals"), "warnings %q", w)
-	took := time.Since(began)
-	assert.True(t, took <= time.Minute, "it delayed the run for %v", took)
 }
 
 func TestOTLP(t *testing.T) {

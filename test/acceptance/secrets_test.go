@@ -104,7 +104,7 @@ func TestSecrets(t *testing.T) {
 		{"in the report's own data", -1, []string{
 			to, "--count", "80", "--secret-token", "env:CANARY_TOKEN", "--note", "token=" + canary, "--label", "db_password=" + canary, "--attach", attached,
 		}},
-		{"refused", 2, []string{"apm+http://127.0.0.1:" + freePort(t), "--count", "80", "--secret-token", "env:CANARY_TOKEN"}},
+		{"refused", 2, []string{"apm+http://" + testkit.ClosedPort, "--count", "80", "--secret-token", "env:CANARY_TOKEN"}},
 		{"a plain token", 2, []string{to, "--count", "80", "--secret-token", canary}},
 		{"a plain key", 2, []string{to, "--count", "80", "--api-key", canary}},
 		{"in the target", 2, []string{"apm+http://u:" + canary + "@" + server.addr, "--count", "80"}},
@@ -117,14 +117,14 @@ func TestSecrets(t *testing.T) {
 		{"plain environment", 2, []string{to, "--count", "80", "--system-cmd", "true", "--system-env", "SERVER_PASSWORD=" + canary}},
 		{"a plain flag", 2, []string{to, "--count", "80", "--system-cmd", "true", "--system-flag", "output.password=" + canary}},
 		{"a system that does not start", 2, []string{
-			"apm+http://127.0.0.1:" + freePort(t), "--count", "80", "--system-cmd", "sh -c 'echo password=$S; echo token $0 >&2; exit 4' --password " + canary,
+			"apm+http://" + testkit.ClosedPort, "--count", "80", "--system-cmd", "sh -c 'echo password=$S; echo token $0 >&2; exit 4' --password " + canary,
 			"--system-env", "S=env:CANARY_ENV", "--system-flag", "secret=env:CANARY_FLAG",
 		}},
 		{"a build that fails", 2, []string{
 			to, "--count", "80", "--system-cmd", "true", "--system-git", repo, "--system-build", "echo --password " + canary + "; exit 1",
 		}},
 		{"in the readiness address", 2, []string{
-			"apm+http://127.0.0.1:" + freePort(t), "--count", "80", "--system-cmd", "sleep 60", "--system-ready", withPassword, "--system-ready-within", "100ms",
+			"apm+http://" + testkit.ClosedPort, "--count", "80", "--system-cmd", "sleep 60", "--system-ready", withPassword, "--system-ready-within", "100ms",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -164,8 +164,7 @@ func TestSecrets(t *testing.T) {
 
 // A printedCommand is a published command.
 type printedCommand struct {
-	name         string
-	line         string
+	name, line   string
 	replacements []string      // old and new, alternating: addresses, topics, and in one of them a count
 	interruptAt  string        // the text on stdout at which it is interrupted
 	timeout      time.Duration // 0: twice runTimeout
@@ -254,10 +253,7 @@ func TestPrintedCommands(t *testing.T) {
 			replacements: []string{"localhost:9092", addr, "test-one", topic()}, forms: producerForms2018, same: map[string]string{"total.records": "2000000"},
 		},
 	} {
-		t.Run(strings.ReplaceAll(p.name, " ", "-"), func(t *testing.T) {
-			t.Parallel()
-			p.check(t)
-		})
+		t.Run(strings.ReplaceAll(p.name, " ", "-"), func(t *testing.T) { t.Parallel(); p.check(t) })
 	}
 }
 

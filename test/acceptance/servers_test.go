@@ -225,7 +225,7 @@ func TestServerRiemann(t *testing.T) {
 	})
 	t.Run("refusals", func(t *testing.T) {
 		run(t, "query", "riemann://"+host, `host = `).want(t, 2).says(t, "hint:")
-		run(t, "run", "riemann://127.0.0.1:"+freePort(t), "--count", "10").want(t, 2).says(t, "refused", "hint:")
+		run(t, "run", "riemann://"+testkit.ClosedPort, "--count", "10").want(t, 2).says(t, "refused", "hint:")
 		run(t, "run", "riemann+ws://"+host, "--count", "10", "--connect-timeout", "5s").want(t, 2).says(t, "hint:")
 	})
 }

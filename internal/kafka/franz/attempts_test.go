@@ -21,6 +21,7 @@ import (
 	"carronade/load"
 	"carronade/protocol/protocoltest"
 	"carronade/test/testkit/assert"
+	"carronade/test/testkit/kafkatest"
 )
 
 // The report has the number of failed attempts, and says nothing if none failed.
@@ -36,8 +37,7 @@ func TestClientAttempts(t *testing.T) {
 		{"both", 2, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := assert.Value(kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t")))(t)
-			defer c.Close()
+			c := kafkatest.Fake(t, kfake.SeedTopics(1, "t"))
 			var seen atomic.Uint64
 			c.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
 				c.KeepControl()

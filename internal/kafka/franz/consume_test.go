@@ -20,6 +20,7 @@ import (
 	"carronade/payload"
 	"carronade/test/testkit"
 	"carronade/test/testkit/assert"
+	"carronade/test/testkit/kafkatest"
 )
 
 // A reader that has read to the end knows it: it is not behind, and the partition counts as empty, but not before the last events
@@ -28,8 +29,7 @@ func TestCaughtUp(t *testing.T) {
 	t.Parallel()
 	for isolation, want := range map[string]int{"uncommitted": 4, "committed": 2} {
 		t.Run(isolation, func(t *testing.T) {
-			c := assert.Value(kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t")))(t)
-			defer c.Close()
+			c := kafkatest.Fake(t, kfake.SeedTopics(1, "t"))
 			client := assert.Value(kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("t"), kgo.TransactionalID("x")))(t)
 			defer client.Close()
 			for _, commit := range []bool{true, false} {
@@ -102,8 +102,7 @@ func TestOwnDelayCountsToTheEnd(t *testing.T) {
 // TestGroupBegins: a new group of a round trip begins where the logs ended when the run began; what it has committed, and
 // where a consumer wants to begin, stay.
 func TestGroupBegins(t *testing.T) {
-	c := assert.Value(kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "t")))(t)
-	defer c.Close()
+	c := kafkatest.Fake(t, kfake.SeedTopics(2, "t"))
 	for _, op := range []string{cluster.OpRoundTrip, cluster.OpConsume} {
 		s := assert.Value(NewSource(t.Context(), connect(t, op, "kafka://"+c.ListenAddrs()[0]+"/t", map[string][]string{"group": {"g"}, "engine": {"client"}}), false))(t)
 		end := kgo.NewOffset().AtEnd()
@@ -272,8 +271,7 @@ func TestConnectionsThatAreNotLost(t *testing.T) {
 // The client reports the end of a connection that a broker closes at once before it reports that it failed.
 func TestConnectionClosedAtOnce(t *testing.T) {
 	t.Parallel()
-	c := assert.Value(kfake.NewCluster(kfake.NumBrokers(1)))(t)
-	defer c.Close()
+	c := kafkatest.Fake(t)
 	var reported int
 	tr := watched(&reported)
 	client := assert.Value(kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.WithHooks(tr)))(t)
@@ -363,9 +361,8 @@ func TestUnwritten(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
 	for _, tt := range []struct {
-		name                   string
-		due, written, room, at time.Duration
-		want                   time.Duration
+		name                         string
+		due, written, room, at, want time.Duration
 	}{
 		{"written at once", 100 * ms, 100 * ms, 0, 105 * ms, 0},
 		{"written late", 100 * ms, 108 * ms, 0, 113 * ms, 8 * ms},
@@ -394,9 +391,8 @@ func TestReaderWakesLate(t *testing.T) {
 	const ms = time.Millisecond
 	r := readTimes{emptyAt: 10 * ms}
 	steps := []struct {
-		name            string
-		at, arrived     time.Duration
-		want, wantDelay time.Duration
+		name                         string
+		at, arrived, want, wantDelay time.Duration
 	}{
 		{"the kernel's time is not known", 20 * ms, 0, 20 * ms, 0},
 		{"at once", 20 * ms, 20 * ms, 20 * ms, 0},

@@ -176,7 +176,6 @@ func TestFollow(t *testing.T) {
 	ahead := submit(t, q, request("x", "until:"+gate))
 	const n, width = 20_000, 50
 	j := submit(t, q, request("x", "out:up", fmt.Sprintf("lines:%d:%d", n, width), "out:last"))
-
 	stuck, release := make(chan struct{}), make(chan struct{})
 	var work sync.WaitGroup
 	work.Go(func() { // begins before the job does

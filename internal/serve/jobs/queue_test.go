@@ -118,8 +118,7 @@ func TestCannotStart(t *testing.T) {
 	r.Dir = filepath.Join(t.TempDir(), "none")
 	bad, good := submit(t, q, r), submit(t, q, request("x"))
 	j := wait(t, q, bad.ID)
-	assert.True(t, j.State == Failed && j.Exit == -1 && strings.Contains(j.Reason, "could not be started"),
-		"state of %+v", j)
+	assert.True(t, j.State == Failed && j.Exit == -1 && strings.Contains(j.Reason, "could not be started"), "state of %+v", j)
 	j = wait(t, q, good.ID)
 	assert.True(t, j.State == Done, "state of %+v", j)
 	q = open(t, Options{Program: []string{filepath.Join(t.TempDir(), "none")}})
@@ -266,7 +265,6 @@ func TestCancel(t *testing.T) {
 	first := submit(t, q, request("x", "drains", "out:up", "until:"+never))
 	second := submit(t, q, request("x", "exit:2"))
 	third := submit(t, q, request("x", "exit:4"))
-
 	assert.OK(t, q.Cancel(t.Context(), second.ID))
 	if j, err := q.Job(t.Context(), second.ID); err != nil || j.State != Cancelled || j.Reason == "" || !j.Started.IsZero() || j.Ended.IsZero() {
 		t.Errorf("got %+v and %v", j, err)
@@ -427,10 +425,7 @@ func TestClose(t *testing.T) {
 	go func() { followed <- q.Output(soon(t), queued.ID, true, io.Discard) }()
 	var work sync.WaitGroup
 	for range 2 {
-		work.Go(func() {
-			err := q.Close(soon(t))
-			assert.True(t, err == nil, "%v", err)
-		})
+		work.Go(func() { err := q.Close(soon(t)); assert.True(t, err == nil, "%v", err) })
 	}
 	work.Wait()
 	j := <-ended
@@ -447,7 +442,6 @@ func TestClose(t *testing.T) {
 	} {
 		assert.True(t, errors.Is(err, ErrClosed), "%s: got %v, want %v", name, err, ErrClosed)
 	}
-
 	touch(t, gate)
 	q = open(t, Options{Dir: dir})
 	j = wait(t, q, queued.ID)

@@ -10,13 +10,19 @@ package assert
 import (
 	"fmt"
 	"strings"
-	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
+// TB is what the functions need of a *testing.T, which a *rapid.T has too.
+type TB interface {
+	Helper()
+	Errorf(format string, values ...any)
+	Fatalf(format string, values ...any)
+}
+
 // OK ends the test if there is an error.
-func OK(t testing.TB, err error, what ...any) {
+func OK(t TB, err error, what ...any) {
 	if err != nil {
 		t.Helper()
 		t.Fatalf("%s%v", prefix(what), err)
@@ -26,8 +32,8 @@ func OK(t testing.TB, err error, what ...any) {
 // Value ends the test if a call returned an error, and returns its value otherwise:
 //
 //	text := assert.Value(os.ReadFile(path))(t)
-func Value[T any](v T, err error) func(t testing.TB, what ...any) T {
-	return func(t testing.TB, what ...any) T {
+func Value[T any](v T, err error) func(t TB, what ...any) T {
+	return func(t TB, what ...any) T {
 		if err != nil {
 			t.Helper()
 			t.Fatalf("%s%v", prefix(what), err)
@@ -37,7 +43,7 @@ func Value[T any](v T, err error) func(t testing.TB, what ...any) T {
 }
 
 // Equal compares two values with ==.
-func Equal[T comparable](t testing.TB, got, want T, what ...any) {
+func Equal[T comparable](t TB, got, want T, what ...any) {
 	if got == want {
 		return
 	}
@@ -55,7 +61,7 @@ func Equal[T comparable](t testing.TB, got, want T, what ...any) {
 }
 
 // Same compares two values in depth, as cmp.Diff does.
-func Same(t testing.TB, got, want any, what ...any) {
+func Same(t TB, got, want any, what ...any) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Helper()
 		t.Errorf("%s(-want +got)\n%s", prefix(what), diff)
@@ -63,7 +69,7 @@ func Same(t testing.TB, got, want any, what ...any) {
 }
 
 // NoDiff fails the test with a difference that cmp.Diff found under options of its own.
-func NoDiff(t testing.TB, diff string, what ...any) {
+func NoDiff(t TB, diff string, what ...any) {
 	if diff != "" {
 		t.Helper()
 		t.Errorf("%s(-want +got)\n%s", prefix(what), diff)
@@ -71,7 +77,7 @@ func NoDiff(t testing.TB, diff string, what ...any) {
 }
 
 // ErrorHas fails the test unless there is an error whose text has this part.
-func ErrorHas(t testing.TB, err error, part string, what ...any) {
+func ErrorHas(t TB, err error, part string, what ...any) {
 	if err == nil || !strings.Contains(err.Error(), part) {
 		t.Helper()
 		t.Errorf("%sgot the error %v, want one with %q", prefix(what), err, part)
@@ -79,7 +85,7 @@ func ErrorHas(t testing.TB, err error, part string, what ...any) {
 }
 
 // Has fails the test for each part that a text lacks.
-func Has(t testing.TB, text string, parts ...string) {
+func Has(t TB, text string, parts ...string) {
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
 			t.Helper()
@@ -89,7 +95,7 @@ func Has(t testing.TB, text string, parts ...string) {
 }
 
 // True fails the test with a message unless the condition holds.
-func True(t testing.TB, holds bool, format string, values ...any) {
+func True(t TB, holds bool, format string, values ...any) {
 	if !holds {
 		t.Helper()
 		t.Errorf(format, values...)
@@ -97,7 +103,7 @@ func True(t testing.TB, holds bool, format string, values ...any) {
 }
 
 // Must ends the test with a message unless the condition holds.
-func Must(t testing.TB, holds bool, format string, values ...any) {
+func Must(t TB, holds bool, format string, values ...any) {
 	if !holds {
 		t.Helper()
 		t.Fatalf(format, values...)
