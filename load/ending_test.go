@@ -83,10 +83,7 @@ func TestStopEndsWithItsDrain(t *testing.T) {
 		abort time.Duration // after the stop; 0: never
 		took  time.Duration
 		acked uint64
-	}{
-		{"answered in it", 0, 1490 * time.Millisecond, 1},
-		{"aborted", 100 * time.Millisecond, 595500 * time.Microsecond, 0},
-	} {
+	}{{"answered in it", 0, 1490 * time.Millisecond, 1}, {"aborted", 100 * time.Millisecond, 595500 * time.Microsecond, 0}} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := Plan{Schedule: Constant(1000), Linger: 490 * time.Millisecond, MaxInFlight: 1, Overload: Drop, Portable: true, Drain: 5 * time.Second}

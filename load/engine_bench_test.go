@@ -15,16 +15,15 @@ type instantTarget struct {
 	most int // batches of a batch group
 }
 
-func (n *instantTarget) Partitioner() Partitioner     { return Single() }
-func (n *instantTarget) Client(int32) int             { return 0 }
-func (n *instantTarget) Clients() int                 { return 1 }
-func (n *instantTarget) Start(s Sink)                 { n.sink = s }
-func (n *instantTarget) Route(int32) Lane             { return instantLane{n} }
-func (n *instantTarget) Wire() (written, read uint64) { return 0, 0 }
-func (n *instantTarget) ID() int                      { return 0 }
-func (n *instantTarget) Room(int32, uint64) int       { return n.room }
-func (n *instantTarget) Close() error                 { return nil }
-
+func (n *instantTarget) Partitioner() Partitioner         { return Single() }
+func (n *instantTarget) Client(int32) int                 { return 0 }
+func (n *instantTarget) Clients() int                     { return 1 }
+func (n *instantTarget) Start(s Sink)                     { n.sink = s }
+func (n *instantTarget) Route(int32) Lane                 { return instantLane{n} }
+func (n *instantTarget) Wire() (written, read uint64)     { return 0, 0 }
+func (n *instantTarget) ID() int                          { return 0 }
+func (n *instantTarget) Room(int32, uint64) int           { return n.room }
+func (n *instantTarget) Close() error                     { return nil }
 func (n *instantTarget) Capabilities() TargetCapabilities { return TargetCapabilities{} }
 
 // instantLane is its lane.

@@ -47,10 +47,9 @@ func (f *fake) Start(s Sink)                   { f.sink = s }
 func (f *fake) Route(s int32) Lane             { return f.lanes[f.Client(s)] }
 func (f *fake) Wire() (written, read uint64)   { return 0, 0 }
 func (*fake) Capabilities() TargetCapabilities { return TargetCapabilities{} }
-
-func (l *fakeLane) ID() int                { return l.id }
-func (l *fakeLane) Room(int32, uint64) int { return l.f.room }
-func (l *fakeLane) Flush()                 {}
+func (l *fakeLane) ID() int                    { return l.id }
+func (l *fakeLane) Room(int32, uint64) int     { return l.f.room }
+func (l *fakeLane) Flush()                     {}
 
 func (l *fakeLane) Capabilities() LaneCapabilities {
 	return LaneCapabilities{BatchGroup: func(int32, uint64, int) int { return l.f.groups }}

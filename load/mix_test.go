@@ -242,10 +242,7 @@ func TestMixPartition(t *testing.T) {
 				Target: newFake(RoundRobin(rapid.IntRange(1, 5).Draw(rt, "streams")), 1, nil),
 			})
 		}
-		m, err := NewMix(parts)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		m := assert.Value(NewMix(parts))(rt)
 		checkPartitioner(rt, m.Partitioner())
 	})
 }
@@ -343,10 +340,7 @@ func TestLead(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		start time.Duration // StartAt, from now on; 0: none
-	}{
-		{"at once", 0},
-		{"at a time", 3 * time.Second},
-	} {
+	}{{"at once", 0}, {"at a time", 3 * time.Second}} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &connectedTarget{fake: newFake(RoundRobin(clients), clients, func(_ int, _ Batch, at time.Duration) (time.Duration, Outcome) {
@@ -369,10 +363,7 @@ func TestLead(t *testing.T) {
 
 // TestLeadStopped: a run that is stopped or aborted before its time 0 sends nothing.
 func TestLeadStopped(t *testing.T) {
-	for name, stop := range map[string]func(r *Run){
-		"stop":  func(r *Run) { r.Stop(Interrupted) },
-		"abort": func(r *Run) { r.Abort() },
-	} {
+	for name, stop := range map[string]func(r *Run){"stop": func(r *Run) { r.Stop(Interrupted) }, "abort": func(r *Run) { r.Abort() }} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &connectedTarget{fake: newFake(RoundRobin(10_000), 10_000, nil)}
@@ -395,10 +386,7 @@ type preparedLane struct {
 }
 
 func (l *preparedLane) Capabilities() LaneCapabilities {
-	return LaneCapabilities{Prepare: func() {
-		l.prepared = append(l.prepared, l.f.sink.Now())
-		time.Sleep(l.takes)
-	}}
+	return LaneCapabilities{Prepare: func() { l.prepared = append(l.prepared, l.f.sink.Now()); time.Sleep(l.takes) }}
 }
 
 // preparedTarget has lanes that can be prepared.

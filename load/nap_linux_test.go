@@ -24,14 +24,13 @@ type asyncTarget struct {
 	wg      sync.WaitGroup
 }
 
-func (f *asyncTarget) Partitioner() Partitioner { return RoundRobin(1) }
-func (f *asyncTarget) Client(int32) int         { return 0 }
-func (f *asyncTarget) Clients() int             { return 1 }
-func (f *asyncTarget) Route(int32) Lane         { return asyncLane{f} }
-func (f *asyncTarget) Wire() (uint64, uint64)   { return 0, 0 }
-func (f *asyncTarget) ID() int                  { return 0 }
-func (f *asyncTarget) Room(int32, uint64) int   { return 1 }
-
+func (f *asyncTarget) Partitioner() Partitioner         { return RoundRobin(1) }
+func (f *asyncTarget) Client(int32) int                 { return 0 }
+func (f *asyncTarget) Clients() int                     { return 1 }
+func (f *asyncTarget) Route(int32) Lane                 { return asyncLane{f} }
+func (f *asyncTarget) Wire() (uint64, uint64)           { return 0, 0 }
+func (f *asyncTarget) ID() int                          { return 0 }
+func (f *asyncTarget) Room(int32, uint64) int           { return 1 }
 func (f *asyncTarget) Capabilities() TargetCapabilities { return TargetCapabilities{} }
 
 // asyncLane is its lane.
@@ -80,10 +79,7 @@ func TestMinSleep(t *testing.T) {
 		name        string
 		rate        float64
 		least, most int // flushes
-	}{
-		{"close", 100_000, 1, int(length/minSleep) + 1},
-		{"far apart", 500, 150, 150},
-	} {
+	}{{"close", 100_000, 1, int(length/minSleep) + 1}, {"far apart", 500, 150, 150}} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &asyncTarget{}

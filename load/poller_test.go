@@ -21,9 +21,8 @@ type pollTarget struct {
 	waits       int
 }
 
-func (a *pollTarget) Start(s Sink)     { a.sink = s }
-func (a *pollTarget) Route(int32) Lane { return pollLane{a} }
-
+func (a *pollTarget) Start(s Sink)                     { a.sink = s }
+func (a *pollTarget) Route(int32) Lane                 { return pollLane{a} }
 func (a *pollTarget) Capabilities() TargetCapabilities { return TargetCapabilities{Poller: a} }
 
 // pollLane is its lane.

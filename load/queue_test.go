@@ -230,9 +230,7 @@ func TestSlots(t *testing.T) {
 				}
 				want = want[k:]
 			}
-			if s.n != len(want) {
-				t.Fatalf("%d slots, want %d", s.n, len(want))
-			}
+			assert.Must(t, s.n == len(want), "%d slots, want %d", s.n, len(want))
 			free := s.iterate()
 			for i := range want {
 				if got := free.next(); got != want[i] {

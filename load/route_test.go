@@ -42,10 +42,7 @@ func TestStreamWithoutLane(t *testing.T) {
 		name     string
 		overload Overload
 		dropped  uint64
-	}{
-		{"queue", Queue, 0},
-		{"drop", Drop, 100},
-	} {
+	}{{"queue", Queue, 0}, {"drop", Drop, 100}} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(Single(), 2, constantly(time.Millisecond))
@@ -136,10 +133,7 @@ func (l *turningLane) Fire(batches []Batch) int {
 	if rest := l.f.sink.Now() % turn; rest < refuse {
 		if !l.armed {
 			l.armed = true
-			time.AfterFunc(refuse-rest, func() {
-				l.armed = false
-				l.f.sink.Ready(l.id, l.f.sink.Now())
-			})
+			time.AfterFunc(refuse-rest, func() { l.armed = false; l.f.sink.Ready(l.id, l.f.sink.Now()) })
 		}
 		return 0
 	}
@@ -235,9 +229,7 @@ func checkPartitioner(t *rapid.T, d Partitioner) {
 		before += lo
 		for k := lo; k < hi; k++ {
 			e := d.Event(s, k)
-			if e < from || e >= from+window {
-				t.Fatalf("event %d of stream %d is %d, outside [%d, %d)", k, s, e, from, from+window)
-			}
+			assert.Must(t, e >= from && e < from+window, "event %d of stream %d is %d, outside [%d, %d)", k, s, e, from, from+window)
 			if other, taken := owner[e]; taken {
 				t.Fatalf("event %d belongs to streams %d and %d", e, other, s)
 			}
@@ -250,12 +242,8 @@ func checkPartitioner(t *rapid.T, d Partitioner) {
 			}
 		}
 	}
-	if before != from {
-		t.Fatalf("%d of the first %d events divided", before, from)
-	}
-	if len(owner) != window {
-		t.Fatalf("%d events of a window of %d divided", len(owner), window)
-	}
+	assert.Must(t, before == from, "%d of the first %d events divided", before, from)
+	assert.Must(t, len(owner) == window, "%d events of a window of %d divided", len(owner), window)
 }
 
 func TestSequencePartition(t *testing.T) {

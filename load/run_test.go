@@ -40,11 +40,10 @@ func TestConservation(t *testing.T) {
 			MaxInFlight: rapid.IntRange(1, 6).Draw(rt, "bound"),
 			BatchEvents: rapid.SampledFrom([]int{0, 1, 3}).Draw(rt, "events per batch"),
 			Overload:    rapid.SampledFrom([]Overload{Queue, Drop}).Draw(rt, "overload"),
-			Retry:       rapid.IntRange(0, 2).Draw(rt, "retry"),
-			Threads:     rapid.IntRange(1, 4).Draw(rt, "threads"),
-			Interval:    rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second}).Draw(rt, "interval"),
-			Drain:       300 * time.Millisecond,
-			Linger:      rapid.SampledFrom([]time.Duration{0, 5 * time.Millisecond}).Draw(rt, "linger"),
+			Retry:       rapid.IntRange(0, 2).Draw(rt, "retry"), Threads: rapid.IntRange(1, 4).Draw(rt, "threads"),
+			Interval: rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second}).Draw(rt, "interval"),
+			Drain:    300 * time.Millisecond,
+			Linger:   rapid.SampledFrom([]time.Duration{0, 5 * time.Millisecond}).Draw(rt, "linger"),
 		}
 		switch rapid.SampledFrom([]string{"open", "closed", "full"}).Draw(rt, "mode") {
 		case "open":
@@ -303,10 +302,7 @@ func TestInterruptedDrain(t *testing.T) {
 		name        string
 		limit       Limits
 		measurement time.Duration
-	}{
-		{"after a time", Limits{Time: time.Second}, time.Second},
-		{"after a schedule", Limits{}, time.Second},
-	} {
+	}{{"after a time", Limits{Time: time.Second}, time.Second}, {"after a schedule", Limits{}, time.Second}} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := assert.Value(New(Plan{

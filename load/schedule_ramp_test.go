@@ -60,7 +60,6 @@ func TestSegmentIsExact(t *testing.T) {
 		over := rapid.Int64Range(1, int64(200*time.Hour)).Draw(t, "over")
 		x := rapid.Int64Range(0, over).Draw(t, "x")
 		s := newCurve([]piece{{time.Duration(over), from, to}})
-
 		xr := new(big.Rat).SetInt64(x)
 		want := new(big.Rat).Sub(to, from)
 		want.Mul(want, big.NewRat(1, 2)).Mul(want, xr).Quo(want, new(big.Rat).SetInt64(over))
@@ -231,9 +230,7 @@ func TestWide(t *testing.T) {
 			{"minus", int256Of(a).minus(int256Of(b)), new(big.Int).Sub(a, b)},
 			{"times", int256Of(a).times(x), new(big.Int).Mul(a, xb)},
 		} {
-			if op.got != int256Of(op.want) {
-				t.Fatalf("%s: %v, want %v", op.name, op.got, op.want)
-			}
+			assert.Must(t, op.got == int256Of(op.want), "%s: %v, want %v", op.name, op.got, op.want)
 		}
 		if got, want := int256Of(a).positive(), a.Sign() > 0; got != want {
 			t.Fatalf("positive: %v, want %v", got, want)
@@ -440,10 +437,7 @@ func TestShapesReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Schedule(Joined(drawSchedule(t, "first"), drawSchedule(t, "second")))
 		text := fmt.Sprint(s)
-		back, err := ParseShape(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		back := assert.Value(ParseShape(text))(t)
 		at := time.Duration(rapid.Int64Range(0, int64(s.End())).Draw(t, "at"))
 		if got, want := back.Count(at), s.Count(at); got != want {
 			t.Fatalf("%s: Count(%v) = %d, want %d", text, at, got, want)

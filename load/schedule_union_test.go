@@ -305,7 +305,6 @@ func TestPoissonGaps(t *testing.T) {
 	}
 	assert.True(t, ks <= 1.63/math.Sqrt(n), "Kolmogorov-Smirnov distance %v of the gaps", ks)
 	assert.True(t, chi <= 999+4*math.Sqrt(2*999), "chi square %v of the gaps over 999 degrees of freedom", chi)
-
 	var sum, squares float64
 	const seconds = 5000
 	for i := range seconds {
@@ -447,9 +446,7 @@ func TestFractionIsTheRate(t *testing.T) {
 		rate := math.Exp(rapid.Float64Range(math.Log(MinRate), math.Log(MaxRate)).Draw(t, "ln rate"))
 		num, den := fraction(rate)
 		got := float64(num) / float64(den) * 1e9
-		if math.Abs(got-rate) > 1.2e-10*min(rate, 1)+1e-15*rate {
-			t.Fatalf("fraction(%v) = %d/%d, which is %v/s", rate, num, den, got)
-		}
+		assert.Must(t, !(math.Abs(got-rate) > 1.2e-10*min(rate, 1)+1e-15*rate), "fraction(%v) = %d/%d, which is %v/s", rate, num, den, got)
 	})
 }
 
@@ -492,9 +489,7 @@ func checkSchedule(t *rapid.T, s Schedule, span time.Duration, integral func(tim
 		a, b = b, a
 	}
 	ca, cb := s.Count(a), s.Count(b)
-	if ca > cb {
-		t.Fatalf("Count(%d) = %d, but Count(%d) = %d", a, ca, b, cb)
-	}
+	assert.Must(t, ca <= cb, "Count(%d) = %d, but Count(%d) = %d", a, ca, b, cb)
 	if c := s.Count(a + 1); c < ca {
 		t.Fatalf("Count(%d) = %d, but a nanosecond later %d", a, ca, c)
 	}

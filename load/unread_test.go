@@ -86,9 +86,7 @@ func TestUnreadAge(t *testing.T) {
 				plan := Plan{Schedule: Constant(100), BatchEvents: 1, Measurement: Limits{Time: time.Second}, Portable: true, Unanswered: tt.unanswered}
 				var r *Run
 				plan.Completed = func() { r.Unread(0, &tt.o, 10*time.Second) }
-				var err error
-				r, err = New(plan, newFake(Single(), 1, constantly(0)))
-				assert.OK(t, err)
+				r = assert.Value(New(plan, newFake(Single(), 1, constantly(0))))(t)
 				r.Start()
 				res := assert.Value(r.Wait())(t)
 				m = res.Measurement

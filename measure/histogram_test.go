@@ -40,9 +40,7 @@ func TestPercentileAgainstHDR(t *testing.T) {
 		ref := hdrhistogram.New(1, int64(Highest/Lowest), 3)
 		for _, d := range ds {
 			h.Record(d)
-			if err := ref.RecordValue(int64(units(d))); err != nil {
-				t.Fatal(err)
-			}
+			assert.OK(t, ref.RecordValue(int64(units(d))))
 		}
 		slices.Sort(ds)
 		n := len(ds)
@@ -51,9 +49,7 @@ func TestPercentileAgainstHDR(t *testing.T) {
 			r := int(rank(p, uint64(n)))
 			// The reference rounds ranks to the nearest; for the exact percentage of the rank it must agree.
 			want := min(time.Duration(ref.ValueAtPercentile(float64(r)/float64(n)*100))*Lowest, ds[n-1])
-			if got != want {
-				t.Fatalf("p%v of %d: got %v, want %v", p, n, got, want)
-			}
+			assert.Must(t, got == want, "p%v of %d: got %v, want %v", p, n, got, want)
 			truth := ds[r-1]
 			if got < truth || float64(got) > float64(truth)*1.001+float64(Lowest) {
 				t.Fatalf("p%v of %d: got %v for the order statistic %v", p, n, got, truth)
@@ -181,13 +177,9 @@ func TestMergeIsTheWhole(t *testing.T) {
 		}
 		before := got.Clone()
 		got.Record(time.Millisecond)
-		if got.Equal(before) {
-			t.Fatal("equal although one observation was added")
-		}
+		assert.Must(t, !got.Equal(before), "equal although one observation was added")
 		got.Reset()
-		if !got.Equal(NewHistogram()) {
-			t.Fatal("not empty after Reset")
-		}
+		assert.Must(t, got.Equal(NewHistogram()), "not empty after Reset")
 	})
 }
 
@@ -335,17 +327,9 @@ func TestEncodeHDR(t *testing.T) {
 			h = h.Compact()
 		}
 		text := h.EncodeHDR()
-		ref, err := hdrhistogram.Decode([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !ref.Equals(h.ToHDR()) {
-			t.Fatal("the library reads other observations")
-		}
-		got, err := DecodeHDR(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ref := assert.Value(hdrhistogram.Decode([]byte(text)))(t)
+		assert.Must(t, ref.Equals(h.ToHDR()), "the library reads other observations")
+		got := assert.Value(DecodeHDR(text))(t)
 		if got.Count() != h.Count() || got.EncodeHDR() != text {
 			t.Fatalf("got %d observations back, want %d of the same text", got.Count(), h.Count())
 		}
@@ -512,9 +496,7 @@ func TestPackedCells(t *testing.T) {
 		if got := unpacked(packed); !slices.Equal(got, want) {
 			t.Fatalf("got %v, want %v", got, want)
 		}
-		if string(packed) != string(again.pack()) {
-			t.Fatal("the same cells make other bytes")
-		}
+		assert.Must(t, string(packed) == string(again.pack()), "the same cells make other bytes")
 	})
 }
 

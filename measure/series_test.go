@@ -87,9 +87,7 @@ func TestSeriesKeepsTheSums(t *testing.T) {
 		got := map[string]*Tally{}
 		end := time.Duration(0)
 		for _, iv := range s.Intervals() {
-			if iv.Start != end {
-				t.Fatalf("a gap between %v and %v", end, iv.Start)
-			}
+			assert.Must(t, iv.Start == end, "a gap between %v and %v", end, iv.Start)
 			end = iv.End
 			tally := got[iv.Phase]
 			if tally == nil {
@@ -101,13 +99,9 @@ func TestSeriesKeepsTheSums(t *testing.T) {
 			if iv.InFlight != uint64(iv.End-time.Second) {
 				t.Fatalf("in flight of %v..%v is not the value at its end: %v", iv.Start, iv.End, iv.InFlight)
 			}
-			if iv.Generator.CPU != iv.Length() {
-				t.Fatalf("CPU of %v..%v: got %v", iv.Start, iv.End, iv.Generator.CPU)
-			}
+			assert.Must(t, iv.Generator.CPU == iv.Length(), "CPU of %v..%v: got %v", iv.Start, iv.End, iv.Generator.CPU)
 		}
-		if end != at {
-			t.Fatalf("ends at %v, want %v", end, at)
-		}
+		assert.Must(t, end == at, "ends at %v, want %v", end, at)
 		for phase, w := range want {
 			g := got[phase]
 			if g == nil {
@@ -433,10 +427,7 @@ func TestPercentilesCensored(t *testing.T) {
 		want        []Value
 	}{
 		{"all answered", answered, nil, []Value{{99, time.Millisecond, false}, {50, time.Millisecond, false}}},
-		{"two of a hundred without an answer", answered, unanswered, []Value{
-			{99, second(2), true},
-			{50, time.Millisecond, false},
-		}},
+		{"two of a hundred without an answer", answered, unanswered, []Value{{99, second(2), true}, {50, time.Millisecond, false}}},
 		{"none answered", NewHistogram(), unanswered, []Value{{99, 2998272 * time.Microsecond, true}, {50, second(2), true}}},
 		{"only ages", nil, unanswered, []Value{{99, 2998272 * time.Microsecond, true}, {50, second(2), true}}},
 		{"nothing", nil, nil, []Value{{P: 99}, {P: 50}}},
@@ -467,12 +458,10 @@ func TestOneWithoutAnAnswer(t *testing.T) {
 	}
 	v, _ := s.At(99.9)
 	assert.True(t, s.AtLeastFrom == 99.9 && v.AtLeast && s.CensoredMin == 500, "bounds from p%v, the smallest age %v us", s.AtLeastFrom, s.CensoredMin)
-
 	text := assert.Value(json.Marshal(s))(t)
 	var back Summary
 	assert.OK(t, json.Unmarshal(text, &back))
 	assert.Same(t, back.Percentiles, s.Percentiles, "read back")
-
 	// Lower bounds stay distinct from known values of the same size, also after
 	// decoding: the 9,000th of 9,001 is p99.99, and only the last may be any time.
 	h = NewHistogram()

@@ -188,8 +188,7 @@ func alike(x, y sum) (sum, sum) {
 	return x, y
 }
 
-// Arithmetic gives what Go computes, of constants and of values that are not known before:
-// there nothing is folded.
+// Arithmetic gives what Go computes, of constants and of values that are not known before: there nothing is folded.
 func TestArithmeticAgrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := drawNumber(t, 3)
@@ -199,9 +198,7 @@ func TestArithmeticAgrees(t *testing.T) {
 		}
 		for i, text := range []string{x.text, x.moving} {
 			e, err := ParseTemplate("${"+text+"}", TemplateOptions{})
-			if err != nil {
-				t.Fatalf("%s: %v", text, err)
-			}
+			assert.Must(t, err == nil, "%s: %v", text, err)
 			if got := string(e.Append(nil, 1)); got != want || e.Constant() != (i == 0) {
 				t.Fatalf("%s: got %s, constant %t, want %s", text, got, e.Constant(), want)
 			}
@@ -621,8 +618,7 @@ func FuzzNew(f *testing.F) {
 			return
 		}
 		mean := g.MeanSize()
-		assert.True(t, mean >= 0 && g.MaxSize() <= maxValue && mean <= float64(g.MaxSize())+1e-6,
-			"mean %v, maximum %d", mean, g.MaxSize())
+		assert.True(t, mean >= 0 && g.MaxSize() <= maxValue && mean <= float64(g.MaxSize())+1e-6, "mean %v, maximum %d", mean, g.MaxSize())
 		for n := range uint64(10) {
 			if got := g.Size(n); got < 0 || got > g.MaxSize() {
 				t.Errorf("size %d, maximum %d", got, g.MaxSize())

@@ -94,35 +94,21 @@ func TestEvents(t *testing.T) {
 		s := rapid.SampledFrom(specs).Draw(t, "spec")
 		s.Seed = rapid.Uint64().Draw(t, "seed")
 		n := rapid.OneOf(rapid.Uint64Max(1000), rapid.Uint64()).Draw(t, "n")
-		g, err := New(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := assert.Value(New(s))(t)
 		before := rapid.SliceOfN(rapid.Byte(), 0, 9).Draw(t, "before")
 		value := g.AppendValue(bytes.Clone(before), n)
-		if !bytes.HasPrefix(value, before) {
-			t.Fatalf("bytes before the value were changed")
-		}
+		assert.Must(t, bytes.HasPrefix(value, before), "bytes before the value were changed")
 		value = value[len(before):]
 		if len(value) != g.Size(n) || len(value) > g.MaxSize() {
 			t.Fatalf("got %d bytes, Size says %d, MaxSize %d", len(value), g.Size(n), g.MaxSize())
 		}
 		// Old bytes in the buffer must not matter.
 		again := g.AppendValue(bytes.Repeat([]byte{0xaa}, g.MaxSize())[:0], n)
-		if !bytes.Equal(value, again) {
-			t.Fatalf("the same value generated twice differs")
-		}
-		other, err := New(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(value, other.AppendValue(nil, n)) {
-			t.Fatalf("another generator of the same spec made another value")
-		}
+		assert.Must(t, bytes.Equal(value, again), "the same value generated twice differs")
+		other := assert.Value(New(s))(t)
+		assert.Must(t, bytes.Equal(value, other.AppendValue(nil, n)), "another generator of the same spec made another value")
 		key := g.AppendKey(bytes.Clone(before), n)
-		if !bytes.HasPrefix(key, before) {
-			t.Fatalf("bytes before the key were changed")
-		}
+		assert.Must(t, bytes.HasPrefix(key, before), "bytes before the key were changed")
 		key = key[len(before):]
 		if len(key) > g.MaxKeySize() || g.HasKey() != (len(key) > 0) {
 			t.Fatalf("key %q: MaxKeySize %d, HasKey %v", key, g.MaxKeySize(), g.HasKey())
@@ -197,9 +183,7 @@ func TestDecimal(t *testing.T) {
 			t.Fatalf("%d: got %d digits", n, digits(n))
 		}
 		want = strings.Repeat("0", max(0, width-len(want))) + want
-		if got != want {
-			t.Fatalf("got %q, want %q", got, want)
-		}
+		assert.Must(t, got == want, "got %q, want %q", got, want)
 	})
 }
 
@@ -281,9 +265,7 @@ func TestDescribe(t *testing.T) {
 		{Spec{Size: "100-2000", Payload: "text"}, "text, 100-2000 bytes, 1.03 KiB in the mean; no key"},
 		{Spec{Payload: "monotonic", Headers: []string{"a=b"}}, "monotonic, 20 B at most; no key; 1 header, 2 B"},
 	} {
-		t.Run(test.want, func(t *testing.T) {
-			assert.Equal(t, generator(t, test.spec).Describe(), test.want)
-		})
+		t.Run(test.want, func(t *testing.T) { assert.Equal(t, generator(t, test.spec).Describe(), test.want) })
 	}
 }
 
@@ -306,10 +288,7 @@ func TestNoAllocations(t *testing.T) {
 	for _, s := range specs {
 		g := generator(t, s)
 		b, n := make([]byte, 0, g.MaxSize()+g.MaxKeySize()), uint64(0)
-		got := testing.AllocsPerRun(100, func() {
-			b = g.AppendKey(g.AppendValue(b[:0], n), n)
-			n++
-		})
+		got := testing.AllocsPerRun(100, func() { b = g.AppendKey(g.AppendValue(b[:0], n), n); n++ })
 		assert.True(t, got == 0, "%+v: got %v allocations per event, want none", s, got)
 	}
 }
@@ -373,10 +352,7 @@ func TestAppendAllocatesNothing(t *testing.T) {
 		e := parse(t, tt.text)
 		dst := make([]byte, 0, e.MaxLen())
 		n := uint64(0)
-		got := testing.AllocsPerRun(1000, func() {
-			dst = e.Append(dst[:0], n)
-			n++
-		})
+		got := testing.AllocsPerRun(1000, func() { dst = e.Append(dst[:0], n); n++ })
 		assert.True(t, got <= 0, "%s: %v allocations", tt.text, got)
 	}
 }

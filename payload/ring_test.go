@@ -166,15 +166,11 @@ func TestCheckFindsAnyChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		offset, size := rapid.IntRange(0, 64<<10-1).Draw(t, "offset"), rapid.IntRange(0, 1000).Draw(t, "size")
 		value := append(bytes.Clone(ring[offset:]), ring...)[:size]
-		if !c.Value(0, nil, value) || !c.Value(0, []byte("any"), value) {
-			t.Fatalf("%d bytes at %d are not found", size, offset)
-		}
+		assert.Must(t, c.Value(0, nil, value) && c.Value(0, []byte("any"), value), "%d bytes at %d are not found", size, offset)
 		if size >= 8 {
 			i := rapid.IntRange(0, size-1).Draw(t, "changed")
 			value[i] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
-			if c.Value(0, nil, value) {
-				t.Fatalf("byte %d of %d bytes at %d was changed, and it was not noticed", i, size, offset)
-			}
+			assert.Must(t, !c.Value(0, nil, value), "byte %d of %d bytes at %d was changed, and it was not noticed", i, size, offset)
 		}
 	})
 }

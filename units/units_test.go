@@ -331,9 +331,7 @@ func TestFlag(t *testing.T) {
 // larger one where documented, and no shell splits them.
 func TestFlagValuesParse(t *testing.T) {
 	one := func(t *rapid.T, text string) string {
-		if strings.ContainsAny(text, " \t,'\"") {
-			t.Fatalf("%q is not one word", text)
-		}
+		assert.Must(t, !strings.ContainsAny(text, " \t,'\""), "%q is not one word", text)
 		return text
 	}
 	t.Run("size", func(t *testing.T) {

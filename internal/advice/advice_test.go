@@ -45,10 +45,7 @@ func TestNearest(t *testing.T) {
 }
 
 func TestDidYouMean(t *testing.T) {
-	for _, tt := range []struct{ typed, want string }{
-		{"colate", "did you mean carronade collate?"},
-		{"xyzzy", "there are two"},
-	} {
+	for _, tt := range []struct{ typed, want string }{{"colate", "did you mean carronade collate?"}, {"xyzzy", "there are two"}} {
 		assert.Equal(t, DidYouMean(tt.typed, []string{"collate", "compare"}, "carronade %s", "there are two"), tt.want, "%s", tt.typed)
 	}
 }

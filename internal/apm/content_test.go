@@ -132,8 +132,7 @@ func TestVolume(t *testing.T) {
 	}
 	assert.Equal(t, r.Measurement.Bytes, uint64(plain), "bytes")
 	written, read := sess.Wire()
-	assert.True(t, written > 0 && written <= uint64(plain)*8/10 && read > 0,
-		"%d bytes on the wire of %d, %d read", written, plain, read)
+	assert.True(t, written > 0 && written <= uint64(plain)*8/10 && read > 0, "%d bytes on the wire of %d, %d read", written, plain, read)
 }
 
 // A request that is sent again while it is still in flight is copied, with the same ids.
@@ -318,7 +317,6 @@ func FuzzEvaluate(f *testing.F) {
 		v := s.evaluate(status, body, len(body)%2 == 0, 7)
 		assert.Must(t, v.Acked >= 0 && v.Failed >= 0 && v.Unknown >= 0 && v.Acked+v.Failed+v.Unknown == 7, "%+v does not add up to 7", v)
 		assert.Must(t, (v.Acked < 7) == (v.Class != load.OK), "%+v: a class without a failure, or the reverse", v)
-		assert.Must(t, !strings.ContainsAny(v.Text, "\r\n\x00") && len(v.Text) <= 260,
-			"a text of %d bytes: %q", len(v.Text), v.Text)
+		assert.Must(t, !strings.ContainsAny(v.Text, "\r\n\x00") && len(v.Text) <= 260, "a text of %d bytes: %q", len(v.Text), v.Text)
 	})
 }

@@ -201,10 +201,7 @@ func TestFaults(t *testing.T) {
 			name: "garbage", options: small, script: fourthGets("SSH-2.0-OpenSSH_9.2\r\n\r\n", false),
 			class: load.Protocol, unknown: 5, text: "HTTP/1.1",
 		},
-		{
-			name: "silence", options: hasty, script: fourthGets("", false),
-			class: load.Timeout, unknown: 5, text: "no answer within",
-		},
+		{name: "silence", options: hasty, script: fourthGets("", false), class: load.Timeout, unknown: 5, text: "no answer within"},
 		{
 			name: "too large, answered before it was read", options: large,
 			script: fourth(func(c net.Conn, r *bufio.Reader, length int) bool {

@@ -185,15 +185,12 @@ func TestConfirmIsBounded(t *testing.T) {
 	began := time.Now()
 	x, err := sess.Confirm(t.Context(), 1000)
 	took := time.Since(began)
-	assert.True(t, err == nil && !x.Stable && x.Store == "Elasticsearch 8.19.21" && took >= wait,
-		"got %+v, %v after %v", x, err, took)
-
+	assert.True(t, err == nil && !x.Stable && x.Store == "Elasticsearch 8.19.21" && took >= wait, "got %+v, %v after %v", x, err, took)
 	sess = openIndexed(t, s, waiting)
 	gone.Store(true)
 	x, err = sess.Confirm(t.Context(), 1000)
 	assert.True(t, err != nil && strings.Contains(err.Error(), "503"), "got %+v, %v; want a 503", x, err)
 	gone.Store(false)
-
 	// A store that fails later: the last count is reported, along with the error.
 	sess = openIndexed(t, s, waiting)
 	last.Store(n.Load() + 3)
@@ -214,10 +211,7 @@ func TestIndexRefuses(t *testing.T) {
 	t.Setenv("APM_TEST_SECRET", "kestrel-9271")
 	s := newIntake(t, false)
 	answering := func(status int, body string) string {
-		x := testkit.HTTP(t, func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(status)
-			io.WriteString(w, body)
-		})
+		x := testkit.HTTP(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status); io.WriteString(w, body) })
 		return x.URL
 	}
 	login := map[string]string{"index-user": "me", "index-password": "env:APM_TEST_SECRET"}

@@ -475,8 +475,7 @@ func TestCorpus(t *testing.T) {
 	m := assert.Value(newBodyPool(options, 1, false))(t) // before it is clear that it fits into the memory
 	assert.Must(t, m.most == 2 && len(m.source.(*corpus).bodies) == 1, "%+v: want the sizes and the first request alone", m)
 	m = assert.Value(newBodyPool(options, 1, true))(t)
-	assert.True(t, m.most == 2 && !m.fixed,
-		"up to %d events, all the same: %v; want up to 2, of several sizes", m.most, m.fixed)
+	assert.True(t, m.most == 2 && !m.fixed, "up to %d events, all the same: %v; want up to 2, of several sizes", m.most, m.fixed)
 	cycles := assert.Value(m.cycles(t.Context(), 3, 1, func(int, int) []byte { return nil }))(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -496,8 +495,7 @@ func TestCorpus(t *testing.T) {
 		"recorded ids or times in %s", sent[0])
 	// One event of a request of two, where a phase ends within it.
 	r, err := cycles[0].prepared(2, 1)
-	assert.True(t, err == nil && r.events() == 1 && bytes.Count(r.bytes, []byte("\n")) == 2,
-		"got %q, %v; want one event", r.bytes, err)
+	assert.True(t, err == nil && r.events() == 1 && bytes.Count(r.bytes, []byte("\n")) == 2, "got %q, %v; want one event", r.bytes, err)
 }
 
 // A remainder of a corpus that no recorded request can be cut to is unsent, and a warning says so.

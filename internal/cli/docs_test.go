@@ -348,8 +348,7 @@ func (e *example) check(t *testing.T, dir string, swap *strings.Replacer) {
 			if disturbed && slices.Contains([]string{"batching", "queueing", "Series", "acked", "consumed", "response p99", "end to end p99", "in flight"}, l) {
 				continue
 			}
-			assert.True(t, slices.Contains(got, l),
-				"line %d: %s: its report has no row %q:\n%s", e.line, e.command, l, out.String())
+			assert.True(t, slices.Contains(got, l), "line %d: %s: its report has no row %q:\n%s", e.line, e.command, l, out.String())
 		}
 		return
 	}
@@ -493,12 +492,11 @@ func TestEverySettingIsDocumented(t *testing.T) {
 		texts[path] = string(data)
 	}
 	parts := map[string]string{
-		"load":    settingsTable(workload.Table(nil), "", nil),
-		"shapes":  "```\n" + load.ShapeForms + "\n```\n",
-		"size":    list(payload.SizeForms),
-		"payload": list(payload.PayloadForms),
-		"key":     list(payload.KeyForms),
-
+		"load":      settingsTable(workload.Table(nil), "", nil),
+		"shapes":    "```\n" + load.ShapeForms + "\n```\n",
+		"size":      list(payload.SizeForms),
+		"payload":   list(payload.PayloadForms),
+		"key":       list(payload.KeyForms),
 		"functions": wordsTable(payload.ExpressionFunctions()),
 		"values":    wordsTable(payload.ExpressionValues()),
 		"operators": wordsTable(payload.ExpressionOperators()),

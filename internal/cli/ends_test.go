@@ -164,7 +164,6 @@ func TestSaysOthers(t *testing.T) {
 	assert.Equal(t, stderr, "", "stderr with --quiet")
 	_, stderr, _ = onMachine(t, trust.Others{}, strings.Fields("run null:// --count 10 --no-store")...)
 	assert.True(t, !strings.Contains(stderr, "warning"), "on an idle machine:\n%s", stderr)
-
 	stdout, _, code := onMachine(t, busyMachine, strings.Fields("run null:// --count 10 --no-store --json")...)
 	assert.Equal(t, code, 0, "exit code")
 	var d struct{ Others trust.Others }

@@ -58,7 +58,6 @@ func TestExampleSeries(t *testing.T) {
 	}
 	assert.NoDiff(t, cmp.Diff(want, got, cmp.AllowUnexported(step{})))
 	assert.Equal(t, len(topics), 3, "topics, of which each size has one: %v", topics)
-
 	const trial = "carronade run -f series.yaml --count 10k --label series=trial"
 	assert.True(t, bytes.Contains(text, []byte("#   "+trial+"\n")), "the file does not have %q", trial)
 	dir := t.TempDir()

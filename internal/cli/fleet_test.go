@@ -95,8 +95,7 @@ func reportOf(t *testing.T, p *process) (r fleetReport) {
 	t.Helper()
 	assert.OK(t, json.Unmarshal(p.out.Bytes(), &r), "%s\n%s", p.out.String(), p.said.String())
 	c := r.Totals
-	assert.True(t, c.Offered == c.Sent+c.Dropped+c.Unsent && c.Sent == c.Acked+c.Failed+c.Unknown,
-		"the counts do not add up: %+v", c)
+	assert.True(t, c.Offered == c.Sent+c.Dropped+c.Unsent && c.Sent == c.Acked+c.Failed+c.Unknown, "the counts do not add up: %+v", c)
 	return r
 }
 
@@ -107,8 +106,7 @@ func TestFleet(t *testing.T) {
 	p := startTrusted(t, f.args([]string{"null://", "--rate", "3k/s", "--for", "2s", "--warmup", "500ms"})...)
 	p.exits(t, 0)
 	r := reportOf(t, p)
-	assert.True(t, r.Totals.Offered == 6000 && r.Totals.Acked == 6000,
-		"offered %d, acked %d, want 6000", r.Totals.Offered, r.Totals.Acked)
+	assert.True(t, r.Totals.Offered == 6000 && r.Totals.Acked == 6000, "offered %d, acked %d, want 6000", r.Totals.Offered, r.Totals.Acked)
 	assert.Must(t, len(r.Fleet.Agents) == 2 && r.Fleet.SkewUS > 0, "fleet: %+v", r.Fleet)
 	for i, want := range []struct {
 		name     string
@@ -119,7 +117,6 @@ func TestFleet(t *testing.T) {
 		assert.True(t, a.Name == want.name && a.From == want.from && a.To == want.to && a.Sent == want.sent &&
 			a.State == "complete" && a.ClockBoundUS > 0, "got %+v, want %+v", a, want)
 	}
-
 	refused := f.run(t, "kafka://192.0.2.1:9092/t", "--rate", "1k/s", "--for", "1s", "--fleet-agents", "b")
 	refused.exits(t, failed, "--allow-target")
 	elsewhere := child(t, "kafka", "--in-memory", "--topic", "t:1", "--advertise", "192.0.2.1:9092")
@@ -140,7 +137,6 @@ func TestFleet(t *testing.T) {
 		p := f.run(t, args...)
 		p.exits(t, failed, c.want)
 	}
-
 	f.ask(t, "", "fleet", "remove", "b", "--data", f.data)
 	f.agents["b"].exits(t, failed, "revoked")
 }
@@ -180,10 +176,7 @@ func TestFleetVerified(t *testing.T) {
 	for _, c := range []struct {
 		args     string
 		consumed uint64
-	}{
-		{"--op roundtrip --verify --rate 2k/s --for 2s --linger 5ms", 4000},
-		{"--verify --count 3000", 0},
-	} {
+	}{{"--op roundtrip --verify --rate 2k/s --for 2s --linger 5ms", 4000}, {"--verify --count 3000", 0}} {
 		p := f.run(t, append(append([]string{target}, strings.Fields(c.args)...), "--fleet-reader", "c")...)
 		if code := p.end(t); code != 0 && code != 3 { // a busy machine is not trusted
 			t.Fatalf("%s: exit code %d:\n%s", c.args, code, p.said.String())
@@ -200,7 +193,6 @@ func TestFleetVerified(t *testing.T) {
 		assert.True(t, a.Sent != 0 && b.Sent != 0 && a.Sent+b.Sent == r.Totals.Sent && reader.Sent == 0 &&
 			reader.Reads && reader.State == "complete", "%s: agents %+v", c.args, r.Fleet.Agents)
 	}
-
 	p := f.run(t, target, "--rate", "1k/s", "--for", "30s", "--verify", "--fleet-reader", "c")
 	p.until(t, "measurement  2 s")
 	assert.OK(t, f.agents["c"].Process.Kill())

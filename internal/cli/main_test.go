@@ -217,8 +217,7 @@ func TestProgramSignals(t *testing.T) {
 	}
 	code := p.Main()
 	assert.True(t, code == 130, "exit code: got %d, want 130; it said:\n%s", code, words.String())
-	assert.True(t, strings.Contains(out.String(), `"partial": true`),
-		"the report is not marked as partial:\n%s", out.String())
+	assert.True(t, strings.Contains(out.String(), `"partial": true`), "the report is not marked as partial:\n%s", out.String())
 }
 
 // A program whose parent was killed gets TERM several times. They count as one, so the run keeps its report.
@@ -244,8 +243,7 @@ func TestTermOfKilledParent(t *testing.T) {
 	}
 	code := p.Main()
 	assert.True(t, code == 130, "exit code: got %d, want 130; it said:\n%s", code, words.String())
-	assert.True(t, strings.Contains(out.String(), `"partial": true`),
-		"the report is not marked as partial:\n%s", out.String())
+	assert.True(t, strings.Contains(out.String(), `"partial": true`), "the report is not marked as partial:\n%s", out.String())
 }
 
 // A writer is a function that gets the written bytes.

@@ -129,7 +129,6 @@ func TestResume(t *testing.T) {
 	again, said, err := varied(t, s, path, "--resume", series[1])
 	assert.True(t, err == nil && strings.Contains(said, "6 of 6 runs are there") && again == out,
 		"when all are there: %v, it said %s, and printed\n%s\nbefore\n%s", err, said, again, out)
-
 	rows, err := reports.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...)
 	assert.Must(t, err == nil && len(rows) == 6, "%d rows, %v", len(rows), err)
 	plan := rows[0].Text("label." + judge.PlanLabel)
@@ -146,7 +145,6 @@ func TestResume(t *testing.T) {
 	assert.Has(t, said, missing...)
 	rows, err = reports.RowsWithLabel(t.Context(), kept, judge.SeriesLabel, series[1], judge.VaryFields()...)
 	assert.True(t, err == nil && len(rows) == 6, "%d rows, %v", len(rows), err)
-
 	slow := []string{"--slo", "throughput>1T/s"}
 	_, said, err = varied(t, s, path, slow...)
 	assert.Must(t, exitCodeOf(err) == host.ExitBroken, "with a limit: %v: %s", err, said)
@@ -154,7 +152,6 @@ func TestResume(t *testing.T) {
 	if _, said, err = varied(t, s, path, append(slow, "--resume", broken)...); exitCodeOf(err) != host.ExitBroken || strings.Contains(said, "kept as") {
 		t.Errorf("with a limit, when all are there: %v: %s", err, said)
 	}
-
 	for _, other := range [][]string{{"--size", "77"}, {"--repeat", "3"}, {"--vary", "size=1,2"}} {
 		_, _, err := varied(t, s, path, append(other, "--resume", series[1])...)
 		assert.ErrorHas(t, err, "that series ran something else", "with %v", other)

@@ -124,7 +124,6 @@ func (d *typist) quit() {
 
 func (d *typist) enter(line string, texts ...string) {
 	d.t.Helper()
-
 	d.keys(line+"\n", texts...)
 }
 
@@ -138,10 +137,7 @@ func (d *typist) keys(keys string, texts ...string) {
 
 func (d *typist) expect(text string) {
 	d.t.Helper()
-	d.await(fmt.Sprintf("%q", text), func() (begin, end int) {
-		at := strings.Index(d.read, text)
-		return at, at + len(text)
-	})
+	d.await(fmt.Sprintf("%q", text), func() (begin, end int) { at := strings.Index(d.read, text); return at, at + len(text) })
 }
 
 // await reads until find finds something in what was read.

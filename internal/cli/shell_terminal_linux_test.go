@@ -100,7 +100,6 @@ func TestShellOnTerminal(t *testing.T) {
 			s.keys("apm \t", "  list switch tail use\n", ">>> apm ")
 			s.keys("\x15run nu\t --rate 1k/s --for 10m --la\t a=b\r", "run null://", " --label ", "measurement ")
 			s.keys("\x03", "cancel\n", "ok\n", "cancelled while it ran\n", ">>> ")
-
 			// A line that is wider than the window continues in the next row.
 			long := "nothing" + strings.Repeat("x", 50)
 			s.keys(long+"\r", long+"\n", "nothing done for nothingx", ">>> ")

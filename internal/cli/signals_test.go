@@ -107,10 +107,7 @@ func TestInterruptStopsAndReports(t *testing.T) {
 		name    string
 		flags   []string
 		partial bool
-	}{
-		{"without a limit", nil, false},
-		{"before its time", []string{"--for", "10m"}, true},
-	} {
+	}{{"without a limit", nil, false}, {"before its time", []string{"--for", "10m"}, true}} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := start(t, append([]string{"run", "null://", "--rate", "1k/s", "--interval", "50ms", "--json"}, tt.flags...)...)

@@ -70,9 +70,8 @@ func readFrames(t *testing.T, cmd *exec.Cmd) *reader {
 	return got
 }
 
-// The sums of the frames equal the totals of the report, for every way in which a run goes and ends. So do
-// the report's other forms. Brokers count for
-// themselves what they took and delivered.
+// The sums of the frames equal the totals of the report, for every way in which a run goes and ends. So do the report's
+// other forms. Brokers count for themselves what they took and delivered.
 func TestFramesAddUp(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -360,7 +359,6 @@ func TestFramesOfASearch(t *testing.T) {
 		known = known || run.Search.Holds+run.Search.Fails > 0
 	}
 	assert.True(t, known, "no trial says what is known of the ceiling")
-
 	cmd = exec.Command(carronade(t), "run", "null://", "--shape", "steps(1k/s:1s,2k/s:1s)", "--warmup", "1s", "--quiet", "--no-calibrate")
 	cmd.Env = []string{"CARRONADE_TEST_UNTRUSTED=none"}
 	frames = readFrames(t, cmd)

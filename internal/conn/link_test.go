@@ -50,8 +50,7 @@ type testLink struct {
 }
 
 func (l *testLane) now() time.Duration { return time.Since(l.began) }
-
-func (k *testLink) Pending() bool { return k.l.next < len(k.l.batches) }
+func (k *testLink) Pending() bool      { return k.l.next < len(k.l.batches) }
 
 func (k *testLink) Load(w *socket.Writer) (total int) {
 	l := k.l
@@ -365,10 +364,7 @@ func TestAttachAfterAShortWrite(t *testing.T) {
 		k.Init(here, k, &l.mu, l.now)
 		k.writing = true // by a thread that does not block
 		attached := make(chan struct{})
-		go func() {
-			defer close(attached)
-			k.Attach(p)
-		}()
+		go func() { defer close(attached); k.Attach(p) }()
 		synctest.Wait()
 		select {
 		case <-attached:
@@ -399,31 +395,21 @@ type byteQueue struct {
 	left int
 }
 
-func (q *byteQueue) Pending() bool { return q.left > 0 }
-
-func (q *byteQueue) Load(w *socket.Writer) int { return w.Add(q.seg[:], len(q.seg[0])-q.left) }
-
-func (q *byteQueue) Written(n int, _ error) { q.left -= n }
-
-func (q *byteQueue) Flushed() { q.Wake() }
-
+func (q *byteQueue) Pending() bool                 { return q.left > 0 }
+func (q *byteQueue) Load(w *socket.Writer) int     { return w.Add(q.seg[:], len(q.seg[0])-q.left) }
+func (q *byteQueue) Written(n int, _ error)        { q.left -= n }
+func (q *byteQueue) Flushed()                      { q.Wake() }
 func (q *byteQueue) Oldest() (time.Duration, bool) { return 0, false }
 
 // TestWritesAllocateNothing: writes by the sending thread and by the flusher allocate nothing.
 func TestWritesAllocateNothing(t *testing.T) {
 	nc, there := testkit.Pair(t)
 	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		_, _ = io.Copy(io.Discard, there)
-	}()
+	go func() { defer close(drained); _, _ = io.Copy(io.Discard, there) }()
 	for _, tt := range []struct {
 		name  string
 		write func(q *byteQueue)
-	}{
-		{"the thread that queued it", func(q *byteQueue) { q.Pump() }},
-		{"the flusher", func(q *byteQueue) { q.PumpLater() }},
-	} {
+	}{{"the thread that queued it", func(q *byteQueue) { q.Pump() }}, {"the flusher", func(q *byteQueue) { q.PumpLater() }}} {
 		t.Run(tt.name, func(t *testing.T) {
 			var mu sync.Mutex
 			began := time.Now()

@@ -61,15 +61,9 @@ func start(nc net.Conn, stopAt int) (*run, chan struct{}) {
 			})
 			return used, err
 		},
-		Ended: func(err error) {
-			got.ended = append(got.ended, err)
-			nc.Close()
-		},
+		Ended: func(err error) { got.ended = append(got.ended, err); nc.Close() },
 	}
-	go func() {
-		defer close(done)
-		r.Run()
-	}()
+	go func() { defer close(done); r.Run() }()
 	return got, done
 }
 
@@ -131,8 +125,7 @@ func check(t *testing.T, got *run, want [][]byte, cause error, stopAt int) {
 	}
 	assert.Must(t, len(got.bodies) == len(want), "%d answers, want %d", len(got.bodies), len(want))
 	for i := range want {
-		assert.Must(t, bytes.Equal(got.bodies[i], want[i]),
-			"answer %d: %d bytes, want %d", i, len(got.bodies[i]), len(want[i]))
+		assert.Must(t, bytes.Equal(got.bodies[i], want[i]), "answer %d: %d bytes, want %d", i, len(got.bodies[i]), len(want[i]))
 	}
 }
 

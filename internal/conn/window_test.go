@@ -41,9 +41,7 @@ func TestWindow(t *testing.T) {
 				if got, want := w.Begun(n), written > begin; got != want {
 					t.Fatalf("%d bytes written: request %d, from %d to %d: begun is %v, want %v", written, n, begin, ends[n], got, want)
 				}
-				if w.BeingWritten(n) {
-					t.Fatalf("request %d is being written after its write", n)
-				}
+				assert.Must(t, !w.BeingWritten(n), "request %d is being written after its write", n)
 				if (n < w.Next) != (written >= ends[n]) {
 					t.Fatalf("%d bytes written: request %d ends at %d, and Next is %d", written, n, ends[n], w.Next)
 				}
@@ -66,27 +64,18 @@ func TestWindow(t *testing.T) {
 					half := len(*r) / 2
 					return [][]byte{(*r)[:half], (*r)[half:]}, len(*r)
 				})
-				if total != len(all)-written {
-					t.Fatalf("%d bytes loaded, want all %d", total, len(all)-written)
-				}
+				assert.Must(t, total == len(all)-written, "%d bytes loaded, want all %d", total, len(all)-written)
 				for n := w.Next; n < w.Tail; n++ {
-					if !w.BeingWritten(n) {
-						t.Fatalf("request %d is not being written", n)
-					}
+					assert.Must(t, w.BeingWritten(n), "request %d is not being written", n)
 				}
 				if total > 0 {
 					got := make([]byte, total)
 					done := make(chan error, 1)
-					go func() {
-						_, err := out.Write(true)
-						done <- err
-					}()
+					go func() { _, err := out.Write(true); done <- err }()
 					if _, err := io.ReadFull(there, got); err != nil || string(got) != string(all[written:]) {
 						t.Fatalf("written %v, want %v (%v)", got, all[written:], err)
 					}
-					if err := <-done; err != nil {
-						t.Fatal(err)
-					}
+					assert.OK(t, <-done)
 				}
 				n := rapid.IntRange(0, total).Draw(t, "written")
 				w.Written(n, func(r *[]byte) { began[(*r)[0]]++ })
@@ -119,9 +108,7 @@ func TestWindow(t *testing.T) {
 			},
 		})
 		for n := range w.Tail {
-			if n < w.Next && began[byte(n)] == 0 {
-				t.Errorf("request %d was written, and was not reported as begun", n)
-			}
+			assert.True(t, n >= w.Next || began[byte(n)] != 0, "request %d was written, and was not reported as begun", n)
 		}
 	})
 }
@@ -143,10 +130,7 @@ func TestWindowAllocatesNothing(t *testing.T) {
 			w.Push(bytes)
 		}
 		out.Reset()
-		total := w.Load(out, func(r *[]byte) ([][]byte, int) {
-			segs[0] = *r
-			return segs, len(*r)
-		})
+		total := w.Load(out, func(r *[]byte) ([][]byte, int) { segs[0] = *r; return segs, len(*r) })
 		w.Written(total, func(*[]byte) { began++ })
 		for w.Head < w.Next {
 			w.Pop()

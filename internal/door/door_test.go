@@ -66,7 +66,6 @@ func TestDoor(t *testing.T) {
 	assert.Equal(t, len(d.known), places)
 	late.Close()
 	assert.Equal(t, len(d.known), places-1)
-
 	d.Close()
 	assert.True(t, first.closed, "a stranger stays when the server ends")
 	after, afterConn := come("10.0.0.4")

@@ -102,8 +102,7 @@ func TestMessageText(t *testing.T) {
 	data := m.Encode()
 	assert.Must(t, len(data) <= maxMessage, "a status of %d bytes", len(data))
 	got, err := decodeMessage(data)
-	assert.True(t, err == nil && strings.HasPrefix(got.Err, `a\u001b[31mb\u000a\u0000`),
-		"the text came back as %.60q, %v", got.Err, err)
+	assert.True(t, err == nil && strings.HasPrefix(got.Err, `a\u001b[31mb\u000a\u0000`), "the text came back as %.60q, %v", got.Err, err)
 	raw := bytes.Replace(messages()[5].Encode(), []byte("it is"), []byte(`x\u001b\u009b`), 1)
 	got, err = decodeMessage(raw)
 	assert.True(t, err == nil && strings.HasPrefix(got.Err, `x\u001b\u009b `), "the text came back as %q, %v", got.Err, err)
@@ -314,8 +313,7 @@ func TestClockStep(t *testing.T) {
 	}
 	for _, bad := range [][4]time.Duration{{5, 0, 0, 4}, {0, 5, 4, 10}, {0, 0, 20, 10}, {0, 0, 0, 2 * time.Hour}, {math.MinInt64, 0, 0, math.MaxInt64}} {
 		n := c.Len()
-		assert.True(t, !c.Add(bad[0], bad[1], bad[2], bad[3]) && c.Len() == n,
-			"the exchange %v was taken", bad)
+		assert.True(t, !c.Add(bad[0], bad[1], bad[2], bad[3]) && c.Len() == n, "the exchange %v was taken", bad)
 	}
 }
 

@@ -231,9 +231,7 @@ func (e *simEngine) cut(now time.Duration) {
 func (e *simEngine) finish(err error) {
 	e.ending = true
 	m, process := e.m, e.m.process
-	m.w.after(time.Duration(m.w.rnd.IntN(300))*time.Millisecond, func() {
-		m.do(process, func(now time.Duration) { e.end(now, err) })
-	})
+	m.w.after(time.Duration(m.w.rnd.IntN(300))*time.Millisecond, func() { m.do(process, func(now time.Duration) { e.end(now, err) }) })
 }
 
 func (e *simEngine) end(now time.Duration, err error) {
@@ -330,8 +328,7 @@ func TestComplete(t *testing.T) {
 	g := newGoodWorld(t, 4, nil)
 	o := g.mustPlay(t)
 	g.want(t, o, stateComplete)
-	assert.True(t, len(o.Reasons) == 0 && o.Skew != 0 && o.Skew <= 10*time.Millisecond,
-		"reasons %q, skew %v", o.Reasons, o.Skew)
+	assert.True(t, len(o.Reasons) == 0 && o.Skew != 0 && o.Skew <= 10*time.Millisecond, "reasons %q, skew %v", o.Reasons, o.Skew)
 	for i, a := range o.Agents {
 		if a.State != stateComplete || a.Frames != 10 || !a.Result || a.Incarnation != g.agents[i].incarnation() || a.BoundStart == 0 || a.BoundEnd > 10*time.Millisecond || a.MinRTT < 2900*time.Microsecond {
 			t.Errorf("%+v", a)

@@ -387,10 +387,7 @@ func (o *simOperator) boot(cfg runConfig) {
 }
 
 func (o *simOperator) step(f func(now time.Duration)) {
-	o.do(o.process, func(now time.Duration) {
-		f(now)
-		o.pump(now)
-	})
+	o.do(o.process, func(now time.Duration) { f(now); o.pump(now) })
 }
 
 func (o *simOperator) pump(now time.Duration) {

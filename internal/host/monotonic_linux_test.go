@@ -59,7 +59,6 @@ func TestSignalsReachOnlyTheMember(t *testing.T) {
 	tree := openTree(t, old.cmd.Process.Pid, "")
 	old.in.Close()
 	_ = old.cmd.Wait()
-
 	// The leader of its own group, as a shell makes one for each command.
 	other := exec.Command(os.Args[0])
 	other.Env = append(os.Environ(), roleEnv+"=wait")

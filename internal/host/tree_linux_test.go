@@ -121,10 +121,7 @@ func startRole(t testing.TB, role, tag string) *roleProcess {
 	out := assert.Value(p.cmd.StdoutPipe())(t)
 	p.out = bufio.NewReader(out)
 	assert.OK(t, p.cmd.Start())
-	t.Cleanup(func() {
-		p.in.Close()
-		_ = p.cmd.Wait()
-	})
+	t.Cleanup(func() { p.in.Close(); _ = p.cmd.Wait() })
 	return p
 }
 

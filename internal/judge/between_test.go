@@ -40,7 +40,6 @@ func TestTwoGroupsOfEqualRuns(t *testing.T) {
 	assert.True(t, v.Verdict == NotWorse, "verify: got %s, %+v", v.Verdict, v.Groups[0].Rows)
 	c := assert.Value(Compare(base, candidate, CompareOptions{}))(t)
 	assert.True(t, c.Verdict == "same", "compare: got %s, %s", c.Verdict, c.Pairs[0].Reason)
-
 	// Where less would matter, it still cannot tell.
 	fine := Effects{All: 0.01}
 	v, err = Verify(both, VerifyOptions{Effects: fine})
@@ -58,8 +57,7 @@ func TestTwoGroupsOfEqualRuns(t *testing.T) {
 // What earlier groups of equal runs differ by counts if it is more than is usual.
 func TestEarlierGroupsThatDiffer(t *testing.T) {
 	base, candidate := grouped("a", 0, 40), grouped("b", 10*time.Minute, 46)
-	c, err := Compare(base, candidate, CompareOptions{})
-	assert.OK(t, err)
+	c := assert.Value(Compare(base, candidate, CompareOptions{}))(t)
 	assert.True(t, c.Verdict == Worse, "without earlier groups: got %s", c.Verdict)
 	var earlier, others []store.Row
 	for i, level := range []float64{40, 44, 39, 43, 40, 44} {
@@ -102,8 +100,7 @@ func TestASingleRunMuchLater(t *testing.T) {
 	for i := range 8 {
 		rows = append(rows, group(fmt.Sprint("a", i), time.Duration(i)*2*time.Minute, 40+float64(i%3))...)
 	}
-	v, err := Verify(append(rows[:8:8], group("b", 24*time.Hour, 60)...), VerifyOptions{})
-	assert.OK(t, err)
+	v := assert.Value(Verify(append(rows[:8:8], group("b", 24*time.Hour, 60)...), VerifyOptions{}))(t)
 	assert.True(t, v.Verdict == CannotTell && strings.Contains(v.Groups[0].Rows[1].Reason, "was measured much later, so it needs 6 reports of its own, and has 1"), "got %s: %+v", v.Verdict, v.Groups[0].Rows[1].Reason)
 	v = assert.Value(Verify(append(rows[:8:8], group("b", 16*time.Minute, 60)...), VerifyOptions{}))(t)
 	assert.True(t, v.Verdict == Worse, "in the same row: got %s", v.Verdict)

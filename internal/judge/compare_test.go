@@ -101,8 +101,7 @@ func TestCompare(t *testing.T) {
 			want: []string{"response p99: same "}, verdict: "same",
 		},
 		{
-			name:      "times that are lower bounds",
-			base:      runs(1, "a", 8, level, p99, 0.01),
+			name: "times that are lower bounds", base: runs(1, "a", 8, level, p99, 0.01),
 			candidate: bounded(runs(2, "b", 8, level, p99*0.5, 0.01)),
 			want:      []string{"response p99: cannot tell some events were never answered, so this time is a lower bound"},
 			verdict:   "cannot tell",

@@ -373,8 +373,7 @@ func TestVerdictsOnNoisyRuns(t *testing.T) {
 			text := strings.Join(strings.Fields(b.String()), " ")
 			assert.Equal(t, strings.Contains(text, "response p99: "+widenedWords), tt.widened && tt.want != stats.Unknown,
 				"the text says that the interval is wider")
-			assert.Equal(t, strings.Contains(text, movedWords), tt.want == stats.Unknown,
-				"the text says why it cannot tell")
+			assert.Equal(t, strings.Contains(text, movedWords), tt.want == stats.Unknown, "the text says why it cannot tell")
 			assert.True(t, strings.Contains(text, atMostWords) == tt.widened && r.Base.AtMost == (tt.base < 0.9) && r.Candidate.AtMost == (tt.candidate < 0.9),
 				"upper bounds: %v, %v:\n%s", r.Base.AtMost, r.Candidate.AtMost, text)
 			for rows, want := range map[*[]store.Row]bool{&base: tt.base < 0.9, &candidate: tt.candidate < 0.9} {

@@ -45,7 +45,6 @@ func TestElasticsearchBehind(t *testing.T) {
 			if got := len(c.Groups) == 1 && len(c.Groups[0].Rows) == 2; got != tt.equal {
 				t.Errorf("collate x: got %s and %q, want one group: %v", shape(c), c.Notes, tt.equal)
 			}
-
 			cmpd := assert.Value(Compare(a, b, CompareOptions{SameSystem: tt.same}))(t)
 			var severe []string
 			for _, f := range cmpd.Pairs[0].Findings {
@@ -54,7 +53,6 @@ func TestElasticsearchBehind(t *testing.T) {
 				}
 			}
 			assert.Equal(t, strings.Join(severe, "; "), tt.severe, "severe findings of compare")
-
 			old := runs(3, "o", 8, 50e3, 0.012, 0.01, rev("aaaa"), tt.one)
 			slow := later(runs(4, "n", 8, 30e3, 0.012, 0.01, rev("bbbb"), tt.two), time.Hour)
 			v := assert.Value(Verify(append(old[:8:8], slow...), VerifyOptions{SameSystem: tt.same}))(t)

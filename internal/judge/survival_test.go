@@ -462,10 +462,7 @@ func TestEffectBesideZero(t *testing.T) {
 		{"from 0", page(zero(many(1, "a")), many(2, "b")), []string{"throughput 0/s 50 k/s +50 k/s", " better ", "throughput: the base is 0, so there are no percentages: any significant change counts"}},
 		{"to 0", page(many(1, "a"), zero(many(2, "b"))), []string{"throughput 50 k/s 0/s -50 k/s", " worse "}},
 		{"at 0", page(zero(many(1, "a")), zero(many(2, "b"))), []string{"throughput 0/s 0/s +0/s +0/s .. +0/s same response"}},
-		{
-			"one of them 0", page(append(zero(many(1, "a")[:1]), many(1, "a")[1:]...), many(2, "b")),
-			[]string{"same within 1k/s"},
-		},
+		{"one of them 0", page(append(zero(many(1, "a")[:1]), many(1, "a")[1:]...), many(2, "b")), []string{"same within 1k/s"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { assert.Has(t, tt.got, tt.want...) })
 	}
@@ -482,8 +479,7 @@ func TestHistoryWithAnOutage(t *testing.T) {
 		}
 		return 1
 	})
-	v, err := Verify(rows, VerifyOptions{})
-	assert.OK(t, err)
+	v := assert.Value(Verify(rows, VerifyOptions{}))(t)
 	s := v.Groups[0].Steps
 	if len(s) != 1 || !s[0].Relative || math.Abs(s[0].Change+0.2) > 0.02 || !strings.HasPrefix(v.Groups[0].Rows[0].Reason, "-2") && !strings.HasPrefix(v.Groups[0].Rows[0].Reason, "-1") {
 		t.Errorf("got %+v, %q", s, v.Groups[0].Rows[0].Reason)

@@ -163,7 +163,6 @@ func TestTableFormatsMarkDoubtfulRuns(t *testing.T) {
 	assert.OK(t, json.Unmarshal(text, &got))
 	r := got.Runs[0]
 	assert.True(t, r.Untrusted && slices.Equal(r.AtLeast, []string{"p99_ms"}), "got %+v", r)
-
 	table, err = TableOf([]store.Row{row("shaky", start, fields{"op": "produce", "elapsed": 2.0, "sent": 20.0, "acked": 20.0, "acked_bytes": 2048.0, "trust_level": "noisy", "response_lower_p99": 0.005})}, Producing)
 	assert.OK(t, err)
 	b.Reset()
@@ -174,8 +173,7 @@ func TestTableFormatsMarkDoubtfulRuns(t *testing.T) {
 	}
 	b.Reset()
 	assert.OK(t, table.CSV(&b))
-	assert.True(t, strings.HasSuffix(b.String(), ",shaky,false,,true,50k/s,all,p99\n") && table.Runs[0].Noisy,
-		"got %s", b.String())
+	assert.True(t, strings.HasSuffix(b.String(), ",shaky,false,,true,50k/s,all,p99\n") && table.Runs[0].Noisy, "got %s", b.String())
 }
 
 func TestTableFaults(t *testing.T) {
@@ -199,8 +197,7 @@ func TestTableFields(t *testing.T) {
 	d := store.NewRowDecoder(TableFields())
 	var few []store.Row
 	for _, r := range series() {
-		b, err := r.MarshalBinary()
-		assert.OK(t, err)
+		b := assert.Value(r.MarshalBinary())(t)
 		r = assert.Value(d.Row(b))(t)
 		few = append(few, r)
 	}

@@ -69,8 +69,7 @@ func TestVary(t *testing.T) {
 		"system CPU, less is better",
 		"DONE  throughput, acks 1 → all: -31% ±", "best: acks=1 compression=", " may be as")
 	for line := range strings.Lines(text.String()) {
-		assert.True(t, layout.Width(strings.TrimRight(line, "\n")) <= layout.Columns,
-			"wider than %d columns: %s", layout.Columns, line)
+		assert.True(t, layout.Width(strings.TrimRight(line, "\n")) <= layout.Columns, "wider than %d columns: %s", layout.Columns, line)
 	}
 	golden(t, "vary.txt", v.Text)
 	var fields []string
@@ -131,8 +130,7 @@ func TestVaryIncomplete(t *testing.T) {
 func TestVaryDeaths(t *testing.T) {
 	d := twoByTwo(t)
 	rows := experiment(d, 3, slower)
-	v, err := Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3})
-	assert.OK(t, err)
+	v := assert.Value(Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3}))(t)
 	best := strconv.Itoa(v.Best.Cell)
 	dead := row("dead", start, fields{"partial": true, "stopped": "system ended", "repetition": 1.0, "label.vary-cell": best})
 	v = assert.Value(Vary(append(rows, dead), VaryOptions{Series: "abc", Design: d, Rounds: 3}))(t)
@@ -171,15 +169,13 @@ func TestVarySearches(t *testing.T) {
 	for i := range v.Numbers {
 		titles = append(titles, v.Numbers[i].Title)
 	}
-	assert.Equal(t, strings.Join(titles, ", "), "ceiling, response p99 at the lower end, generator CPU at the lower end",
-		"numbers")
+	assert.Equal(t, strings.Join(titles, ", "), "ceiling, response p99 at the lower end, generator CPU at the lower end", "numbers")
 	var text bytes.Buffer
 	assert.OK(t, v.Text(&text, layout.Style{}))
 	assert.Has(t, text.String(), "3 searches each", "ceiling (decides), more is better; noise ± 2.8%", "  acks 1 → all             -30% ± ", "(ceiling 10.5 k/s)")
 	if data, err := json.Marshal(v); err != nil || !bytes.Contains(data, []byte(`"searches":[{"id":"s-c1r1","report":"c1r1","holds":10000,"fails":11000}`)) {
 		t.Errorf("%s, %v", data, err)
 	}
-
 	searches[0].Why, searches[0].Died = "the system died", true
 	searches[4].Report = "gone"
 	v = assert.Value(Vary(rows, VaryOptions{Series: "abc", Design: d, Rounds: 3, Searches: searches}))(t)
@@ -289,18 +285,15 @@ func TestTwoPorts(t *testing.T) {
 			old := runs(1, "old", 8, 50e3, 0.012, 0.01, one, tt.one, fields{"flag.x": "1", "revision": "aaaa"})
 			slow := at(runs(2, "new", 8, 30e3, 0.012, 0.01, two, tt.two, fields{"flag.x": "1", "revision": "bbbb"}), 2)
 			both := append(old, slow...)
-
 			v := assert.Value(Verify(both, VerifyOptions{SameSystem: tt.same}))(t)
 			want := map[int]string{1: Worse, 2: CannotTell}[tt.systems]
 			assert.True(t, len(v.Groups) == tt.systems && v.Verdict == want, "verify: got %d groups and %q, want %d and %q", len(v.Groups), v.Verdict, tt.systems, want)
-
 			if len(v.Groups) == 2 {
 				want := systemOf(&slow[0])
 				got := v.Groups[0].OtherSystems
 				assert.True(t, slices.Equal(got, []string{want}), "verify: other systems are %q, want %s", got, want)
 				checkPage(t, v.Text)
 			}
-
 			other := at(runs(3, "other", 8, 30e3, 0.012, 0.01, two, tt.two, fields{"flag.x": "2", "revision": "aaaa"}), 1)
 			found := assert.Value(Collate(append(old[:8:8], other...), CollateOptions{Var: "x", SameSystem: tt.same, Now: start}))(t)
 			switch {
@@ -309,7 +302,6 @@ func TestTwoPorts(t *testing.T) {
 			case tt.systems == 2 && (len(found.Groups) != 0 || !strings.Contains(found.Notes[0], "also differ in target; repeat one of them with another x, give --same-system if")):
 				t.Errorf("collate: got %s and %q", shape(found), found.Notes)
 			}
-
 			c := assert.Value(Compare(old, slow, CompareOptions{SameSystem: tt.same}))(t)
 			severe := ""
 			for _, f := range c.Pairs[0].Findings {

@@ -207,8 +207,7 @@ func TestVerifyRates(t *testing.T) {
 		if trial%2 == 0 {
 			by = 1.05
 		}
-		v, err := Verify(history(uint64(trial), revisions, 1, 0.02, fallAt(at, by)), VerifyOptions{})
-		assert.OK(t, err)
+		v := assert.Value(Verify(history(uint64(trial), revisions, 1, 0.02, fallAt(at, by)), VerifyOptions{}))(t)
 		if slices.ContainsFunc(v.Groups[0].Steps, func(s DatedStep) bool {
 			day := start.Add(time.Duration(at)*24*time.Hour - time.Hour)
 			return s.Field == "throughput" && s.Date.Sub(day).Abs() <= 2*24*time.Hour && s.Worse == (by < 1)

@@ -273,8 +273,7 @@ func TestWaitingIsTheSystems(t *testing.T) {
 				s := p.senders[0]
 				l := s.lanes[0]
 				v := *p.metadata.view.Load()
-				assert.Must(t, l.Fire([]load.Batch{{Events: 1, Free: time.Nanosecond, DueFirst: 0, DueLast: 0}}) == 1,
-					"not taken")
+				assert.Must(t, l.Fire([]load.Batch{{Events: 1, Free: time.Nanosecond, DueFirst: 0, DueLast: 0}}) == 1, "not taken")
 				if leader {
 					away := v
 					away.leaders = []int32{noLeader}
@@ -327,8 +326,7 @@ func TestWaitingReadsAreTheSystems(t *testing.T) {
 	reader.Start(sink)
 	client := reader.clients[0]
 	n.setRefusing(true)
-	assert.Must(t, client.Fire([]load.Batch{{Events: 1, Free: time.Nanosecond, DueFirst: 0, DueLast: 0}}) == 1,
-		"not taken")
+	assert.Must(t, client.Fire([]load.Batch{{Events: 1, Free: time.Nanosecond, DueFirst: 0, DueLast: 0}}) == 1, "not taken")
 	client.Flush()
 	testkit.Until(t, "no connection can be made", func() bool {
 		client.mu.Lock()

@@ -32,18 +32,14 @@ func TestTemplatePrefixes(t *testing.T) {
 	sizes := []string{"0", "1", "100", "0-300", "lognormal(50,1)"}
 	rapid.Check(t, func(rt *rapid.T) {
 		spec := payload.Spec{
-			Seed: rapid.Uint64().Draw(rt, "seed"),
-			Size: rapid.SampledFrom(sizes).Draw(rt, "size"),
-			Key:  rapid.SampledFrom([]string{"none", "seq", "uniform(10)"}).Draw(rt, "key"),
+			Seed: rapid.Uint64().Draw(rt, "seed"), Size: rapid.SampledFrom(sizes).Draw(rt, "size"),
+			Key: rapid.SampledFrom([]string{"none", "seq", "uniform(10)"}).Draw(rt, "key"),
 		}
 		spec.Headers = rapid.SampledFrom([][]string{nil, {"a=b", "empty="}, {"n-${rnd.nextInt(1000)}=${rnd.nextLong()}", "a=b"}}).Draw(rt, "headers")
 		gen := generator(t, spec)
 		batch := rapid.IntRange(100, 20_000).Draw(rt, "batch size")
 		per := rapid.IntRange(0, 5).Draw(rt, "events per batch")
-		s, err := newBatchPool(batchPoolConfig{gen: gen, batchSize: batch, batchEvents: per, pool: 64 << 10, stamps: true})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		s := assert.Value(newBatchPool(batchPoolConfig{gen: gen, batchSize: batch, batchEvents: per, pool: 64 << 10, stamps: true}))(rt)
 		defer s.free()
 		number := uint64(0)
 		for _, d := range s.templates {
@@ -83,9 +79,7 @@ func TestTemplatePrefixes(t *testing.T) {
 				n++
 				return nil
 			})
-			if err != nil {
-				rt.Fatal(err)
-			}
+			assert.OK(rt, err)
 			if total != int(d.bytes[k-1]) {
 				rt.Fatalf("%d events have %d bytes, the template has %d", k, total, d.bytes[k-1])
 			}

@@ -79,7 +79,6 @@ func TestAnswerBeforeTheRequestIsWritten(t *testing.T) {
 		t.Skip("without writev, a write writes all bytes or ends the connection")
 	}
 	sendEach(t, l, 1)
-
 	var head [14]byte
 	assert.Value(io.ReadFull(broker, head[:]))(t)
 	answer := kmsg.NewPtrProduceResponse()
@@ -307,7 +306,6 @@ func TestOpenTransactionBlocks(t *testing.T) {
 			seek, blocked := src.Capabilities().Seeker, src.Capabilities().Blocked
 			text, err := blocked(t.Context())
 			assert.True(t, text == "" && err == nil, "nothing is open: %q, %v", text, err)
-
 			before := assert.Value(kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.DefaultProduceTopic("t")))(t)
 			defer before.Close()
 			assert.OK(t, before.ProduceSync(t.Context(), kgo.StringRecord("before")).FirstErr())
@@ -318,7 +316,6 @@ func TestOpenTransactionBlocks(t *testing.T) {
 			assert.OK(t, before.ProduceSync(t.Context(), kgo.StringRecord("behind it")).FirstErr())
 			id, _, err := other.ProducerID(t.Context())
 			assert.OK(t, err)
-
 			read := make(chan int32, 10)
 			go func() {
 				_ = src.Receive(t.Context(), func() time.Duration { return time.Second }, func(_ int, as []load.Arrival) {

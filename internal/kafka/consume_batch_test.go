@@ -227,11 +227,8 @@ func TestFetcherReportsOwnDelay(t *testing.T) {
 	start := time.Now()
 	src := &wireSource{
 		Progress: cluster.NewProgress(nil, []int64{0}), cl: &cluster.Cluster{Config: c}, topics: []wire.Topic{{Name: "t"}}, lanes: make([]sync.Mutex, 1),
-		now: func() time.Duration { return time.Since(start) + time.Second },
-		sink: func(_ int, as []load.Arrival) {
-			got = as[0]
-			<-time.After(handling)
-		},
+		now:  func() time.Duration { return time.Since(start) + time.Second },
+		sink: func(_ int, as []load.Arrival) { got = as[0]; <-time.After(handling) },
 	}
 	st := newFetcher(src, fetcherKey{}, "127.0.0.1:1")
 	st.version = 12
@@ -315,7 +312,6 @@ func TestFetcherDeliversBeforeAnError(t *testing.T) {
 	st.version = 12
 	p := &partition{id: 0, end: 1 << 62}
 	st.parts = []*partition{p}
-
 	answer := kmsg.NewPtrFetchResponse()
 	answer.SetVersion(st.version)
 	topic := kmsg.NewFetchResponseTopic()

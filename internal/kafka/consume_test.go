@@ -269,10 +269,7 @@ func TestConsumeGivesUp(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		err  *kerr.Error
-	}{
-		{"not authorised", kerr.TopicAuthorizationFailed},
-		{"corrupt", kerr.UnsupportedForMessageFormat},
-	} {
+	}{{"not authorised", kerr.TopicAuthorizationFailed}, {"corrupt", kerr.UnsupportedForMessageFormat}} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 			put(t, c, records(10, 1, sized(10)))
@@ -379,9 +376,7 @@ func TestEventBytes(t *testing.T) {
 			}
 		}
 		got, err := eventBytes(recs, int32(n))
-		if err != nil || got != want {
-			t.Fatalf("got %d, %v, want %d", got, err, want)
-		}
+		assert.Must(t, err == nil && got == want, "got %d, %v, want %d", got, err, want)
 	})
 }
 

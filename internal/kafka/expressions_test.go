@@ -121,8 +121,7 @@ func TestExpressionsInPools(t *testing.T) {
 	newRig(t, p).send(5000)
 	values := map[string]int{}
 	for _, r := range readBack(t, c.ListenAddrs(), 5000) {
-		assert.Must(t, strings.HasPrefix(string(r.Key), "user-") && len(r.Headers) == 1,
-			"the key %s and the headers %v", r.Key, r.Headers)
+		assert.Must(t, strings.HasPrefix(string(r.Key), "user-") && len(r.Headers) == 1, "the key %s and the headers %v", r.Key, r.Headers)
 		values[string(r.Headers[0].Value)]++
 	}
 	assert.True(t, len(values) >= 20 && len(values) <= 500, "%d different values of 5000 events from a pool", len(values))

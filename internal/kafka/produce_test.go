@@ -199,10 +199,7 @@ func TestProduceClose(t *testing.T) {
 	t.Parallel()
 	c := eventsCluster(t, 1)
 	// Answers never come.
-	c.ControlKey(wire.ProduceKey, func(kmsg.Request) (kmsg.Response, error, bool) {
-		c.KeepControl()
-		return nil, nil, true
-	})
+	c.ControlKey(wire.ProduceKey, func(kmsg.Request) (kmsg.Response, error, bool) { c.KeepControl(); return nil, nil, true })
 	p := openProducer(t, c.ListenAddrs(), nil)
 	r := newRig(t, p)
 	l := p.Route(0)

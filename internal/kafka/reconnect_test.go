@@ -43,8 +43,7 @@ func TestReconnectPauses(t *testing.T) {
 		short = conn.ReconnectMost - 2*open // how long it is if it may have been of no use
 	)
 	for _, tt := range []struct {
-		name        string
-		acks        string
+		name, acks  string
 		open        time.Duration
 		asks        bool // the lane sends a request on each connection
 		answers     bool // and the broker answers it

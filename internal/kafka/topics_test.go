@@ -53,17 +53,13 @@ func TestTopicsLife(t *testing.T) {
 	res = topics(t, c, create)
 	assert.True(t, res.Done == 20 && res.Failed == 100 && res.Classes[load.Rejected.String()] == 100 && len(res.Failures) == 1,
 		"create again: got %d done, %d failed, %v, %v", res.Done, res.Failed, res.Classes, res.Failures)
-
 	res = topics(t, c, cluster.TopicLoad{Op: cluster.OpListTopics, Times: 5, Concurrency: 2})
-	assert.True(t, res.Done == 5 && len(res.Topics) == 120,
-		"list: got %d done and %d topics, want 5 and 120", res.Done, len(res.Topics))
-
+	assert.True(t, res.Done == 5 && len(res.Topics) == 120, "list: got %d done and %d topics, want 5 and 120", res.Done, len(res.Topics))
 	res = topics(t, c, cluster.TopicLoad{Op: cluster.OpDescribeTopics, Names: []string{"load-0", "missing"}, PerRequest: 2})
 	assert.Must(t, res.Done == 1 && res.Failed == 1 && len(res.Topics) == 1,
 		"describe: got %d done, %d failed, %v", res.Done, res.Failed, res.Topics)
 	d := res.Topics[0]
 	assert.True(t, d.Partitions == 2 && d.Replicas == 3 && d.Settings["retention.ms"] == "1000" && d.Leaders != "", "describe: got %+v", d)
-
 	res = topics(t, c, cluster.TopicLoad{Op: cluster.OpDeleteTopics, Names: append(names, "missing"), PerRequest: 7, Concurrency: 2})
 	assert.True(t, res.Done == 100 && res.Failed == 1,
 		"delete: got %d done, %d failed, want 100 and 1: %v", res.Done, res.Failed, res.Failures)
@@ -134,10 +130,7 @@ func TestTopicsInterrupted(t *testing.T) {
 func TestTopicsRefuses(t *testing.T) {
 	t.Parallel()
 	u := &url.URL{Scheme: "kafka", Host: "127.0.0.1:1"}
-	for _, w := range []cluster.TopicLoad{
-		{Op: "paint", URL: u},
-		{Op: cluster.OpCreateTopics, URL: u, Names: []string{"no spaces"}},
-	} {
+	for _, w := range []cluster.TopicLoad{{Op: "paint", URL: u}, {Op: cluster.OpCreateTopics, URL: u, Names: []string{"no spaces"}}} {
 		_, err := Topics(t.Context(), w)
 		assert.True(t, err != nil, "%+v: no error", w)
 	}

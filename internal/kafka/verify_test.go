@@ -51,9 +51,7 @@ func TestRealVerifyChanged(t *testing.T) {
 			s := assert.Value(open(t, given))(t)
 			p := s.(*session).out.(*producer)
 			src := s.Source().(*wireSource)
-			l := ledger.New(ledger.Config{
-				Logs: 2, Start: src.Starts(), LogOf: p.LogOf, RunID: uint32(given.RunID), Stamped: p.Stamped(),
-			})
+			l := ledger.New(ledger.Config{Logs: 2, Start: src.Starts(), LogOf: p.LogOf, RunID: uint32(given.RunID), Stamped: p.Stamped()})
 			r := newRig(t, p)
 			r.events = 20
 			l.Fired(r.send(events))

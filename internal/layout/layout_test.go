@@ -213,8 +213,7 @@ func FuzzText(f *testing.F) {
 		if readable := string(Readable([]byte(s))); got.Text != readable && !strings.Contains(s, "\r") {
 			t.Fatalf("%q reads as %q, and is readable as %q", w.String(), got.Text, readable)
 		}
-		assert.Must(t, len(got.Inside) <= 0 && (got.Text == got.B || strings.ContainsAny(s, "\r\n\t")),
-			"%q reads as %+v", w.String(), got)
+		assert.Must(t, len(got.Inside) <= 0 && (got.Text == got.B || strings.ContainsAny(s, "\r\n\t")), "%q reads as %+v", w.String(), got)
 	})
 }
 

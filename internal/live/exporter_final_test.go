@@ -46,7 +46,6 @@ func TestTargetAndOp(t *testing.T) {
 	h := assert.Value(OpenExporter(ExporterOptions{MetricsAddr: "0", OTLP: url, Graphite: addr, Prefix: "lab"}))(t)
 	h.Begin(withSecret)
 	h.Show(counted(1))
-
 	for name, family := range scrape(t, h.Addr(), "text/plain") {
 		for _, m := range family.Metric {
 			got := make(map[string]string)
@@ -153,10 +152,7 @@ func TestFinalLost(t *testing.T) {
 func TestSlowGetsLast(t *testing.T) {
 	first, more := make(chan struct{}), make(chan struct{})
 	begun := sync.OnceFunc(func() { close(first) })
-	url, last := otlpCollector(t, func() {
-		begun()
-		<-more
-	})
+	url, last := otlpCollector(t, func() { begun(); <-more })
 	h := assert.Value(OpenExporter(ExporterOptions{OTLP: url}))(t)
 	h.Begin(exported)
 	h.Show(counted(1))

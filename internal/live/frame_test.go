@@ -475,7 +475,6 @@ func TestStuckReader(t *testing.T) {
 			t.Errorf("got %v after %v, want %v after %v", err, time.Since(began), errSlow, pipeCloseTimeout)
 		}
 		close(slow.release)
-
 		r, gone := io.Pipe()
 		r.Close()
 		w = NewFrameWriter(gone)
@@ -493,8 +492,7 @@ func TestRead(t *testing.T) {
 	err := ReadFrames(strings.NewReader("{\"id\":\"a\",\"run\":{}}\n{\"id\":\"b\",\"other\":1}\n"), take)
 	assert.True(t, err == nil && strings.Join(ids, "") == "ab", "got %v and %v, want a and b", ids, err)
 	assert.ErrorHas(t, ReadFrames(strings.NewReader("{}\n{\"frame\":[]}\n"), take), "line 2")
-	assert.True(t, ReadFrames(strings.NewReader(strings.Repeat("x", longestLine+1)), take) != nil,
-		"a line that is too long was accepted")
+	assert.True(t, ReadFrames(strings.NewReader(strings.Repeat("x", longestLine+1)), take) != nil, "a line that is too long was accepted")
 	stop := errors.New("stop")
 	err = ReadFrames(strings.NewReader("{}\n"), func(Event) error { return stop })
 	assert.True(t, errors.Is(err, stop), "got %v, want %v", err, stop)

@@ -176,7 +176,6 @@ func TestUnreadIsShown(t *testing.T) {
 		s.Interval = measure.Interval{Phase: measure.Measurement, End: time.Second, LagEvents: -1, Counts: measure.Counts{Sent: 100, Acked: 100, Answered: 100, Consumed: read, Unread: 20}}
 		s.Interval.EndToEnd, s.Interval.UnreadAges = times, ages
 		s.Total = s.Interval.Counts
-
 		st := statusOf(&s, nil)
 		line := st.line()
 		assert.True(t, strings.Contains(line, "p99 >= 4 s") && strings.Contains(line, "max >= 4 s") && strings.Contains(line, "20 unread"), "the terminal says %q", line)
@@ -207,10 +206,7 @@ func example(t testing.TB, hub *Hub, id string, from, to int) *Recorder {
 		Target: "null://example", Op: "produce", Version: "test", StartedAt: "2026-01-02T03:04:05Z", Interval: Seconds(time.Second), Schedule: true, Processors: 2,
 		Limits: []report.LimitLine{{Text: "p99 < 20 ms", Time: "response", Percentile: 99, Name: "p99", Upper: true, Value: 0.02}, {Text: "throughput >= 900/s", Name: "throughput", Value: 900}},
 		Labels: map[string]string{"team": "ingest"},
-	}, func(e Event) {
-		err := hub.Take(e)
-		assert.True(t, err == nil, "%v", err)
-	})
+	}, func(e Event) { err := hub.Take(e); assert.True(t, err == nil, "%v", err) })
 	seconds(r, from, to)
 	return r
 }
@@ -278,8 +274,7 @@ func login(t *testing.T, h http.Handler) *http.Cookie {
 	t.Helper()
 	w := do(h, "POST", "/session", `{"token":"`+token+`"}`, nil)
 	cookies := w.Result().Cookies()
-	assert.Must(t, w.Code == http.StatusNoContent && len(cookies) == 1,
-		"got %d and %d cookies, want 204 and one", w.Code, len(cookies))
+	assert.Must(t, w.Code == http.StatusNoContent && len(cookies) == 1, "got %d and %d cookies, want 204 and one", w.Code, len(cookies))
 	return cookies[0]
 }
 

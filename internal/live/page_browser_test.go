@@ -124,10 +124,7 @@ func TestTrialOfASearch(t *testing.T) {
 		Target: "null://example", Op: "produce", Interval: Seconds(time.Second), Schedule: true,
 		Limits: []report.LimitLine{{Text: "p99 < 20 ms", Time: "response", Percentile: 99, Name: "p99", Upper: true, Value: 0.02}},
 		Search: &Search{Trial: 3, Role: "search", Load: "1 k/s", Holds: 900, Fails: 1200},
-	}, func(e Event) {
-		err := hub.Take(e)
-		assert.True(t, err == nil, "%v", err)
-	})
+	}, func(e Event) { err := hub.Take(e); assert.True(t, err == nil, "%v", err) })
 	r.Plan(Mark{Text: "trial 3, search: 1 k/s"}, Mark{At: Seconds(12 * time.Second), Text: "a step"})
 	seconds(r, 0, 20)
 	tab := b.OpenServer(t, s.URL(), browser.View{})

@@ -121,7 +121,6 @@ measurement   3 s   17 s left
 	// A sparkline fills its line.
 	want = strings.Replace(want, "150,000 acked", "150,000 acked   ███", 1)
 	assert.Same(t, scr.String(), want)
-
 	bad := snapshot(4)
 	bad.Total.Failed, bad.Total.Unknown = 1200, 7
 	bad.Interval.Censored = times(2*time.Second, 50)
@@ -133,7 +132,6 @@ measurement   4 s   16 s left
   response p50 >= 2 s   p99 >= 6 s   max >= 6 s
   42 in flight   1,200 failed   7 unknown`
 	assert.Same(t, scr.String(), want)
-
 	w.Message("warning: leader of bench-0 moved")
 	w.Show(snapshot(5))
 	got := scr.String()

@@ -76,8 +76,7 @@ func free(t testing.TB) string {
 
 func (c *collector) start() {
 	c.t.Helper()
-	path, err := testkit.Make(testkit.Collector, testkit.BuildGo(filepath.Join("testdata", "otelcol")))
-	assert.OK(c.t, err)
+	path := assert.Value(testkit.Make(testkit.Collector, testkit.BuildGo(filepath.Join("testdata", "otelcol"))))(c.t)
 	c.cmd = exec.Command(path, "--config", c.file)
 	c.cmd.Stderr = c.t.Output()
 	assert.OK(c.t, testkit.Launch(c.cmd))
@@ -282,12 +281,10 @@ func post(t testing.TB, url string, b []byte) int {
 // codeOf calls a method of gRPC, and returns the code of the answer.
 func codeOf(t testing.TB, client *http.Client, addr string, s wire.Signal, b []byte) string {
 	message := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(b))), b...)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr+s.Method(), bytes.NewReader(message))
-	assert.OK(t, err)
+	req := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr+s.Method(), bytes.NewReader(message)))(t)
 	req.Header.Set("Content-Type", "application/grpc")
 	req.Header.Set("Te", "trailers")
-	res, err := client.Do(req)
-	assert.OK(t, err)
+	res := assert.Value(client.Do(req))(t)
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, res.Body)
 	return res.Header.Get("Grpc-Status") + res.Trailer.Get("Grpc-Status")

@@ -253,8 +253,7 @@ func TestNeeds(t *testing.T) {
 		{"signal": "traces=1,logs=1", "attributes": "20", "attribute-size": "50KiB", "events": "1"},
 	} {
 		spec := specOf(t, "otlp+http://127.0.0.1:1", options)
-		p, err := newPool(spec.Options, spec, true)
-		assert.OK(t, err)
+		p := assert.Value(newPool(spec.Options, spec, true))(t)
 		p.make()
 		made := int64(0)
 		for _, b := range p.bodies {

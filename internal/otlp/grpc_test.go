@@ -40,10 +40,7 @@ func servePeers(t testing.TB, settings []http2.Setting, call func(p *peer, strea
 	t.Helper()
 	ln := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var serving sync.WaitGroup
-	t.Cleanup(func() {
-		_ = ln.Close()
-		serving.Wait()
-	})
+	t.Cleanup(func() { _ = ln.Close(); serving.Wait() })
 	serving.Go(func() {
 		for {
 			nc, err := ln.Accept()

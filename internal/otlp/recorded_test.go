@@ -23,8 +23,7 @@ func TestRecorded(t *testing.T) {
 	events := 0
 	for _, line := range lines {
 		assert.True(t, recorded.Begins([]byte(line)), "not recognized: %s", line)
-		n, err := r.Add([]byte(line), func(at int64) { times = append(times, at) })
-		assert.OK(t, err)
+		n := assert.Value(r.Add([]byte(line), func(at int64) { times = append(times, at) }))(t)
 		events += n
 	}
 	assert.Equal(t, events, 8, "events")

@@ -316,10 +316,7 @@ func recorded(t testing.TB, m wire.Makeup, requests int) []byte {
 }
 
 func readAPM(data []byte) (requests []APMRequest, err error) {
-	err = APM(bufio.NewReader(bytes.NewReader(data)), func(r *APMRequest, _ []byte) error {
-		requests = append(requests, *r)
-		return nil
-	})
+	err = APM(bufio.NewReader(bytes.NewReader(data)), func(r *APMRequest, _ []byte) error { requests = append(requests, *r); return nil })
 	return requests, err
 }
 

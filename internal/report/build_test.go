@@ -457,8 +457,7 @@ func TestCPUShareOfAShortMeasurement(t *testing.T) {
 		r := &load.Result{Mode: load.Consuming, Measurement: measure.Tally{Name: measure.Measurement, End: tt.measurement}, Usage: measure.Usage{CPU: 10 * time.Millisecond}}
 		var b strings.Builder
 		assert.OK(t, build(Input{Result: r, Processors: 2}).Text(&b, layout.Style{}))
-		assert.True(t, strings.Contains(b.String(), tt.want),
-			"a measurement of %v: no %q in\n%s", tt.measurement, tt.want, b.String())
+		assert.True(t, strings.Contains(b.String(), tt.want), "a measurement of %v: no %q in\n%s", tt.measurement, tt.want, b.String())
 	}
 }
 

@@ -46,8 +46,7 @@ func TestOtherVersion(t *testing.T) {
 	var b bytes.Buffer
 	assert.OK(t, read.Text(&b, layout.Style{}))
 	for _, want := range []string{"of the measurement (relay ended); these are", "fault net-delay 200 ms at 1m00s", "60s:net-delay=200ms,10s"} {
-		assert.True(t, strings.Contains(strings.Join(strings.Fields(b.String()), " "), want),
-			"the report lacks %q:\n%s", want, b.String())
+		assert.True(t, strings.Contains(strings.Join(strings.Fields(b.String()), " "), want), "the report lacks %q:\n%s", want, b.String())
 	}
 }
 
@@ -129,8 +128,7 @@ func TestReadingFaults(t *testing.T) {
 	assert.OK(t, p.To(&b))
 	text := strings.Join(strings.Fields(b.String()), " ")
 	assert.Has(t, text, "no events events in limit caught", "whole run - 2 s 2 s - - -", "partition 3, worst - 6.1 s 2 s - - -", "no events for (a blackout): no event, although there were some")
-	assert.True(t, !strings.Contains(text, "at most") && !strings.Contains(text, "lost time:"),
-		"the report has a limit:\n%s", b.String())
+	assert.True(t, !strings.Contains(text, "at most") && !strings.Contains(text, "lost time:"), "the report has a limit:\n%s", b.String())
 	head := d.FaultTable()[0]
 	assert.True(t, head[3] == "events back after", "the headings are %q", head)
 	// A blackout is compared with nothing, so it is known without a baseline.

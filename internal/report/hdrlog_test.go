@@ -47,7 +47,6 @@ func TestLogReadByGo(t *testing.T) {
 		log.Interval(&iv)
 	}
 	assert.OK(t, log.Close())
-
 	got := map[string]*hdrhistogram.Histogram{}
 	lines := 0
 	r := hdrhistogram.NewHistogramLogReader(&file)

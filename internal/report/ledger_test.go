@@ -247,10 +247,7 @@ func refused() Input {
 // TestTheSystemComesFirst: if the system failed, the headline begins with that,
 // and so do the verdicts, before the one on the generator.
 func TestTheSystemComesFirst(t *testing.T) {
-	noticed := func(in Input) Input {
-		in.Notice = "the broker created the topic"
-		return in
-	}
+	noticed := func(in Input) Input { in.Notice = "the broker created the topic"; return in }
 	for _, tt := range []struct {
 		name     string
 		in       Input

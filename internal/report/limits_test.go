@@ -291,7 +291,6 @@ func TestOutageIsSeen(t *testing.T) {
 	var b strings.Builder
 	assert.OK(t, d.Text(&b, layout.Style{}))
 	assert.Has(t, b.String(), "  4 s", ">= 1.00 s", ">= 2.00 s")
-
 	// If nothing is due or nothing is answered, nothing waits.
 	d.Mode = load.ClosedLoop
 	got = d.responses(99)
@@ -301,9 +300,8 @@ func TestOutageIsSeen(t *testing.T) {
 	assert.True(t, got == nil, "nothing is acknowledged: got %v", got)
 }
 
-// underTest is the run shown in the README of hey-apm, `test 30s 1 2 3 4`, with
-// the numbers of its output: 6,477 requests of three documents each, of which
-// 15,385 were indexed.
+// underTest is the run shown in the README of hey-apm, `test 30s 1 2 3 4`, with the numbers of its output: 6,477
+// requests of three documents each, of which 15,385 were indexed.
 func underTest() Input {
 	in := closedLoop()
 	const batches, bytes = 6477, 46_995_000
@@ -373,7 +371,6 @@ func TestEverythingOfHeyAPMsTable(t *testing.T) {
 		{"flags", "flags apm-server.tracing.enabled=true"},
 		{"limits", "limits 4 GiB of memory, 1.5 processors"},
 	} {
-		assert.True(t, strings.Contains(flattened, want.text),
-			"%s: the report does not say %q:\n%s", want.name, want.text, text.String())
+		assert.True(t, strings.Contains(flattened, want.text), "%s: the report does not say %q:\n%s", want.name, want.text, text.String())
 	}
 }

@@ -250,8 +250,7 @@ func TestScenarioIsReadAgain(t *testing.T) {
 	got := assert.Value(Read(bytes.NewReader(b.Bytes())))(t)
 	assert.OK(t, got.Check())
 	assert.NoDiff(t, cmp.Diff(d.Scenario, got.Scenario, cmp.AllowUnexported(Check{})))
-	assert.True(t, !strings.Contains(b.String(), `"intervals"`) && !got.IsRun() && len(got.Steps) == 0,
-		"it has measurements")
+	assert.True(t, !strings.Contains(b.String(), `"intervals"`) && !got.IsRun() && len(got.Steps) == 0, "it has measurements")
 	other := assert.Value(Read(strings.NewReader(strings.Replace(b.String(), `"fill"`, `"feel"`, 1))))(t)
 	assert.True(t, other.Check() != nil, "another name of a step has the same hash")
 }

@@ -18,9 +18,8 @@ func TestStages(t *testing.T) {
 		{End: time.Second, Counts: measure.Counts{Acked: 1000}}, {Start: time.Second, End: 3 * time.Second, Counts: measure.Counts{Acked: 1000}},
 	}
 	for _, s := range []struct {
-		name          string
-		first, second float64
-		after         float64
+		name                 string
+		first, second, after float64
 	}{{"accepted", 900, 1500, 2000}, {"exported", 500, 750, 1900}} {
 		in.Gauges = append(in.Gauges, measure.Gauge{
 			From: "system", Name: s.name, Unit: "events", Total: true, Stage: true, After: &s.after,

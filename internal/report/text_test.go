@@ -28,8 +28,7 @@ type spreadKey struct {
 
 var spreads sync.Map // histograms by spreadKey: many inputs have the same
 
-// spread is n durations around a median, without randomness: the quantiles of a
-// log-normal distribution.
+// spread is n durations around a median, without randomness: the quantiles of a log-normal distribution.
 func spread(median time.Duration, sigma float64, n int) *measure.Histogram {
 	of := spreadKey{median, sigma, n}
 	if made, ok := spreads.Load(of); ok {
@@ -231,8 +230,7 @@ func unacknowledged() Input {
 	return in
 }
 
-// gauges are the metrics of two servers: one reports everything, the other
-// little.
+// gauges are the metrics of two servers: one reports everything, the other little.
 func gauges() []measure.Gauge {
 	zero, little, ms := 0.0, 12.5, 0.125
 	points := func(from, to float64) (all []measure.Point) {
@@ -293,10 +291,7 @@ func interrupted() Input {
 	r.Stopped = load.Interrupted
 	r.Measurement.Counts = measure.Counts{Offered: 100, Sent: 100, Unknown: 100, Batches: 3}
 	r.Measurement.End = r.Measurement.Start + 20*time.Millisecond
-	r.Measurement.Set = measure.Set{
-		SendDelay: same(30*time.Microsecond, 3),
-		Censored:  spread(15*time.Millisecond, 0.1, 100),
-	}
+	r.Measurement.Set = measure.Set{SendDelay: same(30*time.Microsecond, 3), Censored: spread(15*time.Millisecond, 0.1, 100)}
 	r.Measurement.Arrived, r.Measurement.ArrivedBytes = 0, 0
 	r.Intervals = r.Intervals[:2]
 	r.Steady = measure.Steady{OK: true, Text: "the measurement was too short to tell (0 whole intervals, at least 5 are needed)"}
@@ -445,13 +440,11 @@ func testText(t *testing.T, file string, input func() Input, write func(*Documen
 		}
 		assert.True(t, !strings.Contains(text.String(), "\x1b"), "ANSI codes without color")
 		testkit.Golden(t, filepath.Join("testdata", file), text.String())
-
 		// A stored report prints the same.
 		var file, again bytes.Buffer
 		assert.OK(t, d.WriteJSON(&file))
 		assert.OK(t, write(assert.Value(Read(&file))(t), &again, layout.Style{}))
 		assert.Same(t, again.String(), text.String(), "printed after reading")
-
 		// Color does not change the text.
 		var colored bytes.Buffer
 		assert.OK(t, write(d, &colored, layout.Style{Color: true}))
@@ -462,8 +455,7 @@ func testText(t *testing.T, file string, input func() Input, write func(*Documen
 	})
 }
 
-// stripped is a text without ANSI codes, and without the blanks at line ends
-// that color hides.
+// stripped is a text without ANSI codes, and without the blanks at line ends that color hides.
 func stripped(s string) string {
 	for _, code := range []string{layout.Bold, layout.Dim, layout.Red, layout.Yellow, layout.Plain} {
 		s = strings.ReplaceAll(s, code, "")

@@ -142,8 +142,7 @@ func TestTrialOutcomeOf(t *testing.T) {
 	assert.True(t, strings.Contains(out.Unclear, "no metrics of the server"), "got %+v, want the first trial to show it", out)
 	d := trialReport(0)
 	d.System = &System{Died: true}
-	assert.True(t, TrialOutcome(o, find.Trial{Role: find.Probe}, d, nil, time.Second).Dead != "",
-		"the system that died is not seen")
+	assert.True(t, TrialOutcome(o, find.Trial{Role: find.Probe}, d, nil, time.Second).Dead != "", "the system that died is not seen")
 }
 
 func events(slots []find.Slot) (n uint64) {

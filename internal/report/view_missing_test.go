@@ -61,10 +61,7 @@ func TestMostlyFailed(t *testing.T) {
 	for _, c := range []struct {
 		failed uint64
 		want   string
-	}{
-		{8, "failed 8 of 10 events were not accepted: too-large (MESSAGE_TOO_LARGE: The message is too large.)"},
-		{5, ""},
-	} {
+	}{{8, "failed 8 of 10 events were not accepted: too-large (MESSAGE_TOO_LARGE: The message is too large.)"}, {5, ""}} {
 		in := openLoop()
 		r := in.Result
 		r.Intervals = r.Intervals[:1]
@@ -195,8 +192,7 @@ func TestMachines(t *testing.T) {
 	b := &Document{Host: map[string]any{"os": "linux", "cores": 2.0, "gomaxprocs": 2}, Hosts: described(t, server("k1", 5, "1"), server("", 5, "1"))}
 	old := &Document{Host: map[string]any{"cores": "many"}, Hosts: []any{nil, "text"}}
 	want := []string{
-		"Machine of the generator",
-		"Machines of the system; names: k1, k2 (3 alike); files /: ext4, 100 GiB",
+		"Machine of the generator", "Machines of the system; names: k1, k2 (3 alike); files /: ext4, 100 GiB",
 		"Machine of the system; name: k3; files /: ext4, 20 GiB free of 100 GiB",
 	}
 	assert.Same(t, titles(MachinesOf(a, b, b, old)), want)

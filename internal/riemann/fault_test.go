@@ -145,10 +145,9 @@ func reconnects(s *session) (n uint64) {
 	return n
 }
 
-// A server is unreachable for a while: events that become due wait, and their response time shows it.
-// Without a schedule the longest stall shows it. Each reset connection leaves at most the in-flight limit
-// unknown. The test does not depend on the machine's speed: the server goes away at a certain message, and
-// the run ends at another.
+// A server is unreachable for a while: events that become due wait, and their response time shows it. Without a
+// schedule the longest stall shows it. Each reset connection leaves at most the in-flight limit unknown. The test does
+// not depend on the machine's speed: the server goes away at a certain message, and the run ends at another.
 func TestAwayAndBack(t *testing.T) {
 	t.Parallel()
 	const away = 300 * time.Millisecond
@@ -236,10 +235,7 @@ func TestServerNeverComesBack(t *testing.T) {
 		name        string
 		measurement load.Limits
 		want        uint64 // events; 0: no more than a few times the bound
-	}{
-		{"a number of events", load.Limits{Events: 2500}, 2500},
-		{"for a time", load.Limits{Time: 3 * time.Second}, 0},
-	} {
+	}{{"a number of events", load.Limits{Events: 2500}, 2500}, {"for a time", load.Limits{Time: 3 * time.Second}, 0}} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			f := serve(t, nil)

@@ -168,10 +168,7 @@ func TestQueryStrangeAnswers(t *testing.T) {
 		t.Parallel()
 		here, there := net.Pipe()
 		defer there.Close()
-		go func() {
-			buf := make([]byte, 100)
-			there.Read(buf)
-		}()
+		go func() { buf := make([]byte, 100); there.Read(buf) }()
 		a := &asker{addr: "x", dial: func(context.Context) (net.Conn, error) { return here, nil }}
 		defer a.close()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -376,8 +373,7 @@ func TestWaitingIsTheSystems(t *testing.T) {
 			sink := &firstOutcome{start: time.Now(), came: make(chan load.Outcome, 1)}
 			s.Start(sink)
 			l := s.lanes[0].(*lane)
-			assert.Must(t, l.Fire([]load.Batch{{Events: 1, Free: time.Nanosecond, DueFirst: 0, DueLast: 0}}) == 1,
-				"not taken")
+			assert.Must(t, l.Fire([]load.Batch{{Events: 1, Free: time.Nanosecond, DueFirst: 0, DueLast: 0}}) == 1, "not taken")
 			f.setResetting(true)
 			testkit.Until(t, "the connection is lost", func() bool {
 				l.mu.Lock()

@@ -317,9 +317,8 @@ func FuzzShape(f *testing.F) {
 func TestShapeExpressions(t *testing.T) {
 	t.Setenv("CARRONADE_TEST", "hunter2")
 	set := map[string]string{
-		optDescription: "order ${rnd.nextInt(1000000)}",
-		optTag:         "a-${string:format('%d,%d', 1, 2)},b",
-		optAttribute:   "same=${1 == 1}|env=%{env:get('CARRONADE_TEST')}|draw=${rnd.nextInt(1000000)}",
+		optDescription: "order ${rnd.nextInt(1000000)}", optTag: "a-${string:format('%d,%d', 1, 2)},b",
+		optAttribute: "same=${1 == 1}|env=%{env:get('CARRONADE_TEST')}|draw=${rnd.nextInt(1000000)}",
 	}
 	s, again := shapeOf(t, set), shapeOf(t, set)
 	seen := map[string]bool{}

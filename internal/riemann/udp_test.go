@@ -45,10 +45,7 @@ func TestUDPSuite(t *testing.T) {
 	srv := startStandin(t, standinriemann.Options{})
 	protocoltest.Run(t, protocoltest.System{
 		Kind: Kind{}, URL: "riemann+udp://" + srv.AddrOf("udp"),
-		Events: func() uint64 {
-			processed(t, srv)
-			return srv.Counts().Events
-		},
+		Events: func() uint64 { processed(t, srv); return srv.Counts().Events },
 	})
 }
 
@@ -107,7 +104,6 @@ func TestUDPClosedPort(t *testing.T) {
 	addr := pc.LocalAddr().String()
 	s := openSession(t, specOf(t, "riemann+udp://"+addr))
 	pc.Close()
-
 	// Before the run it is an error ...
 	_, err := Kind{}.Open(t.Context(), specOf(t, "riemann+udp://"+addr))
 	protocoltest.Explained(t, err, "nothing listens there", "")

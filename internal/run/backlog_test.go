@@ -135,11 +135,10 @@ func TestBacklogNeedsPause(t *testing.T) {
 // Of several groups, all wait for the slowest, and it is named.
 func TestBacklogOfGroups(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		rates  []float64 // at which groups read
-		failed string
-		last   string
-		drains []float64
+		name         string
+		rates        []float64 // at which groups read
+		failed, last string
+		drains       []float64
 	}{
 		{"one is slower", []float64{3000, 2000}, "", "g2", []float64{0.45, 0.9}},
 		{"one keeps up with what is sent at most", []float64{3000, 1000}, "not drained in 10 s: 1 k events are left; the group g2 was last and read 1 k/s while 1 k/s came, and needs 90/s more", "g2", []float64{0.5, -1}},

@@ -66,8 +66,7 @@ func TestWaitedAtEnd(t *testing.T) {
 
 // Committed implements protocol.Transactions.
 func (s *fakeSession) Committed() load.Source { return &committedSource{fakeSource: fakeSource{s}} }
-
-func (s *fakeSession) EndTransactions() {}
+func (s *fakeSession) EndTransactions()       {}
 
 func (s *fakeSession) Uncommitted(note func(stream int32, first, events uint64, aborted bool)) {
 	note(0, 0, s.m.aborted, true)

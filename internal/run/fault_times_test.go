@@ -157,7 +157,6 @@ func TestNothingReadByOne(t *testing.T) {
 	assert.Equal(t, strings.Join(out.warnings, "; "), "nothing was read: it began at the end", "warning")
 	assert.Equal(t, out.notice, "", "notice of one")
 	assert.Equal(t, len(out.checks), 0, "checks of one")
-
 	for _, read := range []uint64{0, 10} {
 		of := func(n uint64) Measured {
 			return Measured{Facts: map[string]any{}, Result: &load.Result{

@@ -155,10 +155,7 @@ func TestFleetLedgerLost(t *testing.T) {
 		name  string
 		acked uint64
 		want  measure.Ledger
-	}{
-		{"all records came", 5, measure.Ledger{Acked: 5, Complete: true}},
-		{"some did not", 9, measure.Ledger{Acked: 9, Inexact: 4}},
-	} {
+	}{{"all records came", 5, measure.Ledger{Acked: 5, Complete: true}}, {"some did not", 9, measure.Ledger{Acked: 9, Inexact: 4}}} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &fleetLedger{verify: true, logOf: map[int32]int32{}}
 			f.begin(&Logs{Names: []string{"t-0"}, Starts: []int64{0}})

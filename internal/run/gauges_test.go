@@ -143,13 +143,11 @@ func TestGaugesAreBounded(t *testing.T) {
 	g := a.figureSeries[0].gauge(a)
 	diff := cmp.Diff(want, g.Points)
 	assert.True(t, diff == "" && g.Missed == 2, "missed %d, want 2; points (-want +got):\n%s", g.Missed, diff)
-
 	// A metric that appears now was not missed before.
 	a.note([]measure.Figure{{Name: "rate", Value: 1}, {Name: "new", Value: 1}}, 10*time.Second)
 	a.note([]measure.Figure{{Name: "rate", Value: 1}}, 11*time.Second)
 	g = a.figureSeries[1].gauge(a)
 	assert.True(t, g.Missed == 1, "missed %d since its first value, want 1", g.Missed)
-
 	var many []measure.Figure
 	for i := range mostGauges - 1 {
 		many = append(many, measure.Figure{Name: fmt.Sprint("figure ", i)})
@@ -181,10 +179,7 @@ func TestReportHasGauges(t *testing.T) {
 		name  string
 		set   []string
 		after float64 // at least
-	}{
-		{"sending", []string{"concurrency=1", "for=3s"}, 2900},
-		{"consuming", []string{"op=consume", "for=3s", "idle-timeout=1h"}, 0},
-	} {
+	}{{"sending", []string{"concurrency=1", "for=3s"}, 2900}, {"consuming", []string{"op=consume", "for=3s", "idle-timeout=1h"}, 0}} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &figuresKind{}
@@ -196,8 +191,7 @@ func TestReportHasGauges(t *testing.T) {
 				g := figureSeries[0]
 				assert.True(t, g.From == "server" && g.Before != nil && *g.Before == 0 && g.After != nil && *g.After >= tt.after && len(g.Points) >= 2,
 					"got %+v, want before 0 and %g or more after", g, tt.after)
-				assert.True(t, len(doc.Warnings) == 0 || !strings.Contains(doc.Warnings[0], "figures"),
-					"it warns: %q", doc.Warnings)
+				assert.True(t, len(doc.Warnings) == 0 || !strings.Contains(doc.Warnings[0], "figures"), "it warns: %q", doc.Warnings)
 			})
 		})
 	}

@@ -179,8 +179,7 @@ func TestExecEnds(t *testing.T) {
 	close(stop)
 	d := testkit.Wait(t, "the run has ended, and with it the command", done)
 	for _, want := range []string{"it was still running when the run ended", "1 command of --exec not run: the run ended before"} {
-		assert.True(t, strings.Contains(strings.Join(d.Problems, "; "), want),
-			"the problems are %q, without %q", d.Problems, want)
+		assert.True(t, strings.Contains(strings.Join(d.Problems, "; "), want), "the problems are %q, without %q", d.Problems, want)
 	}
 }
 
@@ -330,10 +329,7 @@ func TestIdleWithoutConnection(t *testing.T) {
 		name string
 		from time.Duration // the connection is lost
 		want bool
-	}{
-		{"lost", 5 * time.Second, true},
-		{"not known", 0, false},
-	} {
+	}{{"lost", 5 * time.Second, true}, {"not known", 0, false}} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &fakeKind{lostFrom: tt.from, lostUntil: time.Hour}

@@ -182,10 +182,7 @@ func TestAttachmentKey(t *testing.T) {
 		t.Setenv("HOME", dir)
 		return dir
 	}
-	key := func() []byte {
-		key := assert.Value(AttachmentKey())(t)
-		return key
-	}
+	key := func() []byte { key := assert.Value(AttachmentKey())(t); return key }
 	original := func(text string, key []byte) string { return Attachment("a", text, new(secret.Mask), key).Original }
 	dir := home()
 	one := key()

@@ -93,10 +93,7 @@ func TestEmptyLog(t *testing.T) {
 		until    time.Duration // the end of the time without a connection, which begins at at
 		blackout float64       // s
 		ok       bool          // the limit holds
-	}{
-		{"it answers", at, 0, true},
-		{"it is silent for 5 s", 25 * time.Second, 5, false},
-	} {
+	}{{"it answers", at, 0, true}, {"it is silent for 5 s", 25 * time.Second, 5, false}} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				k := &fakeKind{says: 500 * time.Millisecond, lostFrom: at, lostUntil: tt.until}

@@ -139,11 +139,10 @@ func (t fakeTarget) Capabilities() load.TargetCapabilities {
 type fakeLane struct{ s *fakeSession }
 
 func (fakeLane) Capabilities() load.LaneCapabilities { return load.LaneCapabilities{} }
-
-func (l fakeLane) ID() int                { return 0 }
-func (l fakeLane) Room(int32, uint64) int { return max(1, l.s.m.perBatch) }
-func (l fakeLane) Flush()                 {}
-func (l fakeLane) Close() error           { return nil }
+func (l fakeLane) ID() int                           { return 0 }
+func (l fakeLane) Room(int32, uint64) int            { return max(1, l.s.m.perBatch) }
+func (l fakeLane) Flush()                            {}
+func (l fakeLane) Close() error                      { return nil }
 func (l fakeLane) Fire(batches []load.Batch) int {
 	s := l.s
 	if s.m.noRoom || s.lost() {

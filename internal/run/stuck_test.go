@@ -40,8 +40,7 @@ func TestWatchProgress(t *testing.T) {
 		}},
 		{"a late answer", fakeKind{service: 75 * time.Second}, load.Plan{}, false, []string{
 			"30: no progress for 30 s; waiting for the answers to 5 events",
-			"60: no progress for 1m00s; waiting for the answers to 5 events",
-			"75: the run continues, after 1m15s",
+			"60: no progress for 1m00s; waiting for the answers to 5 events", "75: the run continues, after 1m15s",
 			"105: no progress for 30 s; waiting for the answers to 5 events, the newest answer came at 1m15s",
 			"135: no progress for 1m00s; waiting for the answers to 5 events, the newest answer came at 1m15s",
 			"150: the run continues, after 1m15s",
@@ -64,8 +63,7 @@ func TestWatchProgress(t *testing.T) {
 			"120: no progress for 2m00s; waiting for the first events: no connection is open",
 		}},
 		{"nothing to read", fakeKind{}, load.Plan{}, true, []string{
-			"30: no progress for 30 s; waiting for the first events",
-			"60: no progress for 1m00s; waiting for the first events",
+			"30: no progress for 30 s; waiting for the first events", "60: no progress for 1m00s; waiting for the first events",
 			"120: no progress for 2m00s; waiting for the first events",
 		}},
 	} {
@@ -158,10 +156,7 @@ func TestEndsWithItsSystem(t *testing.T) {
 		name string
 		mute bool
 		most time.Duration
-	}{
-		{"all is answered", false, time.Millisecond},
-		{"nothing is answered", true, lastAnswers},
-	} {
+	}{{"all is answered", false, time.Millisecond}, {"nothing is answered", true, lastAnswers}} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := &fakeKind{noAnswers: tt.mute}

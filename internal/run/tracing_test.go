@@ -92,8 +92,7 @@ func TestTraceOnAFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &fakeKind{perBatch: 10}
 		doc := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: resolve(t, m, "count=500", "trace=/dev/full"), Trace: "/dev/full"}))(t)
-		assert.True(t, doc.Totals.Acked == 500 && doc.Stopped == load.ByEvents,
-			"acked %d, stopped by %q", doc.Totals.Acked, doc.Stopped)
+		assert.True(t, doc.Totals.Acked == 500 && doc.Stopped == load.ByEvents, "acked %d, stopped by %q", doc.Totals.Acked, doc.Stopped)
 		got, want := strings.Join(doc.Problems, "; "), "--trace: write /dev/full: no space left on device"
 		assert.True(t, strings.HasPrefix(got, want), "problems %q, want %q", got, want)
 		assert.True(t, doc.Trace.Error != "" && doc.Trace.Dropped != 0 && doc.ExitCode() == host.ExitFailed,

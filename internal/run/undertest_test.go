@@ -76,8 +76,7 @@ func TestCameBack(t *testing.T) {
 		var met []time.Duration
 		var found map[string]any
 		doc := assert.Value(Execute(t.Context(), Job{
-			Portable: true,
-			Workload: resolve(t, m, "op=roundtrip", "concurrency=1", "count=25", "batch-events=1"),
+			Portable: true, Workload: resolve(t, m, "op=roundtrip", "concurrency=1", "count=25", "batch-events=1"),
 			Facts:    func(facts map[string]any) { found = facts },
 			Opened:   func() { assert.True(t, found != nil, "Opened was called before Facts") },
 			CameBack: func(d time.Duration) { met = append(met, d) },

@@ -86,11 +86,10 @@ func hold(t *testing.T, k protocol.Kind, pairs ...string) *workload.Workload {
 // report begins with it, and a limit on such a percentile does not hold.
 func TestNeverRead(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		from  int64 // the first offset that is never read
-		limit string
-		drain time.Duration
-
+		name   string
+		from   int64 // the first offset that is never read
+		limit  string
+		drain  time.Duration
 		unread uint64
 		says   string // of the limit
 		code   int
@@ -114,8 +113,7 @@ func TestNeverRead(t *testing.T) {
 					"%d unread, %d end-to-end times and %d ages, want %d unread of 1,000",
 					doc.Totals.Unread, e.Count, e.Censored, tt.unread)
 				want := units.FormatCount(tt.unread) + " of 1,000 events were never read"
-				assert.True(t, strings.Contains(doc.Headline(), want) == (tt.unread > 0),
-					"the report begins with %q", doc.Headline())
+				assert.True(t, strings.Contains(doc.Headline(), want) == (tt.unread > 0), "the report begins with %q", doc.Headline())
 				sum := measure.Counts{}
 				ages := uint64(0)
 				for i := range doc.Intervals {
@@ -312,10 +310,7 @@ func TestFreshLag(t *testing.T) {
 		name        string
 		rebalancing time.Duration
 		want        []int64
-	}{
-		{"partitions of its own", 0, []int64{1857, -1}},
-		{"a group", time.Millisecond, []int64{227, -1}},
-	} {
+	}{{"partitions of its own", 0, []int64{1857, -1}}, {"a group", time.Millisecond, []int64{227, -1}}} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &load.Result{Logs: []load.LogResult{{Lag: 227}, {Lag: -1}}}
 			src := staleSource{placed: placed{at: []int64{100, 0}}, rebalancing: tt.rebalancing}

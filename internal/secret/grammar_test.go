@@ -41,8 +41,7 @@ func inJSON(s string) string {
 }
 
 func inShell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-func inYAML(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+func inYAML(s string) string  { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 var grammars = []grammar{
 	{"JSON", always(inJSON), []string{

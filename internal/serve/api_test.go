@@ -83,10 +83,7 @@ func openTestSite(t *testing.T, o jobs.Options, wrap func(net.Listener) net.List
 	t.Setenv("CARRONADE_TEST_JOB", "1") // for the processes of jobs
 	o.Dir = dir
 	q := assert.Value(jobs.Open(t.Context(), o))(t)
-	t.Cleanup(func() {
-		err := q.Close(context.Background())
-		assert.True(t, err == nil, "%v", err)
-	})
+	t.Cleanup(func() { err := q.Close(context.Background()); assert.True(t, err == nil, "%v", err) })
 	s := &testSite{t: t, queue: q, tokens: OpenTokens(dir), folder: filepath.Join(dir, "files")}
 	s.secret = assert.Value(s.tokens.Add("ann"))(t)
 	api := &API{
@@ -132,8 +129,7 @@ func (s *testSite) do(method, path, body string, change ...func(*http.Request)) 
 	for _, f := range change {
 		f(r)
 	}
-	answer, err := http.DefaultTransport.RoundTrip(r)
-	assert.OK(s.t, err)
+	answer := assert.Value(http.DefaultTransport.RoundTrip(r))(s.t)
 	defer answer.Body.Close()
 	text := assert.Value(io.ReadAll(answer.Body))(s.t)
 	return answer.StatusCode, string(text)
@@ -168,7 +164,6 @@ func TestJobs(t *testing.T) {
 	awaitOutput(t, s.queue, first)
 	s.want(http.StatusOK, "GET", "/api/v1/jobs?state=queued", "", `"id": `+fmt.Sprint(second), `"system": "kafka://127.0.0.1:9092"`, `"user": "ann"`)
 	s.want(http.StatusOK, "GET", "/api/v1/status", "", `"user": "ann"`, `"queued": 1`)
-
 	// It prints before it waits for the interrupt, so that the reader of the output sees it run.
 	seen := make(chan string, 1)
 	go func() {

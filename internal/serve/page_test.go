@@ -41,10 +41,7 @@ func TestPage(t *testing.T) {
 	second := s.submit("run", "kafka://127.0.0.1:9092/t", "--for", "3s")
 	awaitOutput(t, s.queue, first)
 	r := live.NewRecorder("run1", live.Run{Target: "kafka://127.0.0.1:9092/t", Op: "produce", Version: "test", StartedAt: "2026-01-02T03:04:05Z", Interval: live.Seconds(time.Second), Schedule: true, Processors: 2},
-		func(e live.Event) {
-			err := s.hub.Take(e)
-			assert.True(t, err == nil, "%v", err)
-		})
+		func(e live.Event) { err := s.hub.Take(e); assert.True(t, err == nil, "%v", err) })
 	for i := range 30 {
 		h := measure.NewHistogram()
 		h.Record(time.Duration(5+i%7) * time.Millisecond)

@@ -93,28 +93,23 @@ func TestTextPortLogin(t *testing.T) {
 	tokens := OpenTokens(t.TempDir())
 	secret := assert.Value(tokens.Add("ann"))(t)
 	address := startText(t, &TextPort{Tokens: tokens, Session: echo})
-
 	c := dialText(t, address)
 	say(t, c, "auth "+secret+"\r\nhello\n") // in one packet: nothing is lost
 	expect(t, c, "ann: hello")
-
 	c = dialText(t, address)
 	say(t, c, "auth wrong\nauth "+secret+"\nhello\n")
 	expect(t, c, "error: this is not a valid token")
 	expect(t, c, "ann: hello")
-
 	c = dialText(t, address)
 	say(t, c, "auth a\nauth b\nauth c\nauth "+secret+"\n")
 	for range mostWrong {
 		expect(t, c, "error: this is not a valid token")
 	}
 	expectEnd(t, c)
-
 	c = dialText(t, address)
 	say(t, c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 	expect(t, c, "error: this server needs a token: type auth TOKEN")
 	expectEnd(t, c)
-
 	c = dialText(t, address)
 	say(t, c, "auth "+strings.Repeat("x", 10*longestToken))
 	expectEnd(t, c)

@@ -41,10 +41,7 @@ func TestDrop(t *testing.T) {
 		}
 	}
 	five := []byte("12345")
-	n := testing.AllocsPerRun(10, func() {
-		_, _ = out.Write(five)
-		_ = d.Drop(5)
-	})
+	n := testing.AllocsPerRun(10, func() { _, _ = out.Write(five); _ = d.Drop(5) })
 	assert.True(t, n == 0, "%v allocations, want none", n)
 	out.Close()
 	err := d.Drop(1)

@@ -330,10 +330,7 @@ func TestConns(t *testing.T) {
 	var log bytes.Buffer
 	var counted []int
 	conns := Conns[int]{Log: &log, Ended: func(i int) { counted = append(counted, i) }}
-	closed := func(here net.Conn) bool {
-		_, err := here.Read(make([]byte, 1))
-		return errors.Is(err, io.EOF)
-	}
+	closed := func(here net.Conn) bool { _, err := here.Read(make([]byte, 1)); return errors.Is(err, io.EOF) }
 	var ends []func(error)
 	var clients []net.Conn
 	for i := range 4 {

@@ -318,23 +318,19 @@ func TestCredits(t *testing.T) {
 	near(t, "the time for what the credits pay", done.Sub(epoch).Seconds(), 60)
 	done, _ = s.Arrive(epoch, 10_000)
 	near(t, "the time for what they do not pay", done.Sub(epoch).Seconds(), 70)
-
 	// Idle for 10 s: that is 10 s at 1,000/s, which pays the 1,000/s more of 2,000/s for 10 s.
 	done, _ = s.Arrive(at(80), 30_000)
 	near(t, "the time after a pause", done.Sub(epoch).Seconds()-80, 10+10)
-
 	// At 1,500/s the credits last for 120 s.
 	s = NewQueue(o)
 	near(t, "a response at 1,500/s while the credits last", feed(t, s, 0, 118, 1500), 0.0005)
 	took := feed(t, s, 118, 10, 1500)
 	assert.True(t, took >= 2, "a response at 1,500/s after the credits is %.3f s, want a growing queue", took)
-
 	// At 900/s, below its own rate, it gains credits until they are full again.
 	s = NewQueue(o)
 	s.Arrive(epoch, 120_000)
 	feed(t, s, 61, 1000, 900)
 	near(t, "the credits after 1,000 s at 900/s", s.credit, 60)
-
 	// At exactly its own rate it neither gains nor spends.
 	s = NewQueue(o)
 	s.Arrive(epoch, 60_000)
@@ -369,11 +365,9 @@ func TestWarm(t *testing.T) {
 	near(t, "the time to warm up", done.Sub(epoch).Seconds(), 10)
 	done, _ = s.Arrive(epoch, 1000)
 	near(t, "the time for the next 1,000", done.Sub(epoch).Seconds(), 11)
-
 	s = NewQueue(o)
 	s.Arrive(epoch, 1)
 	near(t, "a service after an idle hour", feed(t, s, 3600, 0.001, 1000), 0.004)
-
 	o.Server.Servers = 4
 	s = NewQueue(o)
 	done, _ = s.Arrive(epoch, 6250)
@@ -384,10 +378,8 @@ func TestWarm(t *testing.T) {
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	o := CapacityOptions{
-		Server:   settings(t, "rate=1000/s,service=constant,queue=1m"),
-		Credits:  Credits{For: time.Hour, Rate: 4000},
-		Warm:     10 * time.Second,
-		Collapse: time.Second,
+		Server: settings(t, "rate=1000/s,service=constant,queue=1m"), Credits: Credits{For: time.Hour, Rate: 4000},
+		Warm: 10 * time.Second, Collapse: time.Second,
 	}
 	s := NewQueue(o)
 	done, _ := s.Arrive(epoch, 1)

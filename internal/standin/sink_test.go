@@ -22,14 +22,10 @@ const sinkAnswer = "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
 // startSink starts a sink for HTTP/1.1 and gRPC, and returns its address.
 func startSink(t testing.TB) (d *Sink, addr string) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	ln := assert.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	d = NewSink(SinkOptions{Log: t.Output(), Answer: []byte(sinkAnswer), GRPC: "a sink", Counters: func() (string, []byte) { return "text/plain", fmt.Append(nil, d.Counts()) }})
 	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		d.Serve(ln)
-	}()
+	go func() { defer close(served); d.Serve(ln) }()
 	t.Cleanup(func() {
 		_ = ln.Close()
 		d.Close()
@@ -62,13 +58,11 @@ func TestSink(t *testing.T) { testBothWays(t, testSink) }
 
 func testSink(t *testing.T, d *Sink, addr string) {
 	post := func(body io.Reader, fields ...string) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr+"/any/path", body)
-		assert.OK(t, err)
+		r := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr+"/any/path", body))(t)
 		for i := 0; i < len(fields); i += 2 {
 			r.Header.Set(fields[i], fields[i+1])
 		}
-		resp, err := http.DefaultClient.Do(r)
-		assert.OK(t, err)
+		resp := assert.Value(http.DefaultClient.Do(r))(t)
 		resp.Body.Close()
 		assert.Equal(t, resp.StatusCode, http.StatusAccepted, "status")
 	}
@@ -131,8 +125,7 @@ func testSinkCalls(t *testing.T, d *Sink, addr string) {
 		r.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 		pings, answered, flow := 0, 0, 0
 		for answered < calls {
-			f, err := r.ReadFrame()
-			assert.OK(t, err)
+			f := assert.Value(r.ReadFrame())(t)
 			switch f := f.(type) {
 			case *http2.PingFrame:
 				assert.True(t, f.IsAck() && f.Data == [8]byte{1, 2}, "a ping %v", f)

@@ -114,10 +114,7 @@ func (s *lettersServer) connect(first ...func(*net.TCPConn)) (*net.TCPConn, *let
 	}
 	nc := assert.Value(s.ln.Accept())(s.t)
 	k, ended := new(letters), make(chan error, 1)
-	s.threads.Serve(nc, k, 32<<10, func(err error) {
-		ended <- err
-		nc.Close()
-	})
+	s.threads.Serve(nc, k, 32<<10, func(err error) { ended <- err; nc.Close() })
 	assert.Must(s.t, s.threads == nil || nc.SetDeadline(time.Time{}) != nil, "the connection is not adopted")
 	return c.(*net.TCPConn), k, ended
 }
@@ -181,10 +178,7 @@ func TestSkimDrops(t *testing.T) {
 		c, _, _ := s.connect()
 		wrote := make(chan error, 1)
 		text := strings.Repeat("a"+dropped(3_000_000)+"a"+dropped(100_000), 5)
-		go func() {
-			_, err := io.WriteString(c, text)
-			wrote <- err
-		}()
+		go func() { _, err := io.WriteString(c, text); wrote <- err }()
 		wantAnswers(t, c, strings.Repeat("ADAD", 5))
 		err := <-wrote
 		assert.True(t, err == nil, "%v", err)

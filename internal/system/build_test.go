@@ -71,7 +71,6 @@ func TestRead(t *testing.T) {
 	m := f.Map()
 	assert.True(t, m["branch"] == "main" && m["revision"] == head && m["revision_date"] == "2018-05-18T08:21:00Z" &&
 		m["unstaged_changes"] == false, "got %v", m)
-
 	write(t, filepath.Join(dir, "new"), "x")
 	if f, err = ReadGit(t.Context(), dir); err != nil || f.Dirty || f.Untracked != 1 {
 		t.Errorf("got %+v, %v with a new file, want one untracked and not dirty", f, err)
@@ -138,7 +137,6 @@ func TestMake(t *testing.T) {
 	sh(t, dir, "checkout", "--quiet", "main")
 	write(t, filepath.Join(dir, "which"), "not committed")
 	before := snapshot(t, dir)
-
 	count := filepath.Join(t.TempDir(), "count")
 	order := func(rev string) BuildOrder {
 		return BuildOrder{
@@ -188,7 +186,6 @@ func TestMakeFetches(t *testing.T) {
 	want := commit(t, upstream, "traced")
 	sh(t, upstream, "checkout", "--quiet", "main")
 	main := commit(t, upstream, "further")
-
 	if _, err := MakeBuild(t.Context(), BuildOrder{Dir: dir, Revision: "axw/trace-apm-server", Cache: cache}); err == nil || !strings.Contains(err.Error(), "no such branch, tag or commit") {
 		t.Errorf("got %v before it was fetched, want no such branch", err)
 	}

@@ -95,7 +95,6 @@ func TestContainer(t *testing.T) {
 	box := &container{program: cmd.Path, name: "theirs"}
 	testkit.Until(t, "the container", func() bool { return box.inspect(t.Context()) == nil && box.facts().State.Pid > 0 })
 	defer func() { _ = syscall.Kill(box.facts().State.Pid, syscall.SIGKILL) }()
-
 	s := start(t, Spec{Container: "theirs", Ready: "log:ready to serve", ReadyWithin: time.Minute})
 	got, err := s.Figures(t.Context())
 	n, _ := figure(got, "processes")
@@ -106,7 +105,6 @@ func TestContainer(t *testing.T) {
 	assert.True(t, alive(box.facts().State.Pid), "a container that was not started here was ended")
 	log := calls(t, dir)
 	assert.True(t, !strings.Contains(log, "stop") && !strings.Contains(log, "rm "), "got the calls\n%swant none that ends a container", log)
-
 	s = start(t, Spec{Container: "theirs"})
 	_ = syscall.Kill(box.facts().State.Pid, syscall.SIGTERM)
 	<-s.Died()

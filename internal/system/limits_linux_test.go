@@ -114,8 +114,7 @@ func TestGroupHere(t *testing.T) {
 	l.apply(cmd)
 	assert.OK(t, cmd.Start())
 	group, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", cmd.Process.Pid))
-	assert.True(t, err == nil && strings.Contains(string(group), filepath.Base(l.dir)),
-		"got %q, %v, want it in %s", group, err, l.dir)
+	assert.True(t, err == nil && strings.Contains(string(group), filepath.Base(l.dir)), "got %q, %v, want it in %s", group, err, l.dir)
 	l.kill()
 	assert.True(t, cmd.Wait() != nil, "it succeeded, want it killed with its group")
 	l.remove()

@@ -185,10 +185,7 @@ func alive(pid int) bool {
 // engine imitates docker: its containers are processes of this machine, with a file each in the folder FAKE_ENGINE.
 func engine(args []string) {
 	dir := os.Getenv("FAKE_ENGINE")
-	fail := func(text string) {
-		fmt.Fprintln(os.Stderr, "Error: "+text)
-		os.Exit(1)
-	}
+	fail := func(text string) { fmt.Fprintln(os.Stderr, "Error: "+text); os.Exit(1) }
 	log, err := os.OpenFile(filepath.Join(dir, "calls"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		fail(err.Error())

@@ -123,8 +123,7 @@ func TestMetrics(t *testing.T) {
 	assert.Same(t, figures(got), map[string]float64{"queue": 4, "queue_max": 9}, "first")
 	at = at.Add(2 * time.Second)
 	answer.body = fmt.Sprintf(metricsText, 16, 10)
-	got, err = s.Figures(t.Context())
-	assert.OK(t, err)
+	got = assert.Value(s.Figures(t.Context()))(t)
 	want := map[string]float64{
 		"queue": 4, "queue_max": 9, `http_requests_total{code="200",path="/a\"} b"} [/s]`: 3,
 		"took_sum [/s]": 3, "took_count [/s]": 3, "lag_count [/s]": 3, "made_total [/s]": 3,
@@ -169,8 +168,7 @@ func TestStages(t *testing.T) {
 		{"# TYPE in_x counter\nin_x 2\n# TYPE out_y counter\nout_y 1\n", map[string]float64{"accepted [events]": 8, "exported [events]": 5}},
 	} {
 		answer.body = tt.body
-		got, err := s.Figures(t.Context())
-		assert.OK(t, err)
+		got := assert.Value(s.Figures(t.Context()))(t)
 		assert.Same(t, figures(got), tt.want, "figures")
 	}
 }
@@ -252,8 +250,7 @@ func TestSourceIsBounded(t *testing.T) {
 		got, err := s.Figures(t.Context())
 		assert.True(t, err == nil && len(got) <= mostSourceFigures, "got %d figures, %v, want at most %d", len(got), err, mostSourceFigures)
 	}
-	assert.True(t, len(s.before) <= mostSourceFigures,
-		"%d counters are remembered, want at most %d", len(s.before), mostSourceFigures)
+	assert.True(t, len(s.before) <= mostSourceFigures, "%d counters are remembered, want at most %d", len(s.before), mostSourceFigures)
 	got := s.Warnings()
 	assert.True(t, len(got) == 1 && strings.Contains(got[0], "metrics beyond the limit of 200"), "got %q, want a warning", got)
 }
@@ -309,11 +306,9 @@ func TestBranchOfARevision(t *testing.T) {
 	sh(t, upstream, "checkout", "--quiet", "--detach")
 	lost := commit(t, upstream, "lost")
 	sh(t, upstream, "tag", "lost")
-
 	trunk := filepath.Join(t.TempDir(), "trunk") // a clone whose remote has another default branch, and no local main
 	sh(t, upstream, "checkout", "--quiet", "release")
 	sh(t, t.TempDir(), "clone", "--quiet", upstream, trunk)
-
 	for _, tt := range []struct {
 		name, dir, revision, given, want string
 	}{
@@ -398,10 +393,7 @@ func TestBranchOfManyBranches(t *testing.T) {
 func blockedPrinter() (p *printer, shown *[]string, release func()) {
 	block := make(chan struct{})
 	shown = new([]string)
-	p = newPrinter(func(line string) {
-		<-block
-		*shown = append(*shown, line)
-	})
+	p = newPrinter(func(line string) { <-block; *shown = append(*shown, line) })
 	p.add("line 0")
 	synctest.Wait() // it is being shown
 	return p, shown, func() { close(block) }

@@ -121,10 +121,7 @@ func TestPeakBetweenLooks(t *testing.T) {
 // TestNoExtraRequests: Begin and Finish send no request to a source.
 func TestNoExtraRequests(t *testing.T) {
 	asked := 0
-	web := testkit.HTTP(t, func(w http.ResponseWriter, _ *http.Request) {
-		asked++
-		fmt.Fprint(w, `{"a":1}`)
-	})
+	web := testkit.HTTP(t, func(w http.ResponseWriter, _ *http.Request) { asked++; fmt.Fprint(w, `{"a":1}`) })
 	s := start(t, Spec{Vars: web.URL})
 	s.Begin(t.Context())
 	s.Finish(t.Context())
@@ -399,7 +396,6 @@ func TestPID(t *testing.T) {
 	assert.OK(t, s.Stop())
 	assert.Must(t, alive(cmd.Process.Pid), "a process that was not started here was ended")
 	assert.Equal(t, s.Exit(), (Exit{}), "the exit of a system that still runs")
-
 	s = start(t, Spec{PID: cmd.Process.Pid})
 	_ = cmd.Process.Kill()
 	testkit.Wait(t, "its end", s.Died())

@@ -158,8 +158,7 @@ func TestParseDocuments(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			docs, err := ParseDocuments("f.yaml", []byte(tt.in))
 			if tt.fault != "" {
-				assert.Must(t, err != nil && strings.Contains(err.Error(), tt.fault),
-					"got %v, want an error with %q", err, tt.fault)
+				assert.Must(t, err != nil && strings.Contains(err.Error(), tt.fault), "got %v, want an error with %q", err, tt.fault)
 				return
 			}
 			assert.OK(t, err)

@@ -48,8 +48,7 @@ func TestInFlightOfTheRun(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			kinds := []protocol.Kind{herd{preset: tt.preset}}
-			w, err := Resolve(kinds, tt.flags, nil)
-			assert.OK(t, err)
+			w := assert.Value(Resolve(kinds, tt.flags, nil))(t)
 			p := assert.Value(w.Plan())(t)
 			assert.Equal(t, p.MaxInFlight, tt.want, "batches in flight on a connection")
 			assert.Equal(t, assert.Value(w.Spec())(t).MaxInFlight, tt.want, "as the kind gets it")

@@ -89,8 +89,7 @@ func TestPartsWithRates(t *testing.T) {
 	}
 	a, b := w.Parts()[0].Share(w.Parts()), w.Parts()[1].Share(w.Parts())
 	assert.True(t, a == 0.625 && b == 0.375, "shares %v and %v", a, b)
-	counted, err := mixOf(t, "target: gun://a\ncount: 250\nparts: [{rate: 1000/s}, {shape: 'burst(100,200ms)'}]\n")
-	assert.OK(t, err)
+	counted := assert.Value(mixOf(t, "target: gun://a\ncount: 250\nparts: [{rate: 1000/s}, {shape: 'burst(100,200ms)'}]\n"))(t)
 	a, b = counted.Parts()[0].Weight, counted.Parts()[1].Weight
 	assert.True(t, a == 150 && b == 100, "of 250 events the parts have %v and %v", a, b)
 	assert.True(t, !w.Has("rate") && !w.Has("shape"), "the whole has a rate or a shape")
@@ -127,10 +126,7 @@ func TestPartsFaults(t *testing.T) {
 		{"a long name", "target: gun://a\nparts: [{name: " + strings.Repeat("n", 41) + "}]\n", "at most 40"},
 		{"too many", "target: gun://a\nparts: [" + strings.Repeat("{weight: 1},", 33) + "]\n", "at most 32"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := mixOf(t, tt.in)
-			assert.ErrorHas(t, err, tt.want)
-		})
+		t.Run(tt.name, func(t *testing.T) { _, err := mixOf(t, tt.in); assert.ErrorHas(t, err, tt.want) })
 	}
 }
 
@@ -175,13 +171,12 @@ func (s *opened) Capabilities() protocol.SessionCapabilities {
 		Encoding: func() *measure.Encoding {
 			return &measure.Encoding{Events: measure.Pooled, Distinct: uint64(len(s.host)), Codec: "gzip"}
 		},
-		Brokers: func() []measure.Client { return []measure.Client{{Broker: "1"}} },
-		Figures: func(context.Context) ([]measure.Figure, error) { return []measure.Figure{{Name: s.host}}, nil },
-		Survey:  func(context.Context) error { return nil },
-		Leader:  func(context.Context, int) (string, error) { return s.host + ":1", nil },
-		Finish:  func() error { return nil },
-		Notice:  func() string { return "look" },
-
+		Brokers:      func() []measure.Client { return []measure.Client{{Broker: "1"}} },
+		Figures:      func(context.Context) ([]measure.Figure, error) { return []measure.Figure{{Name: s.host}}, nil },
+		Survey:       func(context.Context) error { return nil },
+		Leader:       func(context.Context, int) (string, error) { return s.host + ":1", nil },
+		Finish:       func() error { return nil },
+		Notice:       func() string { return "look" },
 		Pipeline:     func() (load.Follower, load.StagePlan) { return nil, load.StagePlan{} },
 		Transactions: struct{ protocol.Transactions }{},
 		Confirm:      func(context.Context, uint64) (*measure.Indexed, error) { return nil, nil },

@@ -279,10 +279,7 @@ func TestAsRiemannLoad(t *testing.T) {
 		name  string
 		args  []string
 		batch float64
-	}{
-		{"single event sends", nil, 1},
-		{"bulk sends", []string{"-w", "2", "-c", "3", "--batch-size=400"}, 400},
-	} {
+	}{{"single event sends", nil, 1}, {"bulk sends", []string{"-w", "2", "-c", "3", "--batch-size=400"}, 400}} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			server := startStandin(t, "riemann", "--listen", "127.0.0.1:0", "--discard")

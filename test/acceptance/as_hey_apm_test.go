@@ -227,7 +227,6 @@ func TestAsHeyAPMKeepsTheRevision(t *testing.T) {
 	writeFile(t, filepath.Join(theirs, "VERSION"), "of the branch\n")
 	git(theirs, "commit", "-qam", "three")
 	git(own, "remote", "add", "axw", theirs)
-
 	addr := "127.0.0.1:" + freePort(t)
 	dir := t.TempDir()
 	file, built := filepath.Join(dir, "report.json"), filepath.Join(dir, "built")
@@ -277,9 +276,8 @@ func TestAsKafkaProducerSums(t *testing.T) {
 	t.Parallel()
 	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory")
 	for _, tt := range []struct {
-		name string
-		args string
-		warm bool
+		name, args string
+		warm       bool
 	}{
 		{"a rate", "--num-records 9000 --record-size 100 --throughput 4000", false},
 		{"a warm-up", "--num-records 9000 --record-size 100 --throughput 4000 --warmup-records 2000", true},
@@ -348,8 +346,7 @@ func TestAsKafkaProducerFails(t *testing.T) {
 		s, d := runProducer(t, code, given...)
 		n := s.number(t, "total.records")
 		assert.True(t, n == 0 && d.wholeRun().Acked == 0 && strings.Contains(s.errs, "(10 records)"), "%g records were sent of %d; %s", n, d.wholeRun().Acked, s.errs)
-		assert.Equal(t, s.fields["total.avg"][0], map[bool]string{false: "0.00", true: "NaN"}[strict],
-			"the mean of no records")
+		assert.Equal(t, s.fields["total.avg"][0], map[bool]string{false: "0.00", true: "NaN"}[strict], "the mean of no records")
 	}
 }
 
@@ -418,11 +415,8 @@ func TestAsPayloadsDiffer(t *testing.T) {
 	t.Parallel()
 	server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--partitions", "2")
 	for _, args := range []string{
-		"--command-property compression.type=none",
-		"--command-property compression.type=gzip",
-		"--command-property compression.type=zstd",
-		"--transaction-duration-ms 200",
-		"--generation 2018 --producer-props compression.type=gzip",
+		"--command-property compression.type=none", "--command-property compression.type=gzip", "--command-property compression.type=zstd",
+		"--transaction-duration-ms 200", "--generation 2018 --producer-props compression.type=gzip",
 	} {
 		t.Run("producer "+args, func(t *testing.T) {
 			t.Parallel()

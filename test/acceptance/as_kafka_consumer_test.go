@@ -52,9 +52,7 @@ func TestPrintedConsumerCommands(t *testing.T) {
 			replacements: []string{zookeepers, list(endless.addr)}, forms: consumerForms2018, want: []string{"header."}, same: map[string]string{"total.messages": "100000000"},
 		},
 	} {
-		t.Run(strings.ReplaceAll(p.name, " ", "-"), func(t *testing.T) {
-			p.check(t)
-		})
+		t.Run(strings.ReplaceAll(p.name, " ", "-"), func(t *testing.T) { p.check(t) })
 	}
 }
 
@@ -134,7 +132,6 @@ func TestConsumerAgreesWithReport(t *testing.T) {
 	s := startStandin(t, "kafka", "--in-memory", "--listen", "127.0.0.1:0")
 	run(t, "run", "kafka://"+s.addr+"/t", "--count", strconv.Itoa(records), "--size", "200", "--quiet").wantOneOf(t, 0, 3)
 	from := []string{"kafka-consumer-perf-test", "--bootstrap-server", s.addr, "--topic", "t", "--timeout", "4000"} // longer than a busy machine stops
-
 	simple, d := runAs(t, consumerForms, 0, append(from, "--num-records", "50000")...)
 	assert.True(t, d.Totals.Consumed == 50_000 && d.Totals.Missing == 0, "the report has %+v", d.Totals)
 	wantClose(t, "messages", simple.number(t, "total.messages"), float64(d.Totals.Consumed), 0)
@@ -142,7 +139,6 @@ func TestConsumerAgreesWithReport(t *testing.T) {
 	wantClose(t, "messages a second", simple.number(t, "total.rate"), d.Totals.EventsPerS, 1e-3)
 	wantClose(t, "rebalance", simple.number(t, "total.rebalance"), d.Totals.RebalanceS*1e3, 0.5)
 	wantClose(t, "fetch", simple.number(t, "total.fetch"), (d.Totals.ElapsedS-d.Totals.RebalanceS)*1e3, 1)
-
 	// The last row of the intervals contains the totals. Here there are too few records.
 	rows, d := runAs(t, consumerDetails, 1, append(from, "--num-records", "70000", "--show-detailed-stats", "--reporting-interval", "20")...)
 	assert.True(t, d.Totals.Consumed == records && d.Totals.Missing == 10_000 && len(rows.fields["late.ms"]) == 1,
@@ -199,7 +195,6 @@ func TestShareConsumerAgreesWithReport(t *testing.T) {
 	wantClose(t, "MB", s.number(t, "total.mb"), float64(d.Totals.Bytes)/(1<<20), 5e-5)
 	wantClose(t, "records a second", s.number(t, "total.rate"), d.Totals.EventsPerS, 1e-3)
 	wantClose(t, "ms", s.number(t, "total.fetch"), d.Totals.ElapsedS*1e3, 0.5)
-
 	members := d.System.ShareGroup
 	assert.Must(t, len(s.fields["consumer.messages"]) == 2 && len(members.Events) == 2 && len(members.Bytes) == 2,
 		"consumers %q, members %+v", s.fields["consumer.messages"], members)

@@ -302,8 +302,7 @@ func TestMongooseNodes(t *testing.T) {
 		}
 	}
 	assert.OK(t, json.Unmarshal(text, &r))
-	assert.Equal(t, fmt.Sprint(r.Fleet.Agents), fmt.Sprintf("[{entry complete 500} {%s complete 500}]", node.addr),
-		"the machines")
+	assert.Equal(t, fmt.Sprint(r.Fleet.Agents), fmt.Sprintf("[{entry complete 500} {%s complete 500}]", node.addr), "the machines")
 
 	start := node.ask("POST", "/run", "", map[string]string{"defaults": fmt.Sprintf(
 		`{"storage": {"net": {"node": {"addrs": [%q]}}}, "item": {"data": {"size": "1KB"}, "output": {"path": %q}}, "load": {"op": {"limit": {"rate": 100}}, "step": {"id": "api"}}}`, broker.addr, topic)})

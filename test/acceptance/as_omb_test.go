@@ -17,11 +17,10 @@ import (
 
 // An ombShape is a workload of OpenMessaging Benchmark, with times and sizes cut.
 type ombShape struct {
-	name                                  string
-	topics, partitions, groups, consumers int
-	producers, size, rate                 int
-	backlogGB                             float64
-	more, driver                          string // further lines
+	name                                                         string
+	topics, partitions, groups, consumers, producers, size, rate int
+	backlogGB                                                    float64
+	more, driver                                                 string // further lines
 }
 
 func (s *ombShape) file() string {

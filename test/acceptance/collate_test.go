@@ -173,7 +173,6 @@ func TestSeedSeries(t *testing.T) {
 	counts := []int{10_000, 100_000, 1_000_000}
 	writeFile(t, file, seriesFile(brokers, counts...))
 	start(t, "run", "-f", file, "--quiet", "--store", place).wait(3*runTimeout).wantOneOf(t, 0, 3) // 2 GB, however slow the disk is
-
 	table := func(side string) (out []map[string]float64) {
 		text := run(t, "report", "table", "--side", side, "--as", "csv", "--store", place).want(t, 0).stdout
 		all := assert.Value(csv.NewReader(strings.NewReader(text)).ReadAll())(t)
@@ -191,8 +190,7 @@ func TestSeedSeries(t *testing.T) {
 	}
 	for i, r := range table("produce") {
 		mb := float64(counts[i]) * 2000 / (1 << 20)
-		assert.True(t, r["count"] == float64(counts[i]) && r["MB/s"] > 0 && r["MB/s"] <= mb*1e4,
-			"produced %+v, want %d", r, counts[i])
+		assert.True(t, r["count"] == float64(counts[i]) && r["MB/s"] > 0 && r["MB/s"] <= mb*1e4, "produced %+v, want %d", r, counts[i])
 		if !(r["p50 ms"] > 0 && r["p50 ms"] <= r["p95 ms"] && r["p95 ms"] <= r["p99 ms"] && r["p99 ms"] <= r["p99.9 ms"] && r["p99.9 ms"] <= r["max ms"]*1.01 && r["avg ms"] <= r["max ms"]) {
 			t.Errorf("the times of %d are %+v", counts[i], r)
 		}

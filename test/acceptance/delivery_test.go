@@ -47,9 +47,7 @@ func TestDelivery(t *testing.T) {
 	}
 	t.Run("send", func(t *testing.T) {
 		for _, d := range sent {
-			t.Run(d.name, func(t *testing.T) {
-				d.send(t, broker)
-			})
+			t.Run(d.name, func(t *testing.T) { d.send(t, broker) })
 		}
 	})
 	if t.Failed() {

@@ -91,8 +91,7 @@ func TestWiped(t *testing.T) {
 	assert.Must(t, d.Ledger != nil && d.Ledger.Lost > 0, "the loss is not reported: %+v", d.Ledger)
 	all, l := d.wholeRun(), d.Ledger
 	left := uint64(c.EndSum(t, topic))
-	assert.True(t, l.Acked == all.Acked && l.Inexact <= all.Acked && l.Corrupted == 0,
-		"acked are %d: %+v", all.Acked, *l)
+	assert.True(t, l.Acked == all.Acked && l.Inexact <= all.Acked && l.Corrupted == 0, "acked are %d: %+v", all.Acked, *l)
 	// All events on the disk that are not recovered were acked; the other acked events are gone. The ledger
 	// may have events that it could not check, but must not claim anything false.
 	gone := all.Acked - (left - l.Recovered)
@@ -108,14 +107,10 @@ func TestFrozen(t *testing.T) {
 	c := kafkatest.Start(t, kafkatest.Config{Heap: "512m"})
 	const measurement = 9 * time.Second
 	tests := []struct {
-		name     string
-		bound    string
-		queueing bool
-		run      *session
-	}{
-		{name: "wide bound", bound: "1000"},
-		{name: "capped bound", bound: "1", queueing: true},
-	}
+		name, bound string
+		queueing    bool
+		run         *session
+	}{{name: "wide bound", bound: "1000"}, {name: "capped bound", bound: "1", queueing: true}}
 	for i := range tests {
 		// A short warm-up lets the broker's JVM compile its hot paths first.
 		tests[i].run = start(t, "run", topicURL(c, c.CreateTopic(t, 1, 1)), "--rate", "5000/s", "--for", measurement.String(), "--warmup", "3s", "--size", "10",
@@ -130,7 +125,6 @@ func TestFrozen(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			d := tt.run.wait(runTimeout).succeeded(t).document(t)
-
 			assert.Must(t, d.Response != nil && d.Queueing != nil && d.Service != nil, "the report has no response, queueing or service")
 			d.checkFreeze(t, freeze, measurement, 1.05)
 			assert.True(t, d.Response.Count == 45_000 && d.Totals.Acked == 45_000,
@@ -150,8 +144,7 @@ func TestFrozen(t *testing.T) {
 		if got := d.Stall.LongestS; got < least.Seconds()*0.95 || got > most.Seconds()+1+d.Freezes.TotalS {
 			t.Errorf("the longest time without an answer is %.3f s, the freeze was %v to %v; freezes of the generator %+v", got, least, most, d.Freezes)
 		}
-		assert.True(t, d.Service != nil && d.Service.MaxUS >= least.Seconds()*0.95*1e6,
-			"service does not show the freeze: %+v", d.Service)
+		assert.True(t, d.Service != nil && d.Service.MaxUS >= least.Seconds()*0.95*1e6, "service does not show the freeze: %+v", d.Service)
 	})
 }
 
@@ -285,10 +278,7 @@ func TestStopped(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		args []string
-	}{
-		{"producing", []string{"--rate", "1000/s"}},
-		{"consuming", []string{"--op", "consume"}},
-	} {
+	}{{"producing", []string{"--rate", "1000/s"}}, {"consuming", []string{"--op", "consume"}}} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			server := startStandin(t, "kafka", "--listen", "127.0.0.1:0", "--in-memory", "--topic", "t:2")
@@ -336,8 +326,7 @@ func (n *faultNumbers) times() string {
 
 func within(t *testing.T, what string, got *faultTime, low, high float64) {
 	t.Helper()
-	assert.True(t, got != nil && !got.More && got.S >= low && got.S <= high,
-		"%s: got %+v, want %v s to %v s", what, got, low, high)
+	assert.True(t, got != nil && !got.More && got.S >= low && got.S <= high, "%s: got %+v, want %v s to %v s", what, got, low, high)
 }
 
 // A run stops the system that it started for two seconds, and its score says so.
@@ -346,8 +335,7 @@ func TestFaultOfStandin(t *testing.T) {
 	addr := "127.0.0.1:" + freePort(t)
 	d := run(t, "run", "kafka://"+addr+"/t", "--rate", "1000/s", "--for", "6s", "--json", "--slo", "outage<10s",
 		"--system-cmd", program+" standin kafka --in-memory --topic t:4 --listen "+addr, "--fault", "2s:stop=system,2s").wantOneOf(t, 0, 3, 4).document(t)
-	assert.Must(t, d.Faults != nil && len(d.Faults.Scores) == 2,
-		"got the scores %+v, want those of a fault and a heal", d.Faults)
+	assert.Must(t, d.Faults != nil && len(d.Faults.Scores) == 2, "got the scores %+v, want those of a fault and a heal", d.Faults)
 	fault, heal := d.Faults.Scores[0], d.Faults.Scores[1]
 	assert.True(t, fault.Kind == "fault" && fault.Name == "stop system" && fault.AtS >= 2 && heal.Kind == "heal" &&
 		heal.AtS-fault.AtS >= 1.9, "the marks are %+v and %+v", fault, heal)
@@ -421,8 +409,7 @@ func TestExecMarks(t *testing.T) {
 	for _, s := range d.Faults.Scores {
 		if s.Kind == "fault" {
 			found = true
-			assert.True(t, s.AtS >= 1.4 && s.BoundS >= 0.4,
-				"a command of a second at 1 s is marked at %v s ± %v s", s.AtS, s.BoundS)
+			assert.True(t, s.AtS >= 1.4 && s.BoundS >= 0.4, "a command of a second at 1 s is marked at %v s ± %v s", s.AtS, s.BoundS)
 		}
 	}
 	assert.True(t, found, "the command is not among %+v", d.Faults.Scores)

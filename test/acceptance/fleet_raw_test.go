@@ -75,8 +75,7 @@ func sameP99(t *testing.T, name string, got *times, all []time.Duration) {
 // The p99 of a fleet's report is that of the joined times of its agents, and not an average of theirs.
 func TestFleetRaw(t *testing.T) {
 	d, all, response := fireRaw(t, 2, "--rate", "2k/s", "--for", "1s", "--batch-events", "1")
-	assert.True(t, d.Totals.Sent == 2000 && len(all) == 2000,
-		"sent %d events in %d batches, want 2000", d.Totals.Sent, len(all))
+	assert.True(t, d.Totals.Sent == 2000 && len(all) == 2000, "sent %d events in %d batches, want 2000", d.Totals.Sent, len(all))
 	sameP99(t, "service", d.Service, all)
 	sameP99(t, "response", d.Response, response)
 }

@@ -86,10 +86,7 @@ type side struct {
 func TestGoldens(t *testing.T) {
 	t.Parallel()
 	for _, g := range testkit.Table[golden](t, "testdata/goldens.yaml") {
-		t.Run(g.Tool+"/"+strings.ReplaceAll(g.Name, " ", "-"), func(t *testing.T) {
-			t.Parallel()
-			g.compare(t, kafkatest.Shared(t))
-		})
+		t.Run(g.Tool+"/"+strings.ReplaceAll(g.Name, " ", "-"), func(t *testing.T) { t.Parallel(); g.compare(t, kafkatest.Shared(t)) })
 	}
 }
 
@@ -327,11 +324,8 @@ var (
 
 	consumerForms   = []form{consumerHeader, consumerTotal, consumerLate, consumerOld}
 	consumerDetails = []form{line("header", `time, threadId, `+consumerColumns), atLeast(1, "row", consumerStamp+`, 0, `+consumerValues), consumerLate}
-	consumerMetrics = []form{
-		consumerHeader, consumerTotal, line("blank", ``), line("head", `Metric Name +Value`),
-		consumerMetric,
-	}
-	consumerMetric = atLeast(5, "metric", `(?P<name>[a-z-]+:[a-z0-9.-]+):\{client-id=[^}]+\} +: (-?\d+\.\d{3}|NaN|-?Infinity|[^ ].*)`)
+	consumerMetrics = []form{consumerHeader, consumerTotal, line("blank", ``), line("head", `Metric Name +Value`), consumerMetric}
+	consumerMetric  = atLeast(5, "metric", `(?P<name>[a-z-]+:[a-z0-9.-]+):\{client-id=[^}]+\} +: (-?\d+\.\d{3}|NaN|-?Infinity|[^ ].*)`)
 )
 
 // latencyForms are the lines of kafka-e2e-latency 4.3.

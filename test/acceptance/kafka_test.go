@@ -290,7 +290,6 @@ func TestProfile(t *testing.T) {
 	payloads := filepath.Join(dir, "payloads.txt")
 	assert.OK(t, os.WriteFile(payloads, []byte(strings.Join(lines, "\n")), 0o644))
 	broker.Tool(t, "ProducerPerformance", "--topic", topic, "--num-records", "20000", "--payload-file", payloads, "--throughput", "8000", "--command-property", "compression.type=lz4")
-
 	file := filepath.Join(dir, "fitted.yaml")
 	before := profile(t, topicURL(broker, topic), "-o", file, "--to", topicURL(broker, topic+"-again"))
 	p := before.Parameters

@@ -271,16 +271,12 @@ type cleanVariant struct {
 }
 
 var cleanTargets = []cleanTarget{
-	{"kafka", []cleanVariant{
-		{"wire", []string{"--topic", "t:2"}, "kafka://ADDR/t", nil, []string{"1k/s", "20k/s", "100k/s", "500k/s"}},
-	}},
+	{"kafka", []cleanVariant{{"wire", []string{"--topic", "t:2"}, "kafka://ADDR/t", nil, []string{"1k/s", "20k/s", "100k/s", "500k/s"}}}},
 	{"riemann", []cleanVariant{
 		{"tcp", nil, "riemann://ADDR", nil, []string{"1k/s", "10k/s", "50k/s"}},
 		{"ws", []string{"--ws", "127.0.0.1:0"}, "riemann+ws://ADDR", nil, []string{"1k/s", "5k/s", "10k/s"}},
 	}},
-	{"apm", []cleanVariant{
-		{"v2", nil, "apm+http://ADDR", nil, []string{"4k/s", "40k/s", "200k/s"}},
-	}},
+	{"apm", []cleanVariant{{"v2", nil, "apm+http://ADDR", nil, []string{"4k/s", "40k/s", "200k/s"}}}},
 }
 
 const (

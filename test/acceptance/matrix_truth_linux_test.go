@@ -268,12 +268,11 @@ func readStatement(report, what string) (statement, error) {
 	return s, err
 }
 
-// breaches says where a report breaks its promise: percentiles that are wrong although the report does not
-// say so.
+// breaches says where a report breaks its promise: percentiles that are wrong although the report does not say so.
 //
-// Not trusted promises nothing. Noisy promises that the truth is between the lower and the upper value; 2 %
-// and 0.1 ms allow for the buckets of histograms and for the transit to the other process. Trusted promises
-// the value, within a tenth or 0.2 ms.
+// Not trusted promises nothing. Noisy promises that the truth is between the lower and the upper value; 2 % and 0.1 ms
+// allow for the buckets of histograms and for the transit to the other process. Trusted promises the value, within a
+// tenth or 0.2 ms.
 func breaches(s statement, t truth) (out []string) {
 	for _, q := range percentiles {
 		least, most := t.least.percentile(q.p), t.most.percentile(q.p)

@@ -54,7 +54,6 @@ func TestNewTarget(t *testing.T) {
 	for name, edits := range newTargetEdits {
 		replace(t, filepath.Join(tree, filepath.FromSlash(name)), edits...)
 	}
-
 	exe := filepath.Join(t.TempDir(), "carronade")
 	for _, args := range [][]string{
 		{"build", "-o", exe, "."},
@@ -65,7 +64,6 @@ func TestNewTarget(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		assert.Must(t, err == nil, "go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
-
 	s := prepare(t, "run", "lines://"+linesServer(t), "--count", "5000", "--linger", "1ms", "--json", "--quiet")
 	s.cmd.Path = exe
 	s.begin()

@@ -187,9 +187,8 @@ func TestHDR(t *testing.T) {
 	assert.True(t, n == d.Service.Count, "the log has %d service times, the report %d", n, d.Service.Count)
 }
 
-// TestSystemEndsWithProgram interrupts a run at each of its stages, once and twice:
-// all processes that it started end with the program, also those that ignore TERM,
-// that a shell started in the background, or that left their group.
+// TestSystemEndsWithProgram interrupts a run at each of its stages, once and twice: all processes that it started end
+// with the program, also those that ignore TERM, that a shell started in the background, or that left their group.
 func TestSystemEndsWithProgram(t *testing.T) {
 	t.Parallel()
 	repository := t.TempDir()

@@ -98,10 +98,9 @@ func TestVerifiedRetentionAndCompaction(t *testing.T) {
 	}})
 	compact := []string{"segment.bytes=1048576", "segment.ms=500", "min.cleanable.dirty.ratio=0.01", "max.compaction.lag.ms=500"}
 	for _, tt := range []struct {
-		name     string
-		settings []string
-		flags    []string
-		compacts bool
+		name            string
+		settings, flags []string
+		compacts        bool
 	}{
 		{"retention by size", []string{"segment.bytes=1048576", "retention.bytes=1048576"}, nil, false},
 		{"retention by size, client", []string{"segment.bytes=1048576", "retention.bytes=1048576"}, []string{"--engine", "client"}, false},

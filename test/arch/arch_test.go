@@ -150,9 +150,7 @@ func TestFindings(t *testing.T) {
 		{"letters of another word", "load/a.go", "package load\n\n// a heap map\n", nil},
 		{"a protocol in a test", "load/a_test.go", "package load\n\n// kafka\n", nil},
 		{"a protocol where it may be named", "units/a.go", "package units\n\n// kafka\n", nil},
-		{"does not parse", "load/a.go", "pack", []string{
-			"load/a.go:0: does not parse: load/a.go:1:1: expected 'package', found pack",
-		}},
+		{"does not parse", "load/a.go", "pack", []string{"load/a.go:0: does not parse: load/a.go:1:1: expected 'package', found pack"}},
 		{"a second send delay", "run/a.go", "package run\n\nvar x = o.Sent - max(0, b.Free)\nvar y = o.SentFirst()-max(due, o.Ready)\n", []string{
 			"run/a.go:3: the send delay is computed by load.Passage, and nowhere else: use it",
 			"run/a.go:4: the send delay is computed by load.Passage, and nowhere else: use it",

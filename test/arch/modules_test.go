@@ -130,9 +130,8 @@ func TestModulesFindings(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := assert.Value(modules(fstest.MapFS{
-				"go.mod": {Data: []byte("module x\n\ngo 1.26\n\n" + tt.mod)},
-				"x.go":   {Data: []byte("package x\nimport _ \"a.org/b/c\"\n")},
-
+				"go.mod":   {Data: []byte("module x\n\ngo 1.26\n\n" + tt.mod)},
+				"x.go":     {Data: []byte("package x\nimport _ \"a.org/b/c\"\n")},
 				"y/go.mod": {Data: []byte("module y\n")},
 				"y/y.go":   {Data: []byte("package y\nimport _ \"a.org/c\"\n")},
 			}))(t)

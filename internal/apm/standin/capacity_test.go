@@ -36,16 +36,14 @@ func pipeline(t *testing.T, s *Server, requests ...string) *bufio.Reader {
 
 func receive(t *testing.T, in *bufio.Reader) (status int, a answer) {
 	t.Helper()
-	resp, err := http.ReadResponse(in, nil)
-	assert.OK(t, err)
+	resp := assert.Value(http.ReadResponse(in, nil))(t)
 	defer resp.Body.Close()
 	assert.OK(t, json.NewDecoder(resp.Body).Decode(&a))
 	return resp.StatusCode, a
 }
 
-// TestServerAnswersWhenServed: each answer leaves when its last event is served. Over
-// HTTP/1.1 pipelined requests enter the queue when they come, and not when the one
-// before them is answered.
+// TestServerAnswersWhenServed: each answer leaves when its last event is served. Over HTTP/1.1 pipelined requests enter
+// the queue when they come, and not when the one before them is answered.
 func TestServerAnswersWhenServed(t *testing.T) {
 	t.Parallel()
 	t.Run("HTTP/1.1", func(t *testing.T) {
@@ -71,8 +69,7 @@ func TestServerAnswersWhenServed(t *testing.T) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.Addr()+"/intake/v2/events", strings.NewReader(meta+strings.Repeat(goodSpan, 6)))
 		assert.OK(t, err)
 		r.Header.Set("Content-Type", "application/x-ndjson")
-		resp, err := cl.Do(r)
-		assert.OK(t, err)
+		resp := assert.Value(cl.Do(r))(t)
 		resp.Body.Close()
 		if got := time.Since(begin); resp.StatusCode != http.StatusAccepted || resp.ProtoMajor != 2 || got < 600*time.Millisecond {
 			t.Errorf("got %s over %s after %v, want 202 after 600ms at least", resp.Status, resp.Proto, got)
@@ -111,8 +108,7 @@ func TestServerRefuses(t *testing.T) {
 	assert.True(t, status == 503 && text == `{"error":"queue is full"}`, "got %d %s, want 503", status, text)
 }
 
-// TestServerAndErrors: an error that ends the connection does not overtake the answers
-// that wait.
+// TestServerAndErrors: an error that ends the connection does not overtake the answers that wait.
 func TestServerAndErrors(t *testing.T) {
 	t.Parallel()
 	rule := assert.Value(ParseErrorRule("internal@50%"))(t)
@@ -126,8 +122,7 @@ func TestServerAndErrors(t *testing.T) {
 	}
 }
 
-// TestServerEnds: answers that are due in a quarter of an hour do not delay the end
-// of the stand-in.
+// TestServerEnds: answers that are due in a quarter of an hour do not delay the end of the stand-in.
 func TestServerEnds(t *testing.T) {
 	t.Parallel()
 	s := start(t, Options{Capacity: standintest.Limited(0.001, 10)})
@@ -197,8 +192,7 @@ func TestProtocolsOfHTTP(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			defer tt.tr.CloseIdleConnections()
 			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, tt.url+"/intake/v2/events", strings.NewReader(meta+goodSpan))
-			resp, err := (&http.Client{Transport: tt.tr}).Do(r)
-			assert.OK(t, err)
+			resp := assert.Value((&http.Client{Transport: tt.tr}).Do(r))(t)
 			resp.Body.Close()
 			assert.True(t, resp.StatusCode == http.StatusAccepted && resp.ProtoMajor == tt.major,
 				"got %d by HTTP/%d, want 202 by %d", resp.StatusCode, resp.ProtoMajor, tt.major)

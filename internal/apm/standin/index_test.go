@@ -145,8 +145,7 @@ func TestIndexes(t *testing.T) {
 			assert.Must(t, code == 202, "got %d %s", code, text)
 			s.Close()
 			c := s.Counts()
-			assert.True(t, c.Indexed == uint64(b.Events()) && c.Waiting == 0 && c.Failed == 0,
-				"got %+v, want %d indexed", c, b.Events())
+			assert.True(t, c.Indexed == uint64(b.Events()) && c.Waiting == 0 && c.Failed == 0, "got %+v, want %d indexed", c, b.Events())
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			got := wire.Counts{}

@@ -186,8 +186,7 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 		if len(kind) == 1 {
 			meta = all["rum-v3 m"][1]
 		}
-		line, err := json.Marshal(map[string]any{kind: valueOf(rule, nil)})
-		assert.OK(t, err)
+		line := assert.Value(json.Marshal(map[string]any{kind: valueOf(rule, nil)}))(t)
 		all["whole "+kind] = [2][]byte{meta, line}
 		if kind == "log" { // nested objects replace names with dots: one without the other
 			delete(all, "whole log")
@@ -197,8 +196,7 @@ func TestJudgeAgreesWithElastic(t *testing.T) {
 					_, object := w.(map[string]any)
 					return nested && strings.Contains(name, ".") || !nested && object && name != "faas" && name != "labels"
 				})
-				line, err = json.Marshal(map[string]any{kind: v})
-				assert.OK(t, err)
+				line = assert.Value(json.Marshal(map[string]any{kind: v}))(t)
 				all[fmt.Sprintf("whole log, nested %t", nested)] = [2][]byte{meta, line}
 			}
 		}
@@ -323,10 +321,7 @@ func TestElasticAgent(t *testing.T) {
 		name   string
 		o      Options
 		scheme string
-	}{
-		{"plain", Options{}, "http"},
-		{"token over TLS", Options{SecretToken: "canary", NoRUM: true, TLS: files}, "https"},
-	} {
+	}{{"plain", Options{}, "http"}, {"token over TLS", Options{SecretToken: "canary", NoRUM: true, TLS: files}, "https"}} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := start(t, tt.o)
 			base, _ := url.Parse(tt.scheme + "://" + s.Addr())

@@ -349,8 +349,7 @@ func TestCredentials(t *testing.T) {
 			about, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			known := strings.HasSuffix(tt.auth, "token") || tt.auth == key || tt.name == "RUM refused"
-			assert.True(t, resp.StatusCode == http.StatusOK && (len(about) > 0) == known,
-				"GET /: got %d %q", resp.StatusCode, about)
+			assert.True(t, resp.StatusCode == http.StatusOK && (len(about) > 0) == known, "GET /: got %d %q", resp.StatusCode, about)
 		})
 	}
 }

@@ -58,8 +58,7 @@ func TestReplay(t *testing.T) {
 		for pass := range uint64(3) {
 			ids := map[string]event{}
 			for _, b := range bodies {
-				assert.True(t, most <= 0 || b.Events() <= most,
-					"%d events in a request, want at most %d", b.Events(), most)
+				assert.True(t, most <= 0 || b.Events() <= most, "%d events in a request, want at most %d", b.Events(), most)
 				b.Stamp(NewRun(1), pass, now)
 				last := int64(0)
 				for _, e := range events(t, b.Bytes) {

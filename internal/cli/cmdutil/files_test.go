@@ -28,10 +28,7 @@ func TestWriteFile(t *testing.T) {
 		assert.OK(t, os.WriteFile(name, []byte(text), 0o600))
 		assert.OK(t, os.Chmod(name, mode))
 	}
-	link := func(t *testing.T, name, to string) {
-		t.Helper()
-		assert.OK(t, os.Symlink(to, name))
-	}
+	link := func(t *testing.T, name, to string) { t.Helper(); assert.OK(t, os.Symlink(to, name)) }
 	for _, tt := range []struct {
 		name   string
 		before func(*testing.T)

@@ -111,8 +111,7 @@ func TestWorkloadsAreValid(t *testing.T) {
 			assert.Must(t, err == nil, "got %v of\n%s", err, out)
 			got := w.String("rate") != "" || w.String("shape") != ""
 			assert.True(t, got == (kind != "riemann index") && w.String("target") != path, "got a schedule (%t), or the source as target, in\n%s", got, out)
-			assert.True(t, strings.Contains(strings.Join(strings.Fields(words), " "), "all that it has"),
-				"got the summary\n%s", words)
+			assert.True(t, strings.Contains(strings.Join(strings.Fields(words), " "), "all that it has"), "got the summary\n%s", words)
 			asJSON, _, err := fitted(t, path, "--json")
 			var d profileDocument
 			assert.True(t, err == nil && json.Unmarshal([]byte(asJSON), &d) == nil && d.Schema == profileSchema &&

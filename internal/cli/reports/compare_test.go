@@ -94,8 +94,7 @@ func (s *testStore) run(args ...string) (code int, words string) {
 	s.notes.Reset()
 	tools := Tools{
 		Console: cmdutil.Console{
-			Out:  &s.out,
-			Note: func(format string, args ...any) { fmt.Fprintf(&s.notes, format+"\n", args...) },
+			Out: &s.out, Note: func(format string, args ...any) { fmt.Fprintf(&s.notes, format+"\n", args...) },
 			Warn: func(text string) { fmt.Fprintln(&s.notes, text) },
 		},
 		Stores: func(ctx context.Context, _ string) (store.Store, error) { return sqlite.Open(ctx, s.path) },
@@ -179,7 +178,6 @@ func TestCompare(t *testing.T) {
 		{"a budget that is not a time", []string{"--run", "a.yaml", "b.yaml", "--repeat", "auto", "--budget", "soon"}, 2, "--budget soon: not a duration"},
 		{"a budget without run", []string{"main", "feature/faster", "--budget", "1m"}, 2, "--budget belongs to --run"},
 		{"run fails", []string{"--run", "broken.yaml", "b.yaml"}, 2, "no"},
-
 		{"run without two", []string{"--run", "a.yaml", "b.yaml", "c.yaml"}, 2, "unexpected argument"},
 		{"an invalid number of repetitions", []string{"--run", "a.yaml", "b.yaml", "--repeat", "0"}, 2, "--repeat 0: must be between 1 and 1000, or auto"},
 		{"repeat without run", []string{"main", "feature/faster", "--repeat", "7"}, 2, "--repeat belongs to --run"},
@@ -265,7 +263,6 @@ func TestVerify(t *testing.T) {
 				"got %d, %q, want %d and %q\n%s", code, words, tt.code, tt.want, s.out.String())
 		})
 	}
-
 	s.repeat(3, "main", "abcdef9", time.Hour, 40e3)
 	pictures := filepath.Join(t.TempDir(), "p")
 	code, words := s.run("verify", "branch=main", "--min-effect", "8%", "--json", "--pictures", pictures, "--png")

@@ -58,10 +58,7 @@ func TestOutcome(t *testing.T) {
 		{"untrusted, and cannot tell", func(d *report.Document) { d.Trust.OK, d.Checks = false, []report.Check{{CannotTell: true}} }, "untrusted"},
 		{"a problem", func(d *report.Document) { d.Problems = []string{"no"} }, "failed"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			row := rowOf(t, tt.change)
-			assert.Equal(t, outcome(&row), tt.want)
-		})
+		t.Run(tt.name, func(t *testing.T) { row := rowOf(t, tt.change); assert.Equal(t, outcome(&row), tt.want) })
 	}
 }
 
@@ -205,7 +202,6 @@ func TestCollate(t *testing.T) {
 			t.Errorf("%s: exit %d, want %d and %q in:\n%s", tt.name, code, tt.code, tt.want, text)
 		}
 	}
-
 	code, words := s.run("collate", "tracing", "--csv")
 	assert.Must(t, code == host.ExitOK, "%v", words)
 	lines, err := csv.NewReader(&s.out).ReadAll()

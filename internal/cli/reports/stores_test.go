@@ -177,10 +177,7 @@ func TestDeletedNames(t *testing.T) {
 	for _, tt := range []struct {
 		args []string
 		want string
-	}{
-		{ids[:1], "deleted 1 report: " + ids[0] + "\n"},
-		{[]string{"branch=main", "--yes"}, "and 2 others\n"},
-	} {
+	}{{ids[:1], "deleted 1 report: " + ids[0] + "\n"}, {[]string{"branch=main", "--yes"}, "and 2 others\n"}} {
 		code, words := s.run(append([]string{"delete"}, tt.args...)...)
 		assert.True(t, code == host.ExitOK && strings.Contains(s.notes.String(), tt.want), "%s: got %d, %q, %q, want %q", tt.args, code, words, s.notes.String(), tt.want)
 	}

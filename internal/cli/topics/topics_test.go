@@ -130,8 +130,7 @@ func TestSecondsAreBounded(t *testing.T) {
 			"row %d is from %s to %s, behind one that ends at %s", i, rows[i].Start, rows[i].End, end)
 		end = rows[i].End
 	}
-	assert.True(t, len(rows) <= measure.DefaultSeries+2 && end == r.Elapsed,
-		"%d rows to %s, want %s", len(rows), end, r.Elapsed)
+	assert.True(t, len(rows) <= measure.DefaultSeries+2 && end == r.Elapsed, "%d rows to %s, want %s", len(rows), end, r.Elapsed)
 }
 
 // Operations are offered in the second in which they were due, also those that

@@ -252,10 +252,7 @@ func newRing(t testing.TB, buffers, size int) *Ring {
 func unixPair(t testing.TB) (here, there int) {
 	t.Helper()
 	fds := assert.Value(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))(t)
-	t.Cleanup(func() {
-		unix.Close(fds[0])
-		unix.Close(fds[1])
-	})
+	t.Cleanup(func() { unix.Close(fds[0]); unix.Close(fds[1]) })
 	return fds[0], fds[1]
 }
 
@@ -451,8 +448,7 @@ func TestReceiveTimes(t *testing.T) {
 	assert.OK(t, unix.SetsockoptInt(there, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1))
 	r.Recv(there, 7)
 	before := time.Now()
-	// The kernel starts to note times in the background, after the option is set:
-	// the first packets may have none.
+	// The kernel starts to note times in the background, after the option is set: the first packets may have none.
 	for stamped := false; !stamped; {
 		assert.Must(t, time.Since(before) <= time.Minute, "no packet has a time")
 		want := []byte("an answer of more than one buffer")

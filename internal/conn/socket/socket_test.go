@@ -90,10 +90,7 @@ func TestFullSocket(t *testing.T) {
 	}
 	assert.Must(t, at != len(sent), "the socket never filled")
 	got := make(chan []byte)
-	go func() {
-		b, _ := io.ReadAll(there)
-		got <- b
-	}()
+	go func() { b, _ := io.ReadAll(there); got <- b }()
 	for at < len(sent) {
 		w.Reset()
 		w.Add([][]byte{sent}, at)
@@ -120,7 +117,6 @@ func TestBrokenConnection(t *testing.T) {
 		return err != nil
 	})
 	assert.True(t, errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE), "got %v, want a reset", err)
-
 	here, _ = testkit.Pair(t)
 	w = NewWriter(here, clock())
 	here.SetWriteBuffer(4 << 10)
@@ -142,10 +138,7 @@ func TestSlow(t *testing.T) {
 			after time.Duration
 			want  bool
 		}{{20 * time.Millisecond, true}, {0, false}} {
-			go func() {
-				time.Sleep(tt.after)
-				io.CopyN(io.Discard, there, 3)
-			}()
+			go func() { time.Sleep(tt.after); io.CopyN(io.Discard, there, 3) }()
 			w.Reset()
 			w.Add([][]byte{[]byte("abc")}, 0)
 			n, err := w.Write(false)
@@ -261,19 +254,13 @@ func TestStampedReads(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		wrap func(net.Conn) net.Conn
-	}{
-		{"plain", func(c net.Conn) net.Conn { return c }},
-		{"wrapped", func(c net.Conn) net.Conn { return struct{ net.Conn }{c} }},
-	} {
+	}{{"plain", func(c net.Conn) net.Conn { return c }}, {"wrapped", func(c net.Conn) net.Conn { return struct{ net.Conn }{c} }}} {
 		t.Run(tt.name, func(t *testing.T) {
 			ours, theirs := testkit.Pair(t)
 			s := NewStamped(tt.wrap(ours))
 			b := make([]byte, 10)
 			got := make(chan string, 1)
-			go func() {
-				n, _ := s.Read(b)
-				got <- string(b[:n])
-			}()
+			go func() { n, _ := s.Read(b); got <- string(b[:n]) }()
 			assert.Value(theirs.Write([]byte("later")))(t)
 			assert.Equal(t, <-got, "later")
 			at := s.Arrived(0, time.Hour)

@@ -240,10 +240,7 @@ func TestHeyPayloads(t *testing.T) {
 // TestHeyServe: -server is the server of sessions of the shell.
 func TestHeyServe(t *testing.T) {
 	served := 0
-	p := dropin.Program{Args: []string{"-server"}, Serve: func(context.Context) error {
-		served++
-		return nil
-	}}
+	p := dropin.Program{Args: []string{"-server"}, Serve: func(context.Context) error { served++; return nil }}
 	got := dropintest.Run(t.Context(), t, &Tool, p, func(*workload.Document, dropin.Observer) (*report.Document, error) {
 		t.Error("a run")
 		return nil, errors.New("a run")

@@ -29,10 +29,7 @@ func TestHeyTested(t *testing.T) {
 		name   string
 		strict bool
 		want   string
-	}{
-		{"right", false, "\n9.50 ms / request\n"},
-		{"one by the rate", true, " ms / request\n"},
-	} {
+	}{{"right", false, "\n9.50 ms / request\n"}, {"one by the rate", true, " ms / request\n"}} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runHeyTool(t, tt.strict, "-base-url", "http://h:1", "test", "30s", "1", "2", "3", "4")
 			assert.True(t, heyTestedForm.MatchString(got.Out) && strings.Contains(got.Out, tt.want) && got.Err == nil,

@@ -20,9 +20,8 @@ import (
 // began is the start of the made-up run.
 var began = time.Date(2018, 4, 18, 8, 30, 0, 123e6, time.Local)
 
-// consumed reports a made-up run: 12 s at 1,000 records of 100 bytes per second, its
-// first 500 ms and 200 ms of the second row without an assignment. If more than
-// 12,000 records are requested, it ends by its timeout.
+// consumed reports a made-up run: 12 s at 1,000 records of 100 bytes per second, its first 500 ms and 200 ms of the
+// second row without an assignment. If more than 12,000 records are requested, it ends by its timeout.
 func consumed(d *workload.Document, observer dropin.Observer) *report.Document {
 	count := setTo(d, "count")
 	observer.Opened()
@@ -240,8 +239,7 @@ func TestShareMetrics(t *testing.T) {
 		for _, want := range []string{"consumer-share-fetch-manager-metrics:records-consumed-total:" + id + " : " + n + ".000", "consumer-share-fetch-manager-metrics:bytes-consumed-total:" + id + " +: " + n + "00.000"} {
 			assert.True(t, regexp.MustCompile(want).MatchString(tables[i+1]), "no %q in\n%s", want, tables[i+1])
 		}
-		assert.True(t, !strings.Contains(tables[i+1], "consumer-fetch-manager-metrics"),
-			"a group of another client:\n%s", tables[i+1])
+		assert.True(t, !strings.Contains(tables[i+1], "consumer-fetch-manager-metrics"), "a group of another client:\n%s", tables[i+1])
 	}
 }
 

@@ -50,10 +50,7 @@ func TestUnreadableProperties(t *testing.T) {
 	for _, tt := range []struct {
 		name, file string
 		pairs      []string
-	}{
-		{"no such file", filepath.Join(t.TempDir(), "none"), nil},
-		{"no pair", "", []string{"hunter2"}},
-	} {
+	}{{"no such file", filepath.Join(t.TempDir(), "none"), nil}, {"no pair", "", []string{"hunter2"}}} {
 		_, err := readProperties(tt.file, tt.pairs)
 		assert.True(t, err != nil && !strings.Contains(err.Error(), "hunter2"), "%s: err %v", tt.name, err)
 	}

@@ -112,7 +112,6 @@ func TestAPI(t *testing.T) {
 	if w := a.ask("HEAD", "/run", nil); w.Code != http.StatusNoContent || etagOf(w) != "" {
 		t.Errorf("HEAD /run without a run: %d, %v", w.Code, w.Header())
 	}
-
 	w := a.ask("POST", "/run", nil, "load:\n  step:\n    id: one\n  op:\n    limit:\n      count: 9000\nitem:\n  data:\n    size: 1KB\n")
 	id := etagOf(w)
 	assert.Must(t, w.Code == http.StatusAccepted && regexp.MustCompile(`^[0-9]{13}$`).MatchString(id),
@@ -141,7 +140,6 @@ func TestAPI(t *testing.T) {
 	}
 	a.running.Wait()
 	assert.Equal(t, a.ask("GET", "/run", same).Code, http.StatusNoContent, "GET /run after its end")
-
 	golden(t, "api_log_messages.txt", a.ask("GET", "/logs/one/Messages", map[string]string{"Range": "bytes=0-120"}))
 	golden(t, "api_log_last.txt", a.ask("GET", "/logs/one/metrics.FileTotal", map[string]string{"Range": "bytes=-5"}))
 	golden(t, "api_log_range.txt", a.ask("GET", "/logs/one/Messages", map[string]string{"Range": "bytes=99999999-"}))
@@ -153,8 +151,7 @@ func TestAPI(t *testing.T) {
 		assert.True(t, w.Code == http.StatusOK || again, "DELETE %s: %d", path, w.Code)
 	}
 	assert.Equal(t, a.ask("GET", "/logs/one/Config", nil).Code, http.StatusNotFound, "a removed log")
-	assert.Equal(t, a.ask("GET", "/logs/..%2f..%2f..%2fx/Config", nil).Code, http.StatusNotFound,
-		"a step outside of the folder")
+	assert.Equal(t, a.ask("GET", "/logs/..%2f..%2f..%2fx/Config", nil).Code, http.StatusNotFound, "a step outside of the folder")
 }
 
 // TestAPIRefuses: what a run over the API may not be.

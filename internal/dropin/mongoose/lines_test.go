@@ -152,7 +152,6 @@ func TestNumbersOfLines(t *testing.T) {
 		"twelve failed: exit %d, with --strict %d", right.code, strict.code)
 	assert.Equal(t, runTool(t, dropin.Program{}, "--load-op-limit-fail-count=20").code, host.ExitOK,
 		"twelve failures of twenty allowed: exit")
-
 	s := &step{strict: true, quantiles: []float64{0.5}}
 	m := &metrics{succ: 2_000_000, elapsed: 93_913 * time.Millisecond}
 	if s.rates(m); m.meanRate != 21505.376344086020 {
@@ -240,8 +239,7 @@ func TestTimesOfRecords(t *testing.T) {
 	assert.True(t, l == "10000.0" && d == "4333.333333333333", "at a rate the latency is %s and the duration %s", l, d)
 }
 
-// The header line and the rows of the CSV files have the same columns, except in
-// 4.3 with --strict.
+// The header line and the rows of the CSV files have the same columns, except in 4.3 with --strict.
 func TestCSV(t *testing.T) {
 	for _, tt := range []struct {
 		name          string

@@ -53,10 +53,7 @@ func play(t *testing.T, p dropin.Program, script string, args ...string) (got pl
 		return scenario.Run(ctx, o)
 	}
 	kinds := []protocol.Kind{kafka.Kind{}, null.Kind{}}
-	p.Resolve = func(d *workload.Document) error {
-		_, err := workload.Resolve(kinds, d, nil)
-		return err
-	}
+	p.Resolve = func(d *workload.Document) error { _, err := workload.Resolve(kinds, d, nil); return err }
 	var out, errs bytes.Buffer
 	p.Called, p.Out, p.Err = Tool.Name, &out, &errs
 	p.Run = func(_ context.Context, d *workload.Document, _ dropin.Observer) (*report.Document, error) {
@@ -247,17 +244,14 @@ func FuzzScript(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src string, commas bool) {
 		s := &scenario.Script{Path: "s.js", Source: src}
 		_, got, err := parseScript(s, false, commas)
-		assert.True(t, err != nil || len(got.warnings) > 0 || got.text == src,
-			"%q was changed to %q without a warning", src, got.text)
+		assert.True(t, err != nil || len(got.warnings) > 0 || got.text == src, "%q was changed to %q without a warning", src, got.text)
 		words(src, make(map[string]bool))
 	})
 }
 
 // A check has words for every option that has an effect: a setting of the run, or an effect of its own.
 func TestEveryEffect(t *testing.T) {
-	values := map[string]string{
-		tBool: "true", tInt: "7", tLong: "7", tDouble: "0.5", tString: "serial", tList: "0.5", tAny: "7", tMap: "",
-	}
+	values := map[string]string{tBool: "true", tInt: "7", tLong: "7", tDouble: "0.5", tString: "serial", tList: "0.5", tAny: "7", tMap: ""}
 	for i := range options {
 		o := &options[i]
 		if o.use != effective || o.name == "run-scenario" {

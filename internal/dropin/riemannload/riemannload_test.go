@@ -155,8 +155,7 @@ func TestRiemannConsole(t *testing.T) {
 		{"right", false, 4, []string{
 			"  acks:\n             count = 4200\n         mean rate = 1312.50 ack/s\n     1-minute rate = 1312.50 ack/s\n",
 			"  throughput:\n             count = 92400\n         mean rate = 28875.00 bytes/s\n",
-			"               min = 0.00s\n               max = 0.03s\n              mean = 0.00s\n",
-			"  unacked:\n    value = 0\n",
+			"               min = 0.00s\n               max = 0.03s\n              mean = 0.00s\n", "  unacked:\n    value = 0\n",
 			"  event-acks:\n             count = 4200\n         mean rate = 1312.50 send/s\n",
 		}},
 		{"strict", true, 3, []string{

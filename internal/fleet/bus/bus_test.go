@@ -183,7 +183,6 @@ func TestMessages(t *testing.T) {
 	o := b.operatorMail()
 	one, two := b.agent("one"), b.agent("two")
 	m1, m2 := agentMail(t, one), agentMail(t, two)
-
 	before := time.Now()
 	must(t, b.operator.Send("one", []byte("to one")))
 	must(t, b.operator.Send("two", []byte("to two")))
@@ -197,15 +196,13 @@ func TestMessages(t *testing.T) {
 	o.want("one", "from one")
 	must(t, two.Send(nil))
 	o.want("two", "")
-
 	if err := b.operator.Send("a.b", nil); !errors.Is(err, ErrName) {
 		t.Errorf("a name with a dot: %v", err)
 	}
 	all, err := b.operator.Agents(t.Context())
 	must(t, err)
 	for i := range all {
-		assert.True(t, all[i].Key != "" && !all[i].Since.IsZero() && all[i].Address != "",
-			"%+v has no key, time or address", all[i])
+		assert.True(t, all[i].Key != "" && !all[i].Since.IsZero() && all[i].Address != "", "%+v has no key, time or address", all[i])
 		all[i] = Registered{Name: all[i].Name, Connected: all[i].Connected}
 	}
 	assert.Same(t, []Registered{{Name: "one", Connected: true}, {Name: "two", Connected: true}}, all, "agents")
@@ -246,10 +243,7 @@ func TestArrivalOfWaiting(t *testing.T) {
 	b := start(t)
 	a := b.agent("a")
 	came, next := make(chan time.Time), make(chan bool)
-	a.Receive(func(_ []byte, at time.Time) {
-		came <- at
-		<-next
-	})
+	a.Receive(func(_ []byte, at time.Time) { came <- at; <-next })
 	must(t, b.operator.Send("a", nil))
 	<-came
 	must(t, b.operator.Send("a", nil)) // waits for the function
@@ -347,7 +341,6 @@ func TestRestart(t *testing.T) {
 	err = b.operator.Send("a", nil)
 	assert.True(t, errors.Is(err, ErrDown), "send of the operator while the server is down: %v", err)
 	b.refused(AgentConfig{Join: later, Dir: t.TempDir()}, syscall.ECONNREFUSED)
-
 	b.serve()
 	testkit.Until(t, "both are back", func() bool { return a.Connected() && b.operator.Connected() })
 	must(t, a.Send([]byte("again")))

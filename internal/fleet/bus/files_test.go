@@ -191,7 +191,6 @@ func TestWaitingIsBounded(t *testing.T) {
 	for range mostWaiting / MaxMessage {
 		<-got
 	}
-
 	assert.True(t, b.put(letter{data: []byte("next")}) && string((<-got).data) == "next", "nothing comes after a loss")
 }
 
@@ -244,8 +243,7 @@ func FuzzMessage(f *testing.F) {
 		if err != nil {
 			return
 		}
-		assert.True(t, len(message) <= MaxMessage && (agent == "" || ValidName(agent)),
-			"%d bytes for %q", len(message), agent)
+		assert.True(t, len(message) <= MaxMessage && (agent == "" || ValidName(agent)), "%d bytes for %q", len(message), agent)
 		read := data[:len(data)-r.Len()]
 		frame := messageFrame(agent, message)
 		assert.True(t, bytes.HasSuffix(read, frame) && len(bytes.Trim(read[:len(read)-len(frame)], "\x00")) <= 0, "%q for %q was read of %q", message, agent, read)

@@ -37,7 +37,6 @@ func TestKey(t *testing.T) {
 	defer a.Close()
 	o := assert.Value(ConnectKey(t.Context(), s.Addr(), path))(t)
 	o.Close()
-
 	other := filepath.Join(t.TempDir(), "other")
 	assert.OK(t, MakeKey(other))
 	_, err = ConnectKey(t.Context(), s.Addr(), other)

@@ -79,7 +79,6 @@ func TestExistingNATS(t *testing.T) {
 	} {
 		assert.True(t, errors.Is(err, ErrExternal), "got %v, want %v", err, ErrExternal)
 	}
-
 	// Credentials for another name.
 	cfg.Name = "b"
 	_, err = ConnectAgent(t.Context(), cfg)
@@ -87,7 +86,6 @@ func TestExistingNATS(t *testing.T) {
 	assert.True(t, ok && strings.Contains(e.Hint, "f.b.down"), "with the permissions of another agent: %v", err)
 	must(t, a.link.line.(*natsLine).conn.Publish("f.b.up", []byte("forged")))
 	testkit.Until(t, "the log says what is denied", func() bool { return strings.Contains(log.text(), `"f.b.up"`) })
-
 	// Unknown credentials, and an authority that did not sign.
 	noCA, wrongKey := forOperator, forOperator
 	noCA.CA = ""

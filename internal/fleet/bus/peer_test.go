@@ -39,10 +39,7 @@ func pair(t *testing.T) (a, b *peer) {
 func runs(p *peer) (end chan error, got chan string) {
 	end, got = make(chan error, 1), make(chan string, 100)
 	go func() {
-		end <- p.run(func(agent string, message []byte) error {
-			got <- agent + ":" + string(message)
-			return nil
-		})
+		end <- p.run(func(agent string, message []byte) error { got <- agent + ":" + string(message); return nil })
 	}()
 	return end, got
 }

@@ -78,7 +78,6 @@ func TestTokens(t *testing.T) {
 	b.refused(AgentConfig{Join: b.join(""), Dir: t.TempDir(), Name: "a"}, ErrNameTaken)
 	b.refused(AgentConfig{Join: b.join("c"), Dir: t.TempDir(), Name: "b"}, ErrWrongName)
 	b.refused(AgentConfig{Join: b.join("c"), Dir: t.TempDir(), Name: "b.c"}, ErrName)
-
 	late := b.join("late")
 	b.clock.advance(DefaultValid - 10*time.Second)
 	b.connect(AgentConfig{Join: late, Dir: t.TempDir()})
@@ -90,7 +89,6 @@ func TestTokens(t *testing.T) {
 	b.clock.advance(keepTokens + time.Second)
 	b.join("other") // a change that forgets it
 	b.refused(AgentConfig{Join: late, Dir: t.TempDir()}, ErrWrongToken)
-
 	for _, valid := range []time.Duration{-time.Second, time.Millisecond, longestValid + time.Second} {
 		_, err := b.operator.Token(t.Context(), "", valid)
 		assert.True(t, err != nil, "a token that is valid for %v", valid)
@@ -102,7 +100,6 @@ func TestTokens(t *testing.T) {
 	must(t, err)
 	left := j.Expires.Sub(b.clock.now())
 	assert.True(t, left >= 59*time.Minute && left <= time.Hour, "valid for %v, want 1h", left)
-
 	// Nothing that is secret is stored or logged.
 	used, err := ReadJoin(join)
 	must(t, err)
@@ -196,7 +193,6 @@ func TestPin(t *testing.T) {
 	j.Pin = b.pin
 	must(t, j.Write(path))
 	b.connect(AgentConfig{Join: path, Dir: t.TempDir()})
-
 	// A server that was set up again has another pin.
 	must(t, b.Close())
 	must(t, os.Remove(filepath.Join(b.cfg.Dir, certificateFile)))

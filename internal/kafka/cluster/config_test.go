@@ -235,10 +235,9 @@ func TestPresetsGiveWay(t *testing.T) {
 func TestConfigWarnsOfUnusedSettings(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name  string
-		op    string
-		given map[string][]string
-		want  string // part of the warning; "" for none
+		name, op string
+		given    map[string][]string
+		want     string // part of the warning; "" for none
 	}{
 		{"rack with the wire engine", OpConsume, map[string][]string{"rack": {"r"}}, "rack"},
 		{"rack with the client engine", OpConsume, map[string][]string{"rack": {"r"}, "engine": {EngineClient}}, ""},
@@ -307,8 +306,6 @@ func TestSettingsOfBrokers(t *testing.T) {
 			map[string]string{"a": "y: 2 3, its default: 9, x: 10"},
 		},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			assert.Same(t, mergeSettings(tt.described), tt.want)
-		})
+		t.Run(tt.name, func(t *testing.T) { assert.Same(t, mergeSettings(tt.described), tt.want) })
 	}
 }

@@ -63,11 +63,10 @@ func TestClientsPerTopic(t *testing.T) {
 func TestTopicsAndTheirClients(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		given   map[string][]string
-		topics  int
-		clients string // as preset
-		text    string
-		wrong   string
+		given       map[string][]string
+		topics      int
+		clients     string // as preset
+		text, wrong string
 	}{
 		{given: map[string][]string{"clients-per-topic": {"2"}}, topics: 10, clients: "20", text: "t-{0..9}"},
 		{given: map[string][]string{"clients-per-topic": {"2"}, "topics": {"3"}}, topics: 3, clients: "6", text: "the first 3 of t-{0..9}"},

@@ -204,7 +204,6 @@ func TestRecordsMatchKmsg(t *testing.T) {
 		key := rapid.OneOf(rapid.Just([]byte(nil)), rapid.SliceOf(rapid.Byte())).Draw(t, "key")
 		value := rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "value")
 		delta := rapid.Int32Min(0).Draw(t, "delta")
-
 		want := kmsg.NewRecord()
 		want.OffsetDelta, want.Key, want.Value = delta, key, value
 		wantBytes := len(key) + len(value)
@@ -239,9 +238,7 @@ func TestRecordsMatchKmsg(t *testing.T) {
 		}
 		// kmsg leaves the length to its caller.
 		body := want.AppendTo(nil)[1:]
-		if !bytes.Equal(got, append(appendVarint(nil, int64(len(body))), body...)) {
-			t.Fatalf("got  %x\nwant %x", got, body)
-		}
+		assert.Must(t, bytes.Equal(got, append(appendVarint(nil, int64(len(body))), body...)), "got  %x\nwant %x", got, body)
 		n := 0
 		err := ForEachRecord(got, 1, func(r *Record) error {
 			n++
@@ -253,17 +250,14 @@ func TestRecordsMatchKmsg(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil || n != 1 {
-			t.Fatalf("%d records, error %v", n, err)
-		}
+		assert.Must(t, err == nil && n == 1, "%d records, error %v", n, err)
 	})
 }
 
 // A headerList is the headers of every event.
 type headerList []RecordHeader
 
-func (l headerList) NumHeaders() int { return len(l) }
-
+func (l headerList) NumHeaders() int   { return len(l) }
 func (l headerList) HeadersVary() bool { return len(l)%2 == 0 }
 
 func (l headerList) MaxHeader(i int) (name, value int, timed bool) {
@@ -295,9 +289,7 @@ func TestSeal(t *testing.T) {
 		}
 		b := Batch{Raw: join(head, recs)}
 		b.CRC = want
-		if err := b.Check(); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, b.Check())
 	})
 }
 

@@ -53,9 +53,7 @@ func TestItemsRoundTrip(t *testing.T) {
 			return ListRun{rapid.Int32Range(0, 2).Draw(rt, "partition"), rapid.Int64Range(0, 9).Draw(rt, "offset"), rapid.Int64Range(1, 5).Draw(rt, "count")}
 		}), 0, 30).Draw(rt, "runs")
 		topic, got := readItems(t, writeItems(t, "orders", runs))
-		if topic != "orders" || !slices.Equal(singleItems(got), singleItems(runs)) {
-			rt.Fatalf("topic %s: %v, want %v", topic, got, runs)
-		}
+		assert.Must(rt, topic == "orders" && slices.Equal(singleItems(got), singleItems(runs)), "topic %s: %v, want %v", topic, got, runs)
 		for i := 1; i < len(got); i++ {
 			if a, b := got[i-1], got[i]; a.Partition == b.Partition && a.Offset+a.Count == b.Offset {
 				rt.Fatalf("%v and %v have two lines", a, b)
@@ -401,16 +399,13 @@ func TestMurmur2(t *testing.T) {
 func TestStamp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := Stamp{
-			Run:    rapid.Uint32().Draw(t, "run"),
-			Stream: rapid.Int32Range(0, maxStampStream).Draw(t, "stream"),
-			Index:  rapid.Uint64Range(0, MaxStampIndex).Draw(t, "index"),
+			Run: rapid.Uint32().Draw(t, "run"), Stream: rapid.Int32Range(0, maxStampStream).Draw(t, "stream"),
+			Index: rapid.Uint64Range(0, MaxStampIndex).Draw(t, "index"),
 		}
 		b := make([]byte, StampSize)
 		want.Put(b)
 		got, ok := ParseStamp(append(b, "and more"...))
-		if !ok || got != want {
-			t.Fatalf("got %+v, %v, want %+v", got, ok, want)
-		}
+		assert.Must(t, ok && got == want, "got %+v, %v, want %+v", got, ok, want)
 		bit := rapid.IntRange(0, 8*StampSize-1).Draw(t, "bit")
 		b[bit/8] ^= 1 << (bit % 8)
 		if _, ok := ParseStamp(b); ok {

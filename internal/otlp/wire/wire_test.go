@@ -186,10 +186,7 @@ func FuzzFromJSON(f *testing.F) {
 // FuzzReadStatus: nothing that a server sends ends the program.
 func FuzzReadStatus(f *testing.F) {
 	f.Add(wire.AppendStatus(nil, wire.Status{Code: 8, Message: "m", Retry: time.Second, Retries: true}))
-	f.Fuzz(func(_ *testing.T, b []byte) {
-		_, _ = wire.ReadStatus(b)
-		_, _ = wire.ReadAnswer(b)
-	})
+	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = wire.ReadStatus(b); _, _ = wire.ReadAnswer(b) })
 }
 
 // TestContent: generated requests have their events, and every fresh value is written where its field is.

@@ -274,7 +274,6 @@ func TestPercentilesOfADeadSystem(t *testing.T) {
 	}
 	other := written(t, "percentiles", Options{Time: "service"}, d)
 	assert.True(t, !strings.Contains(other, "No answer"), "service times are of answers alone:\n%s", other)
-
 	dead := document(t, func(in *report.Input) {
 		in.Result.Measurement.Response = measure.NewHistogram()
 		for i := range in.Result.Intervals[1:] {
@@ -435,8 +434,7 @@ func TestPictures(t *testing.T) {
 	}
 	alone, both := written(t, "svg", Options{Picture: "throughput"}, d), written(t, "svg", Options{Picture: "throughput"}, d, other)
 	assert.True(t, strings.Contains(both, "other") && !strings.Contains(alone, "other"), "reports are not overlaid")
-	assert.True(t, written(t, "svg", Options{Picture: "throughput", Dark: true}, d) != alone,
-		"the dark picture equals the light one")
+	assert.True(t, written(t, "svg", Options{Picture: "throughput", Dark: true}, d) != alone, "the dark picture equals the light one")
 }
 
 // TestHTML: the page contains the report, and escapes text from other programs.

@@ -127,10 +127,7 @@ func TestExternalTextIsEscaped(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		ds   []*report.Document
-	}{
-		{"one", []*report.Document{hostileReport()}},
-		{"several", []*report.Document{hostileReport(), measured("b", 8, 1)}},
-	} {
+	}{{"one", []*report.Document{hostileReport()}}, {"several", []*report.Document{hostileReport(), measured("b", 8, 1)}}} {
 		t.Run(c.name, func(t *testing.T) {
 			got := pageWritten(t, c.ds...)
 			count := map[string]int{}
@@ -194,8 +191,7 @@ func TestWriteErrors(t *testing.T) {
 	want := errors.New("full")
 	err = writePage(broken{want}, measured("a", 3, 1))
 	assert.True(t, errors.Is(err, want), "a full disk: got %v, want %v", err, want)
-	assert.True(t, strings.Contains(pageWritten(t, &report.Document{}), "</html>"),
-		"a page of an empty report is incomplete")
+	assert.True(t, strings.Contains(pageWritten(t, &report.Document{}), "</html>"), "a page of an empty report is incomplete")
 }
 
 type broken struct{ err error }
@@ -346,8 +342,7 @@ func TestOneView(t *testing.T) {
 			} {
 				assert.True(t, strings.Contains(plainText(t, format, d), want), "%s does not say %q", format, want)
 			}
-			assert.True(t, slices.Contains(d.Against(), "cannot tell: steady: too short to tell"),
-				"against it is only %q", d.Against())
+			assert.True(t, slices.Contains(d.Against(), "cannot tell: steady: too short to tell"), "against it is only %q", d.Against())
 			var suites xmlSuites
 			assert.OK(t, xml.Unmarshal([]byte(written(t, "junit", Options{}, d)), &suites))
 			failed, errs := 1, 1 // the limit, and the disk with the interruption

@@ -156,8 +156,7 @@ func TestOutage(t *testing.T) {
 			t.Errorf("second %d: got %v us (at least: %v), want at least %v", k+1, s.Y[k], s.AtLeast[k], want)
 		}
 	}
-	assert.True(t, !s.AtLeast[4] && strings.Contains(f.Note, "lower bounds"),
-		"a bound before it: %v; the note: %s", s.AtLeast[4], f.Note)
+	assert.True(t, !s.AtLeast[4] && strings.Contains(f.Note, "lower bounds"), "a bound before it: %v; the note: %s", s.AtLeast[4], f.Note)
 	most, _ := percentileSeries([]row{{response: lost}}, 100, func(r *row) summary { return r.response }, false)
 	assert.True(t, most.Y[0] == 3e6 && most.AtLeast[0], "the maximum with an event without an answer: %v", most)
 }
@@ -308,10 +307,7 @@ func measured(id string, seconds int, seed uint64) *report.Document {
 		Settings: []report.Setting{{Name: "rate", Value: "1k/s"}, {Name: "seed", Value: "1", Default: true}},
 		Totals:   report.Totals{RateOf: report.RateAcked, InFlightMean: 10},
 		Steady:   measure.Steady{Known: true, InFlightSlope: 0.5},
-		Phases: []report.Phase{
-			{Name: "warm-up", StartS: 0, EndS: 2},
-			{Name: "measurement", StartS: 2, EndS: float64(seconds)},
-		},
+		Phases:   []report.Phase{{Name: "warm-up", StartS: 0, EndS: 2}, {Name: "measurement", StartS: 2, EndS: float64(seconds)}},
 		Classes:  map[string]uint64{"timeout": 12, "refused": 3},
 		Failures: []measure.Failure{{Class: "timeout", Text: "no answer", Events: 12, Batches: 1}},
 	}

@@ -38,9 +38,7 @@ func TestEveryObservationIsCounted(t *testing.T) {
 			})
 		}
 		f, ok := ByName(Of(d), "end-to-end-map")
-		if ok != (want > 0) {
-			rt.Fatalf("there is a map: got %v, want %v", ok, want > 0)
-		}
+		assert.Must(rt, ok == (want > 0), "there is a map: got %v, want %v", ok, want > 0)
 		if !ok {
 			return
 		}

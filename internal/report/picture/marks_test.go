@@ -224,11 +224,8 @@ func TestFaultMarks(t *testing.T) {
 	mark := func(kind, name string, at float64) fault.Mark { return fault.Mark{Kind: kind, Name: name, AtS: at} }
 	stop, kill := mark("fault", "stop", 4), mark("fault", "kill", 10)
 	d.Faults = &report.Faults{
-		Marks: []fault.Mark{stop, mark("heal", "stop", 6), kill},
-		Scores: []fault.Score{
-			{Mark: stop, ObservedS: 6},
-			{Mark: kill, ObservedS: 10, Whole: fault.Numbers{Back: &fault.Time{S: 3}}},
-		},
+		Marks:  []fault.Mark{stop, mark("heal", "stop", 6), kill},
+		Scores: []fault.Score{{Mark: stop, ObservedS: 6}, {Mark: kill, ObservedS: 10, Whole: fault.Numbers{Back: &fault.Time{S: 3}}}},
 	}
 	f, ok := ByName(Of(d), "throughput")
 	assert.Must(t, ok, "the throughput is missing")
@@ -245,8 +242,7 @@ func TestFaultMarks(t *testing.T) {
 		shaded[1].To == 13, "shaded: %+v", shaded)
 	assert.True(t, len(moments) == 3 && moments[0].From == 4 && moments[0].To == 4 && moments[0].Text == "fault stop",
 		"moments: %+v", moments)
-	assert.True(t, strings.Contains(f.Describe(), "A fault was there from 4"),
-		"the description lacks the fault: %s", f.Describe())
+	assert.True(t, strings.Contains(f.Describe(), "A fault was there from 4"), "the description lacks the fault: %s", f.Describe())
 }
 
 // searched is the report of a search with trials of each result.

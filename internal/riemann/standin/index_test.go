@@ -199,8 +199,7 @@ func TestQuery(t *testing.T) {
 	t.Parallel()
 	bare := wire.Event{Metric: wire.Metric{Kind: wire.Sint64, Int: 2}}
 	for _, test := range testkit.Table[struct {
-		Name        string
-		Query       string
+		Name, Query string
 		Every, Bare bool
 	}](t, "testdata/queries.yaml") {
 		t.Run(test.Name, func(t *testing.T) {

@@ -211,9 +211,8 @@ func TestBadFrames(t *testing.T) {
 	t.Parallel()
 	forBoth(t, func(t *testing.T, opts Options) {
 		for _, test := range []struct {
-			name  string
-			bytes string
-			fine  bool // for the discarding server, which does not decode it
+			name, bytes string
+			fine        bool // for the discarding server, which does not decode it
 		}{
 			{"HTTP", "GET / HTTP/1.1\r\n\r\n", false},
 			{"TLS", "\x16\x03\x01\x02\x00\x01\x00", false},
@@ -372,17 +371,13 @@ func TestUDPStallEnds(t *testing.T) {
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	certs, others := testkit.MakeCertificates(t), testkit.MakeCertificates(t)
-	s := start(t, Options{
-		TLSListen: "127.0.0.1:0",
-		TLS:       standin.TLS{Cert: certs.ServerCert, Key: certs.ServerKey, ClientCA: certs.CA},
-	})
+	s := start(t, Options{TLSListen: "127.0.0.1:0", TLS: standin.TLS{Cert: certs.ServerCert, Key: certs.ServerKey, ClientCA: certs.CA}})
 	pem := assert.Value(os.ReadFile(certs.CA))(t)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
 	tests := []struct {
-		name      string
-		cert, key string
-		ok        bool
+		name, cert, key string
+		ok              bool
 	}{
 		{"its own", certs.ClientCert, certs.ClientKey, true},
 		{"none", "", "", false},

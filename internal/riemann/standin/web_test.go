@@ -142,13 +142,11 @@ func TestSubscribe(t *testing.T) {
 	p.send(message("there", "other"))
 	p.answer()
 	query := "?query=" + url.QueryEscape(`service != "other"`)
-
 	once, ctx := socket(t, s, "/index"+query)
 	assert.Equal(t, service(t, receive(ctx, t, once)), "there")
 	if _, _, err := once.Read(ctx); websocket.CloseStatus(err) != websocket.StatusNormalClosure {
 		t.Errorf("got %v, want the end", err)
 	}
-
 	more, ctx := socket(t, s, "/index"+query+"&subscribe=true")
 	assert.Equal(t, service(t, receive(ctx, t, more)), "there")
 	req := assert.Value(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.AddrOf("ws")+"/index"+query, http.NoBody))(t)

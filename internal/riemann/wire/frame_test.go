@@ -240,7 +240,6 @@ func TestDecodeJSON(t *testing.T) {
 		{"real metric", `{"metric":7.0}`, Event{Metric: Metric{Kind: Double, Real: 7}}, ""},
 		{"integer beyond 64 bits", `{"metric":98765432109876543210}`, Event{Metric: Metric{Kind: Double, Real: 98765432109876543210}}, ""},
 		{"attributes by name", `{"b":"2","a":{"x":[1]},"c":true}`, Event{Attributes: []Attribute{{"a", `{"x":[1]}`}, {"b", "2"}, {"c", "true"}}}, ""},
-
 		{"no object", `[1]`, Event{}, "cannot unmarshal array"},
 		{"null", `null`, Event{}, "not an object"},
 		{"cut", `{"host":"h`, Event{}, "unexpected end"},
@@ -379,11 +378,8 @@ func schema(t testing.TB) protoreflect.MessageDescriptor {
 			{"metric_d", 14, descriptorpb.FieldDescriptorProto_TYPE_DOUBLE, one, ""},
 			{"metric_f", 15, descriptorpb.FieldDescriptorProto_TYPE_FLOAT, one, ""},
 		},
-		"Attribute": {
-			{"key", 1, text, descriptorpb.FieldDescriptorProto_LABEL_REQUIRED, ""},
-			{"value", 2, text, one, ""},
-		},
-		"Query": {{"string", 1, text, one, ""}},
+		"Attribute": {{"key", 1, text, descriptorpb.FieldDescriptorProto_LABEL_REQUIRED, ""}, {"value", 2, text, one, ""}},
+		"Query":     {{"string", 1, text, one, ""}},
 		"Msg": {
 			{"ok", 2, descriptorpb.FieldDescriptorProto_TYPE_BOOL, one, ""},
 			{"error", 3, text, one, ""},
@@ -454,9 +450,7 @@ func TestDecodeRules(t *testing.T) {
 		{"any ok but 0 is true", "10 8001", Msg{OK: true, HasOK: true}},
 		{"query merged", "2a 03 0a 01 61  2a 02 10 01", Msg{Query: "a", HasQuery: true}},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			assert.Same(t, assert.Value(DecodeMsg(unhex(t, test.hex)))(t), test.want)
-		})
+		t.Run(test.name, func(t *testing.T) { assert.Same(t, assert.Value(DecodeMsg(unhex(t, test.hex)))(t), test.want) })
 	}
 }
 

@@ -165,18 +165,14 @@ func TestJoinPairsEverything(t *testing.T) {
 		for _, c := range *got {
 			for i := range int64(c.Events) {
 				e := c.Place + i
-				if seen[e] {
-					t.Fatalf("event %d is paired twice", e)
-				}
+				assert.Must(t, !seen[e], "event %d is paired twice", e)
 				seen[e] = true
 				if owner[e] != c.Seq || times[e] != c.At || int64(c.First)+i != e {
 					t.Fatalf("event %d is reported for batch %d, arrived at %d, index %d; want %d, %d", e, c.Seq, c.At, int64(c.First)+i, owner[e], times[e])
 				}
 			}
 		}
-		if slices.Contains(seen, false) {
-			t.Fatal("an event is not paired")
-		}
+		assert.Must(t, !slices.Contains(seen, false), "an event is not paired")
 		if j.Waiting() != 0 || j.gone() != 0 {
 			t.Fatalf("%d wait and %d are given up, want none", j.Waiting(), j.gone())
 		}
@@ -189,8 +185,7 @@ func TestJoinIsBounded(t *testing.T) {
 	for i := range int64(250) {
 		j.Fired([]load.Outcome{ackedBatch(uint64(i), uint64(i), 1, 10*i)})
 	}
-	assert.True(t, j.Waiting() == 100 && j.gone() == 150,
-		"%d wait and %d are given up, want 100 and 150", j.Waiting(), j.gone())
+	assert.True(t, j.Waiting() == 100 && j.gone() == 150, "%d wait and %d are given up, want 100 and 150", j.Waiting(), j.gone())
 	for i := range int64(mostReads + 1000) {
 		j.Arrived([]load.Arrival{{Base: 10*i + 5, Events: 1}})
 	}
@@ -302,9 +297,7 @@ func TestJoinReportsAll(t *testing.T) {
 		if j.Waiting() != 0 {
 			t.Fatalf("%d batches still wait", j.Waiting())
 		}
-		if waiting > 0 && missed == 0 {
-			t.Fatal("waiting batches were not reported")
-		}
+		assert.Must(t, waiting <= 0 || missed != 0, "waiting batches were not reported")
 		if events != wantEvents || bytes != wantBytes || wire != wantWire {
 			t.Fatalf("got %d events, %d bytes, %d on the wire; want %d, %d, %d", events, bytes, wire, wantEvents, wantBytes, wantWire)
 		}
@@ -349,10 +342,7 @@ func TestJoinMerges(t *testing.T) {
 		name    string
 		streams int32 // of the log, in turns
 		waits   int   // batches that wait at most, of those fired
-	}{
-		{"one stream", 1, 4000},
-		{"two streams", 2, 8 * 4000},
-	} {
+	}{{"one stream", 1, 4000}, {"two streams", 2, 8 * 4000}} {
 		t.Run(tt.name, func(t *testing.T) {
 			const batches, events = 20_000, 10
 			met := map[int32]uint64{} // by stream: the next event

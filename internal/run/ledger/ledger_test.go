@@ -200,10 +200,7 @@ func TestVerdictOfStamps(t *testing.T) {
 		}
 		return a
 	}
-	change := func(a load.Arrival, f func(a *load.Arrival)) []load.Arrival {
-		f(&a)
-		return []load.Arrival{a}
-	}
+	change := func(a load.Arrival, f func(a *load.Arrival)) []load.Arrival { f(&a); return []load.Arrival{a} }
 	type lg = measure.Ledger
 	for _, tt := range []struct {
 		name string

@@ -12,6 +12,7 @@ import (
 
 	"carronade/load"
 	"carronade/measure"
+	"carronade/test/testkit/assert"
 )
 
 // The same worlds are drawn each time, so that a failure is caused by a change;
@@ -351,9 +352,7 @@ func TestEveryFaultIsReportedExactly(t *testing.T) {
 					sum.Lost += g.Lost
 					sum.Read += g.Read
 				}
-				if sum.Lost != got.Lost || sum.Read != got.Read {
-					t.Fatalf("the logs sum to %+v, the total is %+v", sum, got)
-				}
+				assert.Must(t, sum.Lost == got.Lost && sum.Read == got.Read, "the logs sum to %+v, the total is %+v", sum, got)
 			})
 		})
 	}

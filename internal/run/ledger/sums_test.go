@@ -58,9 +58,7 @@ func TestCovers(t *testing.T) {
 			}
 		}
 		got[0], got[1], got[2], got[3] = compare(&a, &b, limit)
-		if got != want {
-			t.Fatalf("only a, only b, both, beyond: %v, want %v", got, want)
-		}
+		assert.Must(t, got == want, "only a, only b, both, beyond: %v, want %v", got, want)
 
 		lo, hi := base, min(base+500, windowSize)
 		spanned := map[int32]bool{}
@@ -90,9 +88,7 @@ func TestRanges(t *testing.T) {
 			}
 		}
 		for i := 1; i < len(r.spans); i++ {
-			if r.spans[i].lo <= r.spans[i-1].hi {
-				t.Fatalf("spans touch: %v", r.spans)
-			}
+			assert.Must(t, r.spans[i].lo > r.spans[i-1].hi, "spans touch: %v", r.spans)
 		}
 		lo := rapid.Uint64Range(0, 110).Draw(t, "from")
 		hi := lo + rapid.Uint64Range(0, 40).Draw(t, "to")
@@ -108,9 +104,7 @@ func TestRanges(t *testing.T) {
 				t.Fatalf("%d is in: %v, want %v", i, got[i], set[i])
 			}
 		}
-		if length(in)+length(out) != hi-lo || r.count(lo, hi) != length(in) {
-			t.Fatalf("%v and %v are not [%d, %d)", in, out, lo, hi)
-		}
+		assert.Must(t, length(in)+length(out) == hi-lo && r.count(lo, hi) == length(in), "%v and %v are not [%d, %d)", in, out, lo, hi)
 	})
 }
 
@@ -251,10 +245,7 @@ func TestNoOrderIsClaimedAfterDroppedPieces(t *testing.T) {
 		name           string
 		dropped, known uint64 // first indices
 		want           uint64 // inexact
-	}{
-		{"smaller", 0, 2, 2},
-		{"larger", 2, 0, 4},
-	} {
+	}{{"smaller", 0, 2, 2}, {"larger", 2, 0, 4}} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := New(Config{Logs: 1, LogOf: func(int32) int32 { return 0 }})
 			g := &l.logs[0]
@@ -313,9 +304,6 @@ func TestHistoryOfLargePieces(t *testing.T) {
 		g.remember(k)
 	}
 	i := 0
-	g.history.blocks[0].each(func(k key) {
-		assert.Equal(t, k, want[i], "key %d", i)
-		i++
-	})
+	g.history.blocks[0].each(func(k key) { assert.Equal(t, k, want[i], "key %d", i); i++ })
 	assert.Equal(t, i, len(want), "keys")
 }

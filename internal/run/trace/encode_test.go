@@ -45,8 +45,7 @@ func TestEncodings(t *testing.T) {
 			}
 		}
 		encoded, least, most := appendDeltas(nil, ints)
-		assert.Must(t, len(ints) == 0 || least == slices.Min(ints) && most == slices.Max(ints),
-			"from %d to %d, of %d", least, most, ints)
+		assert.Must(t, len(ints) == 0 || least == slices.Min(ints) && most == slices.Max(ints), "from %d to %d, of %d", least, most, ints)
 		random.Write(encoded)
 		random.Write(indices(width, few...))
 		random.Write(levels(bits...))

@@ -133,9 +133,8 @@ func TestRows(t *testing.T) {
 		{
 			name: "single events, each by its own due time and key",
 			o: Options{
-				Every: 1,
-				Due:   func(_ int32, k uint64) time.Duration { return time.Duration(k) * ms / 10 },
-				Key:   func(dst []byte, s int32, k uint64) ([]byte, bool) { return fmt.Appendf(dst, "k%d-%d", s, k), k != 102 },
+				Every: 1, Due: func(_ int32, k uint64) time.Duration { return time.Duration(k) * ms / 10 },
+				Key: func(dst []byte, s int32, k uint64) ([]byte, bool) { return fmt.Appendf(dst, "k%d-%d", s, k), k != 102 },
 			},
 			out: func(o *load.Outcome) { o.Acked, o.Failed, o.Class = 3, 1, load.Rejected },
 			want: []line{
@@ -210,9 +209,7 @@ func TestSampler(t *testing.T) {
 			at += uint64(events)
 		}
 		for i, k := range got {
-			if k/s.every != uint64(i) {
-				t.Fatalf("event %d is chosen event number %d, with one of each %d chosen", k, i, s.every)
-			}
+			assert.Must(t, k/s.every == uint64(i), "event %d is chosen event number %d, with one of each %d chosen", k, i, s.every)
 		}
 		if atLeast := n / s.every; uint64(len(got)) < atLeast {
 			t.Fatalf("%d events of %d, want one of each %d", len(got), n, s.every)
@@ -286,8 +283,7 @@ func TestWriterTooSlow(t *testing.T) {
 				w.set(&out[i], absent, absent)
 				all += tr.rowsOf(&w)
 			}
-			assert.True(t, r.Rows+r.Dropped == all && r.Dropped > 0 && r.Rows > 0,
-				"%+v: want %d rows and dropped ones together", r, all)
+			assert.True(t, r.Rows+r.Dropped == all && r.Dropped > 0 && r.Rows > 0, "%+v: want %d rows and dropped ones together", r, all)
 			got := d.rows(t, len(d.b))
 			assert.True(t, uint64(got) == r.Rows, "the file has %d rows, but the result has %d", got, r.Rows)
 		})
@@ -390,8 +386,7 @@ func TestKilled(t *testing.T) {
 		}
 		call(&now)
 		got := now.rows(t, len(now.b))
-		assert.True(t, got == before || got == before+300 || before < 0,
-			"after write %d: %d rows, before it %d", i, got, before)
+		assert.True(t, got == before || got == before+300 || before < 0, "after write %d: %d rows, before it %d", i, got, before)
 		before = got
 	}
 	assert.True(t, before == 1500 && len(d.calls) >= 5*(2+colCount), "%d rows after %d writes", before, len(d.calls))
@@ -416,8 +411,7 @@ func TestFullDisk(t *testing.T) {
 		got := d.rows(t, len(d.b))
 		assert.True(t, uint64(got) == r.Rows, "room for %d bytes: the file has %d rows, but the result has %d", room, got, r.Rows)
 	}
-	assert.NoDiff(t, cmp.Diff(map[uint64]bool{0: true, 300: true, 600: true, 900: true}, seen),
-		"not every number of row groups occurred")
+	assert.NoDiff(t, cmp.Diff(map[uint64]bool{0: true, 300: true, 600: true, 900: true}, seen), "not every number of row groups occurred")
 }
 
 // TestDevices: paths that are not regular files.

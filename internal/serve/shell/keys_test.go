@@ -81,7 +81,6 @@ func TestKeys(t *testing.T) {
 	typed("four")
 	k.cancel() // the editor may have got a part of the line
 	read("\x15cancel\r")
-
 	ended := 0
 	k.cancel() // before the command has begun
 	k.during(func() { ended++ })
@@ -193,12 +192,7 @@ func TestTerminal(t *testing.T) {
 }
 
 // The definitions of the tool's document.
-var documented = names{
-	"co":   "apm switch -fcmv $",
-	"ones": "test 30s 1 1 1 1",
-	"tens": "test 30s 10 10 10 1",
-	"do":   "co ; ones ; tens",
-}
+var documented = names{"co": "apm switch -fcmv $", "ones": "test 30s 1 1 1 1", "tens": "test 30s 10 10 10 1", "do": "co ; ones ; tens"}
 
 func TestParse(t *testing.T) {
 	long := names{"a": "b b", "b": "c c", "c": "d d", "d": "e e", "e": "f f", "f": "g g", "g": "x"}

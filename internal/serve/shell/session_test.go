@@ -263,12 +263,10 @@ func TestPasswords(t *testing.T) {
 		}
 		if strings.Contains(string(data), "p4ss") {
 			holds++
-			assert.True(t, string(data) == password && strings.HasPrefix(f.Name(), "password-"),
-				"%s holds %q", f.Name(), data)
+			assert.True(t, string(data) == password && strings.HasPrefix(f.Name(), "password-"), "%s holds %q", f.Name(), data)
 		}
 	}
 	assert.Equal(t, holds, 1, "files that hold the password")
-
 	// The next session of the user knows it.
 	d = talk(t, Options{Queue: q, Home: home})
 	assert.Has(t, d.do("status"), "yellow ,  0 docs")
@@ -312,14 +310,12 @@ func TestTwoSessions(t *testing.T) {
 	assert.Has(t, bob.do("cancel"), "ok\n")
 	assert.Has(t, bob.do("cancel 77"), " commands queued\n")
 	assert.Has(t, ann.do("attach 77"), "no job 77 of yours")
-
 	// Output of a job reaches who submitted it, escaped.
 	q.print(1, "a\x1b[2Jb\r\nc\td\n")
 	wants(t, ann.until("d\n"), "\n"+`a\x1b[2Jb`+"\nc\t")
 	q.end(1, jobs.Failed, 2, "the target is \x1b[31mdown")
 	assert.Has(t, ann.until(promptText), `job 1 ended with exit code 2: the target is \x1b[31mdown`+"\n")
 	assert.True(t, !strings.Contains(bob.transcript(), "2Jb"), "output of ann's job reached bob")
-
 	// An owner may cancel what others run.
 	owner := talk(t, Options{Queue: q, User: "root", Owner: true})
 	assert.Has(t, owner.do("cancel 3"), " commands queued\n")
@@ -342,7 +338,6 @@ func TestDisconnect(t *testing.T) {
 		}
 		list, _ := q.Jobs(t.Context(), jobs.Filter{States: []jobs.State{jobs.Queued, jobs.Running}})
 		assert.Equal(t, len(list), 3, "jobs left")
-
 		// The output waits for who comes back.
 		q.print(1, "line\n")
 		d := talk(t, Options{Queue: q, User: "ann"})

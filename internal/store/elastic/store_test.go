@@ -365,8 +365,7 @@ func TestRequests(t *testing.T) {
 	assert.OK(t, s.ready(context.Background()))
 	assert.True(t, keys.Load() >= 2 && templates.Load() == 1,
 		"%d requests had the key, %d templates of the older form were put", keys.Load(), templates.Load())
-	assert.True(t, !strings.Contains(s.Place(), "canary") && !strings.Contains(s.Place(), "STORE_KEY"),
-		"the place is %s", s.Place())
+	assert.True(t, !strings.Contains(s.Place(), "canary") && !strings.Contains(s.Place(), "STORE_KEY"), "the place is %s", s.Place())
 }
 
 // Elasticsearch before 7.0 has mappings with types, so a store there is refused at once, by its version.
@@ -411,8 +410,7 @@ func TestKilledWithoutWritePermission(t *testing.T) {
 	assert.OK(t, s.do(t.Context(), http.MethodPost, "/"+s.reports()+"/_update/"+whole.ID+"?refresh=true", body, jsonType, nil))
 	sealed.Store(true)
 	rows, err := s.Rows(t.Context(), store.Query{Fields: []string{"throughput", "stopped"}})
-	assert.Must(t, err == nil && len(rows) == 1 && !rows[0].Running,
-		"got %+v and %v, want a row of a run that ended", rows, err)
+	assert.Must(t, err == nil && len(rows) == 1 && !rows[0].Running, "got %+v and %v, want a row of a run that ended", rows, err)
 	if v, ok := rows[0].Num("throughput"); !ok || v != 10_000 || rows[0].Text("stopped") != string(load.Killed) {
 		t.Errorf("got a throughput of %v and %q, want 10,000 of a killed run", v, rows[0].Text("stopped"))
 	}
@@ -445,14 +443,12 @@ func TestTakenForKilled(t *testing.T) {
 		runtime.Gosched()
 	}
 	away.Store(false)
-
 	// Another process finishes the report.
 	there := assert.Value(s.head(t.Context(), want.ID))(t)
 	part := assert.Value(s.load(t.Context(), there))(t)
 	doc := assert.Value(reportDocOf(part))(t)
 	assert.OK(t, s.putIntervals(t.Context(), part))
 	assert.OK(t, s.bulk(t.Context(), true, action{verb: "index", index: s.reports(), id: want.ID, doc: doc}))
-
 	for w.queue.Failed() == 1 { // until the next attempt notices it
 		send(4, 5)
 		runtime.Gosched()

@@ -59,8 +59,7 @@ func TestAgain(t *testing.T) {
 			assert.True(t, a.Ending == tt.ending && a.Holds == tt.holds && a.Fails == tt.fails && strings.Contains(a.Why, tt.why),
 				"got %s, holds %v, fails %v: %s", a.Ending, a.Holds, a.Fails, a.Why)
 			assert.Equal(t, len(a.Trials), len(tt.trials), "trials")
-			assert.True(t, (len(a.Inversions) > 0) == strings.Contains(tt.name, "above a failure"),
-				"inversions: %q", a.Inversions)
+			assert.True(t, (len(a.Inversions) > 0) == strings.Contains(tt.name, "above a failure"), "inversions: %q", a.Inversions)
 		})
 	}
 }

@@ -99,7 +99,6 @@ func TestAfterOverload(t *testing.T) {
 	})
 	typical := a.Trials[len(a.Trials)-1]
 	assert.True(t, a.AfterOverload != nil && a.AfterOverload.Result == Fail && typical.Role == Typical && typical.Verdict.Result == Pass, "got %+v", a.AfterOverload)
-
 	// Where the budget ends between the two, the first one stays.
 	o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.1, Budget: time.Hour, From: 800}
 	a, _ = drive(o, func(trial Trial, _ int) Outcome {
@@ -152,10 +151,7 @@ func TestContradictedEnd(t *testing.T) {
 		most         int // trials that fail at 825/s
 		ending       Ending
 		holds, fails float64
-	}{
-		{"a disturbance", 2, Found, 900, 960},
-		{"always", 100, Irregular, 569, 830},
-	} {
+	}{{"a disturbance", 2, Found, 900, 960}, {"always", 100, Irregular, 569, 830}} {
 		t.Run(tt.name, func(t *testing.T) {
 			failed := 0
 			o := &Options{Times: p99(50 * time.Millisecond), Precision: 0.1, Budget: 10 * time.Hour, From: 900}

@@ -92,8 +92,7 @@ func TestKnee(t *testing.T) {
 		o := &Options{Over: OverConcurrency, Precision: 0.02, Budget: 10 * time.Minute}
 		a, _ := l.find(o)
 		k := a.Knee
-		assert.True(t, len(a.Trials) <= MostTrials && a.Elapsed <= o.Budget,
-			"seed %d: %d trials in %v", seed, len(a.Trials), a.Elapsed)
+		assert.True(t, len(a.Trials) <= MostTrials && a.Elapsed <= o.Budget, "seed %d: %d trials in %v", seed, len(a.Trials), a.Elapsed)
 		if a.Ending != Found || k == nil || a.ExitCode(0) != host.ExitOK {
 			c.wrongf(t, "seed %d: %+v", seed, *a)
 			continue
@@ -258,9 +257,7 @@ func TestBottleneck(t *testing.T) {
 		{"nearly flat", func(rnd *rand.Rand, load float64) []Use {
 			return []Use{share("memory", 0.9+0.1*full(load), rnd)}
 		}, true, nil},
-		{"far from the bound", func(rnd *rand.Rand, load float64) []Use {
-			return []Use{share("cpu", 0.9*full(load), rnd)}
-		}, true, nil},
+		{"far from the bound", func(rnd *rand.Rand, load float64) []Use { return []Use{share("cpu", 0.9*full(load), rnd)} }, true, nil},
 		{"at random", func(rnd *rand.Rand, _ float64) []Use {
 			return []Use{{Resource: "disk", Used: rnd.Float64(), Bound: 1}}
 		}, true, nil},

@@ -82,8 +82,7 @@ func TestDriftWithMissingValues(t *testing.T) {
 	values[0][3], values[1][0], values[3][0] = math.NaN(), math.NaN(), math.NaN()
 	f, err := d.Analyze(values, 0)
 	assert.OK(t, err)
-	assert.True(t, f.Noise <= 1e-9 && f.Degrees == 13-4-3,
-		"noise %g with %d degrees, want none with 6", f.Noise, f.Degrees)
+	assert.True(t, f.Noise <= 1e-9 && f.Degrees == 13-4-3, "noise %g with %d degrees, want none with 6", f.Noise, f.Degrees)
 	for name, want := range map[string]float64{"A": 1, "B": 0, "A*B": 0} {
 		e := effectNamed(t, d, f, name)
 		assert.True(t, math.Abs(e.Share-want) <= 1e-9, "%s: %g, want %g", name, e.Share, want)
@@ -220,9 +219,7 @@ func TestFindsKnownEffects(t *testing.T) {
 	for _, tt := range []struct {
 		factors, effects int
 		least            float64 // share of experiments that find the effect
-	}{
-		{5, 0, 0}, {5, 1, 0.95}, {5, 3, 0.95}, {4, 1, 0.75},
-	} {
+	}{{5, 0, 0}, {5, 1, 0.95}, {5, 3, 0.95}, {4, 1, 0.75}} {
 		d := assert.Value(NewDesign(letters(tt.factors)))(t)
 		found, wrong := 0, 0
 		for seed := range uint64(n) {

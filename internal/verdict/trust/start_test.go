@@ -243,7 +243,6 @@ func TestStalledIsNotSteady(t *testing.T) {
 	}
 	s := Steady(r)
 	assert.True(t, s.Known && !s.OK && s.Outage == "" && s.Text == "nothing was answered from second 29 to second 30", "got %+v", s)
-
 	// With fewer intervals than show a trend, it says that it cannot tell.
 	r.Intervals = r.Intervals[27:31]
 	r.Measurement.Start, r.Measurement.End = 27*time.Second, 31*time.Second
@@ -467,8 +466,7 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// Values that rise evenly have no step, and the percentile itself decides: p50 is
-// 10.5 % above its lower value.
+// Values that rise evenly have no step, and the percentile itself decides: p50 is 10.5 % above its lower value.
 func TestNoStep(t *testing.T) {
 	in := Input{Result: &load.Result{Mode: load.FullSpeed, Measurement: measure.Tally{Name: measure.Measurement, End: time.Second}}}
 	h := &in.Result.Measurement

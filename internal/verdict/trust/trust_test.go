@@ -317,8 +317,7 @@ func TestJudge(t *testing.T) {
 					continue
 				}
 				for i, want := range side.want {
-					assert.True(t, strings.Contains(side.got[i], want),
-						"%s: got %q, want something with %q", side.name, side.got[i], want)
+					assert.True(t, strings.Contains(side.got[i], want), "%s: got %q, want something with %q", side.name, side.got[i], want)
 				}
 			}
 		})

@@ -16,8 +16,7 @@ type recorded struct {
 	ended   bool
 }
 
-func (r *recorded) Helper() {}
-
+func (r *recorded) Helper()                             {}
 func (r *recorded) Errorf(format string, values ...any) { r.failure = fmt.Sprintf(format, values...) }
 
 func (r *recorded) Fatalf(format string, values ...any) {
@@ -55,10 +54,7 @@ func TestFailures(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &recorded{}
 			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				tt.do(r)
-			}()
+			go func() { defer close(done); tt.do(r) }()
 			<-done
 			if !strings.HasPrefix(r.failure, tt.want) || (tt.want == "") != (r.failure == "") || r.ended != tt.ends {
 				t.Errorf("got %q, ended: %v; want %q, %v", r.failure, r.ended, tt.want, tt.ends)
