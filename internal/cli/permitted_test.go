@@ -66,6 +66,19 @@ func TestCheckLine(t *testing.T) {
 	}
 }
 
+// TestHintsForFlagsOfOtherTools: a flag of another tool has a hint that names ours.
+func TestHintsForFlagsOfOtherTools(t *testing.T) {
+	s := &session{Program: &Program{Kinds: Kinds()}}
+	for flag, want := range map[string]string{
+		"--topic": inTarget, "--bootstrap-server": inTarget, "--num-records": "did you mean --count?", "-n": "did you mean --count?",
+		"--record-size": "did you mean --size?", "--timeout": "did you mean --request-timeout?", "--workers": "did you mean --concurrency?",
+		"--vus": "did you mean --concurrency?", "--duration": "did you mean --for?", "-z": "did you mean --for?",
+	} {
+		what, way := s.checkLine([]string{"run", "kafka://h/t", flag, "5"})
+		assert.True(t, what == "unknown flag "+flag && way == want, "%s: %q (%s), want the hint %q", flag, what, way, want)
+	}
+}
+
 // harmless are the words in help for values that are neither a file, an address, a command nor a
 // secret. A new word must be added here, or to the rules.
 const harmless = ",SIZE|N|TIME,N, REGEXP,ARG,DURATION,DELAY,FORMAT,K=TEXT,K=V,KEYS,KIND,KIND=N,...,LIMIT,NAME,NAME,...,NUMBER,N,N|N-N,P,P,PORTS,PREFIX,RATE,REGEXP,REMOTE,REV,RING,SHAPE,SHARE,SIZE,SPEC,TEXT,TEXT,...,TIME,TIME|N,WEIGHTS,WHEN,WHERE,WORD=N,...,OP,ID,"

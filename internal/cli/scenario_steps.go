@@ -524,7 +524,7 @@ func (r *scenarioRun) Report(at, reference string) (json.RawMessage, error) {
 // say prints what happens, above the status line if there is one.
 func (r *scenarioRun) say(format string, args ...any) {
 	if r.o == nil || !r.o.quiet {
-		r.s.printed(r.s.restore.Load(), fmt.Sprintf(format, args...))
+		r.s.printed(r.s.restore.Load(), r.s.wrapped("", fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -335,6 +335,7 @@ func TestComparisonText(t *testing.T) {
 		append(runs(2, "b", 8, 46e3, 0.0125, 0.02, fields{"branch": "pr", "revision": "bb", "version": "1.1.0"}), runs(3, "u", 2, 1, 1, 0.1, fields{"trusted": false})...),
 		CompareOptions{BaseName: "branch=main", CandidateName: "branch=pr"}))(t)
 	golden(t, "compare.txt", c.Text)
+	golden(t, "compare-full.txt", c.FullText)
 	var b bytes.Buffer
 	assert.OK(t, c.Text(&b, layout.Style{Color: true}))
 	assert.True(t, strings.Contains(b.String(), layout.Red+"worse"), "the verdict worse is not red:\n%s", b.String())

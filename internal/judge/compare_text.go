@@ -14,9 +14,14 @@ import (
 	"carronade/units"
 )
 
-// Text writes the comparison for people: first what speaks against it, then the
-// verdict, the row that decides, the others and the distributions.
-func (c *Comparison) Text(w io.Writer, style layout.Style) error {
+// Text writes the first page of the comparison for people: the verdict, what speaks against it, the row that decides,
+// and the others.
+func (c *Comparison) Text(w io.Writer, style layout.Style) error { return c.text(w, style, false) }
+
+// FullText also writes what the response times consist of, and the distributions.
+func (c *Comparison) FullText(w io.Writer, style layout.Style) error { return c.text(w, style, true) }
+
+func (c *Comparison) text(w io.Writer, style layout.Style, full bool) error {
 	p := &layout.Page{Style: style}
 	p.Answer(verdictColor(stats.Verdict(c.Verdict)), strings.ToUpper(c.Verdict), c.why())
 	machineLine(p, c.Machine)
@@ -27,11 +32,15 @@ func (c *Comparison) Text(w io.Writer, style layout.Style) error {
 	leftOut(p, append(c.Base.LeftOut[:len(c.Base.LeftOut):len(c.Base.LeftOut)], c.Candidate.LeftOut...))
 	for i := range c.Pairs {
 		p.Line("")
-		c.Pairs[i].text(p, len(c.Pairs) > 1)
+		c.Pairs[i].text(p, len(c.Pairs) > 1, full)
 	}
 	for _, u := range c.Unpaired {
 		p.Line("")
 		p.Pair(layout.Yellow, "not compared", u.Words())
+	}
+	if !full {
+		p.Line("")
+		p.Note("--full also compares the other percentiles, and what the response consists of")
 	}
 	return p.To(w)
 }
@@ -143,7 +152,7 @@ func workloadWords(settings []Setting) string {
 }
 
 // text writes one pair.
-func (pr *Pair) text(p *layout.Page, several bool) {
+func (pr *Pair) text(p *layout.Page, several, full bool) {
 	what := workloadWords(pr.Workload)
 	if several {
 		what = fmt.Sprintf("%s (base %d, candidate %d)", what, len(pr.Base), len(pr.Candidate))
@@ -171,8 +180,10 @@ func (pr *Pair) text(p *layout.Page, several bool) {
 	}
 	p.Line("")
 	judgements(p, pr.Rows)
-	pr.partsText(p)
-	distributions(p, pr.Distribution)
+	if full {
+		pr.partsText(p)
+		distributions(p, pr.Distribution)
+	}
 }
 
 // judgements writes rows with their verdicts, and below them the reasons of

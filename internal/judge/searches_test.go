@@ -281,7 +281,7 @@ func TestParts(t *testing.T) {
 				}
 			}
 			var b bytes.Buffer
-			assert.OK(t, got.Text(&b, layout.Style{}))
+			assert.OK(t, got.FullText(&b, layout.Style{}))
 			text := strings.Join(strings.Fields(b.String()), " ")
 			if shown := strings.Contains(text, "of the response"); shown != c.shown || !strings.Contains(text, c.say) {
 				t.Errorf("shown %v, want %v, with %q:\n%s", shown, c.shown, c.say, b.String())

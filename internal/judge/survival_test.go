@@ -327,7 +327,7 @@ func TestLowerBoundsAreShown(t *testing.T) {
 	text := func(base, candidate []store.Row) map[string]string {
 		c := assert.Value(Compare(base, candidate, CompareOptions{}))(t)
 		var b bytes.Buffer
-		assert.OK(t, c.Text(&b, layout.Style{ASCII: true}))
+		assert.OK(t, c.FullText(&b, layout.Style{ASCII: true}))
 		lines := map[string]string{}
 		for line := range strings.Lines(b.String()) {
 			for _, name := range []string{"response p99 ", "throughput ", "p99 ", "p50 "} {

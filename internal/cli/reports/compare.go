@@ -81,6 +81,7 @@ type comparing struct {
 	budget    string
 	gate      bool
 	untrusted bool
+	full      bool
 	revisions bool
 	form      form
 	draw      drawing
@@ -106,6 +107,7 @@ func Compare(t Tools) *cobra.Command {
 	fs.BoolVar(&c.gate, "gate", false, "exit with 1 if worse or mixed, with 4 if it cannot tell")
 	fs.BoolVar(&c.revisions, "revisions", false, "judge all revisions of a side together, not only the newest")
 	fs.BoolVar(&c.untrusted, "untrusted", false, "also judge runs that were not trustworthy")
+	fs.BoolVar(&c.full, "full", false, "print the whole comparison, not only the first page")
 	c.form.bind(fs)
 	c.draw.bind(fs, "the distributions of both sides")
 	bindSame(fs, &c.same)
@@ -243,6 +245,8 @@ func (c *comparing) compare(ctx context.Context, s store.Store, args []string, o
 		err = cmdutil.WriteJSON(c.tools.Out, found)
 	case c.form.junit:
 		err = export.JUnit(c.tools.Out, comparisonSuites(found))
+	case c.full:
+		err = found.FullText(c.tools.Out, c.tools.Style)
 	default:
 		err = found.Text(c.tools.Out, c.tools.Style)
 	}

@@ -132,7 +132,7 @@ func refusedHint(role string, err error) string {
 	case errors.Is(err, ErrFull):
 		return "disconnect others first"
 	case errors.Is(err, ErrNoAgent):
-		return "`carronade fleet agents` lists the names"
+		return "`carronade fleet status` lists the names"
 	case errors.Is(err, ErrName):
 		return "choose another name"
 	}

@@ -178,7 +178,7 @@ func TestDocumentedSession(t *testing.T) {
 
 	// Another user has other settings.
 	d = talk(t, Options{Queue: q, User: "bob"})
-	assert.Has(t, d.do("status"), "ElasticSearch not configured (hint: elasticsearch use <url>)\nApmServer not configured (hint: apm use <dir>)\n")
+	assert.Has(t, d.do("status"), "Kafka not configured (hint: kafka use <url>)\nElasticSearch not configured (hint: elasticsearch use <url>)\nApmServer not configured (hint: apm use <dir>)\n")
 }
 
 func TestCollate(t *testing.T) {

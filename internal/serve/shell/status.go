@@ -26,8 +26,11 @@ func (s *session) status(words []string) error {
 			}
 		}
 	}
-	s.say("%s", s.clusterLine())
 	apm := s.system["apm"]
+	if s.es.URL == "" && apm.URL == "" && s.system["kafka"].URL == "" && s.system["riemann"].URL == "" {
+		s.say("Kafka not configured (hint: kafka use <url>)")
+	}
+	s.say("%s", s.clusterLine())
 	if apm.URL == "" {
 		s.say("ApmServer not configured (hint: apm use <dir>)")
 	} else {
