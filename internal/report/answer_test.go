@@ -148,7 +148,7 @@ func TestHeadlineTargetRate(t *testing.T) {
 }
 
 // The series says where it begins: all times of a report count from the start of the run, warm-up included. The rate of
-// an interval in which a warm-up ended, or two steps met, is that of its parts.
+// an interval in which a warm-up ended, or two steps met, is that of its parts. One event in the last 2 ms is not 500/s.
 func TestSeriesRates(t *testing.T) {
 	row := func(at, within float64, arrived uint64) Interval {
 		iv := Interval{Phase: measure.Measurement, StartS: at, EndS: at + 1, WithinS: within, Arrived: arrived}
@@ -157,7 +157,8 @@ func TestSeriesRates(t *testing.T) {
 	}
 	d := &Document{Mode: load.OpenLoop, Phases: []Phase{{Name: measure.Measurement, StartS: 10.5, EndS: 14}}}
 	d.Totals.RateOf = RateAcked
-	d.Intervals = []Interval{row(10, 0.5, 1000), row(11, 1, 2000), row(12, 0.25, 500), row(12, 0.75, 1500), row(13, 1, 2000)}
+	d.Intervals = []Interval{row(10, 0.5, 1000), row(11, 1, 2000), row(12, 0.25, 500), row(12, 0.75, 1500), row(13, 1, 2000), row(14, 0.002, 1)}
+	d.Phases[0].EndS, d.Intervals[5].EndS = 14.002, 14.002
 	var b strings.Builder
 	assert.OK(t, d.Text(&b, layout.Style{ASCII: true}))
 	assert.Has(t, strings.Join(strings.Fields(b.String()), " "), "from 10.5 s on", " 2 k/s 2 k/s ")

@@ -50,7 +50,13 @@ func (d *Document) lines(rows []Interval) []Line {
 		}
 	}
 	count := func(v float64) string { return units.FormatCountShort(uint64(v)) }
-	out := []Line{{Label: d.Totals.RateOf, Brief: true, of: func(iv *Interval) float64 { return iv.EventsPerS }, show: units.FormatRate}}
+	least := leastLasts(rows)
+	out := []Line{{Label: d.Totals.RateOf, Brief: true, show: units.FormatRate, of: func(iv *Interval) float64 {
+		if iv.Lasts() < least {
+			return math.NaN()
+		}
+		return iv.EventsPerS
+	}}}
 	main := d.MainTime().Name
 	for i := range times {
 		t := &times[i]
@@ -89,6 +95,18 @@ func (iv *Interval) Lasts() float64 {
 		return iv.WithinS
 	}
 	return iv.EndS - iv.StartS // of a report of an older version
+}
+
+// leastLasts is how much of an interval must lie in its phase for its rate to be a number of the series: half of one.
+// In the last 2 ms of a run, a single event would be 500 in a second.
+func leastLasts(rows []Interval) float64 {
+	least := 0.0
+	for i := range rows[:max(0, len(rows)-1)] { // the last may be cut
+		if length := (rows[i].EndS - rows[i].StartS) / 2; i == 0 || length < least {
+			least = length
+		}
+	}
+	return least
 }
 
 // AddRate adds the row of another step for the same interval to the rate.
