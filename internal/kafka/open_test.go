@@ -210,6 +210,21 @@ func TestOpenCreatesTopics(t *testing.T) {
 	}
 }
 
+// A run does not change topics that exist: it warns of those that have another number of partitions than it asks for.
+func TestOtherPartitions(t *testing.T) {
+	t.Parallel()
+	c := fakeCluster(t, kfake.SeedTopics(2, "a", "b"), kfake.SeedTopics(3, "c"))
+	for _, tt := range []struct{ topics, partitions, warning string }{
+		{"a", "2", ""},
+		{"a", "1", "the topic a existed with 2 partitions, not 1"},
+		{"c,a,b", "3", "2 topics existed with another number of partitions: the topic a existed with 2 partitions, not 3"},
+		{"a,new", "4", "the topic a existed with 2 partitions, not 4"},
+	} {
+		s := assert.Value(open(t, spec(t, urlOf(c, tt.topics), map[string][]string{"partitions": {tt.partitions}})))(t)
+		assert.Equal(t, strings.Join(s.Warnings(), "\n"), tt.warning, tt.topics)
+	}
+}
+
 // A broker that creates topics does not create the one that a run wants to read, unless the run asks for it.
 func TestConsumingCreatesNoTopic(t *testing.T) {
 	t.Parallel()

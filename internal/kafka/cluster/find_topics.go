@@ -92,11 +92,44 @@ func (cl *Cluster) found(leaderless []int32) error {
 		}
 		cl.Warnings = append(cl.Warnings, fmt.Sprintf("%d of %d partitions of %s have no leader, such as %s", n, cl.Partitions(), c.TopicText(), such))
 	}
+	if text := cl.otherPartitions(); text != "" {
+		cl.Warnings = append(cl.Warnings, text)
+	}
 	if cl.CreatedBy == ByBroker {
 		cl.Warnings = append(cl.Warnings, fmt.Sprintf("the broker created the topic %s with %s: check the name, or use --create-topic to choose them",
 			c.TopicText(), units.Plural(cl.Partitions(), "partition")))
 	}
 	return nil
+}
+
+// otherPartitions is a warning of topics that existed, with another number of partitions than the run would have
+// created; empty: there are none.
+func (cl *Cluster) otherPartitions() string {
+	c := cl.Config
+	if c.Create == nil || c.Create.Partitions < 1 {
+		return ""
+	}
+	created := make(map[string]bool, len(cl.missing))
+	for _, name := range cl.missing {
+		created[name] = true
+	}
+	var first *TopicLogs
+	n := 0
+	for i := range cl.Topics {
+		if t := &cl.Topics[i]; !created[t.Name] && t.Partitions != int(c.Create.Partitions) {
+			if n++; first == nil {
+				first = t
+			}
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("the topic %s existed with %s, not %d", first.Name, units.Plural(first.Partitions, "partition"), c.Create.Partitions)
+	if n > 1 {
+		text = fmt.Sprintf("%d topics existed with another number of partitions: %s", n, text)
+	}
+	return text
 }
 
 // topicError returns the error of a topic that matters most, with the topic: first one that does not pass, then that
