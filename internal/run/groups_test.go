@@ -153,6 +153,8 @@ func TestGroupTwice(t *testing.T) {
 		k := &groupKind{fakeKind: &fakeKind{perBatch: 1, consumeDelay: 2 * time.Millisecond}, until: 1 << 40, twice: 900}
 		doc := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: hold(t, k, "groups=2", "verify=true", "drain=1s")}))(t)
 		assert.True(t, doc.Groups[1].Consumed == 1000, "each event counts once: %+v", doc.Groups[1])
+		assert.Equal(t, doc.Ledger.Groups[1].Duplicated, 100, "twice: events from 900 on")
+		assert.Equal(t, doc.Ledger.Groups[0].Duplicated, 0, "twice in the other group")
 		assert.True(t, doc.Checks[0].OK, "check: %+v", doc.Checks[0])
 		<-k.session.ended
 	})
