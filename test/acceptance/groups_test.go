@@ -3,10 +3,13 @@
 package acceptance
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"carronade/test/testkit/assert"
 	"carronade/test/testkit/kafkatest"
@@ -79,4 +82,42 @@ func TestGroupsKill(t *testing.T) {
 			cluster.AwaitInSync(t, topic)
 		})
 	}
+}
+
+// TestGroupsMemberLeaves: another member joins a group while it reads, gets partitions, reads from them without
+// committing, and leaves. No group loses an event, and the other group has none twice.
+func TestGroupsMemberLeaves(t *testing.T) {
+	broker := kafkatest.Shared(t)
+	for _, protocol := range []string{"classic", "consumer"} {
+		t.Run(protocol, func(t *testing.T) {
+			topic := broker.CreateTopic(t, 6, 1)
+			prefix := "joined-" + topic
+			s := start(t, "run", topicURL(broker, topic), "--op", "roundtrip", "--engine", "client", "--groups", "2", "--members", "2", "--group", prefix,
+				"--client-property", "group.protocol="+protocol, "--rate", "2k/s", "--size", "200", "--for", "25s", "--drain", "60s", "--verify", "--json")
+			s.awaitStderr(progressText)
+			read := joinFor(t, broker, 6*time.Second, prefix+"-1", topic, protocol)
+			assert.True(t, read > 0, "the other member got no events: nothing moved")
+			groups := checkGroups(t, s.wait(runTimeout).wantOneOf(t, 0, 3), 2).Ledger.Groups
+			assert.Equal(t, groups[1].Duplicated, 0, "%s: nobody joined it", groups[1].Group)
+		})
+	}
+}
+
+// joinFor joins a group as one more member, reads for a time without committing, and leaves. It returns how many
+// events it read.
+func joinFor(t testing.TB, broker *kafkatest.Cluster, d time.Duration, group, topic, protocol string) (read int) {
+	t.Helper()
+	opts := append(broker.ClientOpts(), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit())
+	if protocol == "consumer" {
+		opts = append(opts, kgo.ServerSideBalancer(), kgo.Balancers(kgo.StickyBalancer()))
+	}
+	client, err := kgo.NewClient(opts...)
+	assert.OK(t, err)
+	defer client.Close() // leaves
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	for ctx.Err() == nil {
+		read += client.PollFetches(ctx).NumRecords()
+	}
+	return read
 }

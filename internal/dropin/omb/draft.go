@@ -39,6 +39,8 @@ const (
 	// otherKeys is how many keys there are, and keyDigits the length of each.
 	otherKeys = 10_000
 	keyDigits = 10
+	// leastShare is the share of a backlog that is drained at once: a run takes no 0.
+	leastShare = 1e-9
 	// longest is the longest time that a run can wait for a backlog, and go on after it.
 	longest = 366 * 24 * time.Hour
 )
@@ -244,7 +246,7 @@ func (r *pair) readers(d *dropin.Draft) {
 	}
 	kib := int64(max(1, r.waiting()/1024/float64(r.groups))) // whole KiB, since 5B is also five billion events
 	d.Set("backlog", "consumerBacklogSizeGB", units.FlagSize(kib<<10))
-	d.Set("backlog-drained", "backlogDrainRatio", units.FormatPercent(r.share()))
+	d.Set("backlog-drained", "backlogDrainRatio", shortNumber(math.Round(r.share()*1e9)/1e7)+"%")
 	lasts := r.minutes(r.lasts)
 	if lasts == 0 { // until it is interrupted
 		lasts = longest
@@ -266,12 +268,14 @@ func (r *pair) waiting() float64 {
 // share is how much of a backlog is to be read. The tool takes the last thousand messages of all groups for none.
 func (r *pair) share() float64 {
 	messages := r.waiting() / float64(r.size)
-	return max(0.01, min(r.drained, 1-1000/messages))
+	return max(leastShare, min(r.drained, 1-1000/messages))
 }
 
 // supported refuses what this program cannot do.
 func (r *pair) supported() error {
 	switch {
+	case r.spec.rate == 0 && len(r.a.workers) > 0:
+		return &advice.Error{Err: fmt.Errorf("%s: producerRate: 0 cannot be searched with --workers", r.spec.file), Hint: "search with carronade find --fleet, and give the rate that it found"}
 	case r.waiting() > 0 && len(r.a.workers) > 0:
 		return &advice.Error{
 			Err:  fmt.Errorf("%s: consumerBacklogSizeGB: with --workers no backlog can be built", r.spec.file),

@@ -175,9 +175,12 @@ func TestShapes(t *testing.T) {
 			shape(1, partitions, 1024, 1, 4, 4, rate, minutes)
 		}
 	}
-	shape(1, 100, 1024, 1, 4, 4, 200_000, minutes+"consumerBacklogSizeGB: 512\n", "--backlog 512GiB --backlog-drained 99.9998% --backlog-after 5m ")
+	shape(1, 100, 1024, 1, 4, 4, 200_000, minutes+"consumerBacklogSizeGB: 512\n", "--backlog 512GiB --backlog-drained 99.9998137% --backlog-after 5m ")
 	shape(1, 100, 1024, 2, 4, 4, 200_000, "consumerBacklogSizeGB: 10\nbacklogDrainRatio: 0.9\n", "--backlog 5GiB --backlog-drained 90% --backlog-after 8784h ") // without an end
 	shape(1, 100, 1024, 3, 4, 4, 200_000, minutes+"consumerBacklogSizeGB: 10\nbacklogDrainRatio: 0.9\n", "--backlog 3495253KiB --backlog-drained 90% ")
+	for ratio, share := range map[string]string{"0": "0.0000001%", "0.98765": "98.765%"} { // as exact as the file has it
+		shape(1, 100, 1024, 1, 4, 4, 200_000, minutes+"consumerBacklogSizeGB: 10\nbacklogDrainRatio: "+ratio+"\n", "--backlog 10GiB --backlog-drained "+share+" ")
+	}
 	for _, partitions := range []int{1, 2, 3, 4, 6, 9, 16} {
 		shape(10, partitions, 100, 1, 1, 1, 1_000_000, minutes)
 	}
@@ -205,7 +208,7 @@ func TestShapes(t *testing.T) {
 			n++
 		}
 	}
-	assert.True(t, n == len(want) && n == 47, "%d of %d shapes", n, len(want))
+	assert.True(t, n == len(want) && n == 49, "%d of %d shapes", n, len(want))
 }
 
 // FuzzFields: whatever a file has is taken or refused.
@@ -291,8 +294,8 @@ func TestBacklog(t *testing.T) {
 		strict bool
 		want   string // --backlog, -drained, -after, --drain-timeout, --for
 	}{
-		{"1", false, "[512MiB 99.991% 1m  ]"},
-		{"1.5", true, "[512MiB 99.991% 1m 8784h ]"},
+		{"1", false, "[512MiB 99.9906868% 1m  ]"},
+		{"1.5", true, "[512MiB 99.9906868% 1m 8784h ]"},
 		{"0.5", true, "[    1m]"},
 	} {
 		dir := folder(t, "w.yaml", strings.Replace(plainFile, "subscriptionsPerTopic: 1", "subscriptionsPerTopic: 2\nconsumerBacklogSizeGB: "+tt.gb, 1), "d.yaml", driverFile)

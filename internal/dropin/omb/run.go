@@ -76,9 +76,6 @@ func (s *session) remark(r *pair, d *report.Document) {
 
 // search finds the rate of a workload without one.
 func (s *session) search(ctx context.Context, r *pair) error {
-	if len(s.a.workers) > 0 {
-		return &advice.Error{Err: fmt.Errorf("%s: producerRate: 0 cannot be searched with --workers", r.spec.file), Hint: "search with carronade find --fleet, and give the rate that it found"}
-	}
 	if s.p.Strict {
 		s.warn("--strict: producerRate: 0 is a search here, too, and then a run at its rate: OMB's changes the rate every 3 s")
 	}
