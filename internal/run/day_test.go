@@ -86,14 +86,15 @@ func TestLongRunIsSmall(t *testing.T) {
 				for _, m := range []struct {
 					name      string
 					got, most int64
+					quiet     bool // the collector's goal follows how busy the machine is, so only make soak judges it
 				}{
-					{"an hour", full.heap - begin.heap, tt.anHour},
-					{"the run", last.heap - begin.heap, ever},
-					{"the run and its report", document - begin.heap, report},
-					{"more room for the collector", last.room - begin.room, tt.room},
-					{"an hour after five minutes, with room", full.heap + full.room - five.heap - five.room, settled},
+					{"an hour", full.heap - begin.heap, tt.anHour, false},
+					{"the run", last.heap - begin.heap, ever, false},
+					{"the run and its report", document - begin.heap, report, false},
+					{"more room for the collector", last.room - begin.room, tt.room, true},
+					{"an hour after five minutes, with room", full.heap + full.room - five.heap - five.room, settled, true},
 				} {
-					if t.Logf("%s takes %d KiB", m.name, m.got>>10); m.got > m.most {
+					if t.Logf("%s takes %d KiB", m.name, m.got>>10); m.got > m.most && (!m.quiet || soak != "") {
 						t.Errorf("%s takes %d bytes, want at most %d", m.name, m.got, m.most)
 					}
 				}
