@@ -90,6 +90,28 @@ func TestTrialOutcome(t *testing.T) {
 	assert.True(t, out.Slots[3].Waiting == 400, "got %+v, want all waiting for a consumer", out.Slots)
 }
 
+// The backlog of a trial is that of the consumer group which has read least, and the verdict names it.
+func TestTrialOfGroups(t *testing.T) {
+	limits := limitsOf(t, "end-to-end.p99<1s")
+	o := &find.Options{Times: TimeLimits(limits)}
+	d := trialReport(0)
+	d.Op = workload.RoundTrip
+	d.Groups = []Group{{Name: "billing", EventsPerS: 100}, {Name: "search", EventsPerS: 60}, {Name: "audit", EventsPerS: 100}}
+	d.EndToEnd = d.Response
+	for i := range d.Intervals {
+		iv := &d.Intervals[i]
+		iv.Consumed, iv.Groups = 260, []GroupInterval{{Consumed: 100}, {Consumed: 60}, {Consumed: 100}}
+		iv.Histograms["end_to_end"] = iv.Histograms["response"]
+	}
+	trial := find.Trial{Role: find.Confirm, Rate: 100, Measure: 4 * time.Second, Slot: time.Second, Relax: time.Second}
+	out := TrialOutcome(o, trial, d, limits, 6*time.Second)
+	for i, want := range []uint64{40, 80, 120, 160} {
+		assert.Equal(t, out.Slots[i].Waiting, want, "waiting in second %d", i)
+	}
+	v := o.Judge(out)
+	assert.True(t, v.Result == find.Fail && v.Growing && v.Why == "the backlog of group search grows by 40/s", "%+v", v)
+}
+
 // What else ends a trial: limits on other results, failures, a generator that decides.
 func TestTrialOutcomeOf(t *testing.T) {
 	for _, tt := range []struct {
