@@ -76,9 +76,11 @@ func (d *Document) resealed() *Document {
 func (d *Document) balance(name string) {
 	var c measure.Counts
 	var rows []*Interval
+	readers := uint64(1) // each consumer group reads every event
 	for i := range d.Intervals {
 		if d.Intervals[i].Phase == name {
 			rows = append(rows, &d.Intervals[i])
+			readers = max(readers, uint64(len(d.Intervals[i].Groups)))
 			c.Add(d.Intervals[i].Counts)
 		}
 	}
@@ -86,8 +88,8 @@ func (d *Document) balance(name string) {
 	unknown, unsent := excess(c.Sent, answered), excess(c.Offered, c.Sent+c.Dropped+c.Unsent)
 	may, unread := uint64(0), uint64(0)
 	if d.Op == workload.RoundTrip || c.Consumed > 0 {
-		may = excess(c.Sent, c.Failed+c.Consumed+c.Unread) // not read, though the system may have them
-		if unread = min(may, excess(c.Acked, c.Consumed+c.Unread)); d.Totals.RateOf == RateSent {
+		may = excess(readers*c.Sent, readers*c.Failed+c.Consumed+c.Unread) // not read, though the system may have them
+		if unread = min(may, excess(readers*c.Acked, c.Consumed+c.Unread)); d.Totals.RateOf == RateSent {
 			unread = may
 		}
 	}
@@ -99,22 +101,22 @@ func (d *Document) balance(name string) {
 	last.Unsent += unsent
 	last.Unread += unread
 	if d.Totals.RateOf == RateAcked && slices.ContainsFunc(rows, func(iv *Interval) bool { return iv.Response != nil }) {
-		last.addAges("response", leastAges(rows, end, answered+c.Dropped+c.Unsent, unknown+unsent))
+		last.addAges("response", leastAges(rows, end, 1, answered+c.Dropped+c.Unsent, unknown+unsent))
 	}
 	if may > 0 {
-		last.addAges("end_to_end", leastAges(rows, end, c.Failed+c.Consumed+c.Unread+c.Dropped+c.Unsent, may+unsent))
+		last.addAges("end_to_end", leastAges(rows, end, readers, readers*(c.Failed+c.Dropped+c.Unsent)+c.Consumed+c.Unread, may+readers*unsent))
 	}
 	last.sum, last.raw = nil, nil
 }
 
 // leastAges returns the least ages, at the end, of the events that are due and not done. Of those due until
 // the end of an interval, as many are not done as there are more of them than of events that are done,
-// whichever those are: they are at least as old as that end.
-func leastAges(rows []*Interval, end float64, done, left uint64) *measure.Histogram {
+// whichever those are: they are at least as old as that end. An event counts once for each of its readers.
+func leastAges(rows []*Interval, end float64, readers, done, left uint64) *measure.Histogram {
 	h := measure.NewHistogram()
 	var due, older uint64
 	for _, iv := range rows {
-		due += iv.Offered
+		due += readers * iv.Offered
 		if n := min(excess(due, done), left); n > older {
 			h.RecordN(units.Seconds(end-iv.EndS), n-older)
 			older = n

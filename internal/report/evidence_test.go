@@ -271,6 +271,21 @@ func TestAssembleAges(t *testing.T) {
 	assert.True(t, ok && v.AtLeast && v.D.Round(10*time.Millisecond) == time.Second, "end to end p90 is %+v, want at least 1 s", v)
 }
 
+// TestAssembleGroups: each consumer group of a killed program was to read each event.
+func TestAssembleGroups(t *testing.T) {
+	d := build(measured(3))
+	d.Op, d.Intervals = workload.RoundTrip, nil
+	for i, second := range []uint64{100, 20} { // what the second group reads of 100 events a second
+		iv := Interval{Phase: measure.Measurement, StartS: float64(i), EndS: float64(i + 1), WithinS: 1, Counts: measure.Counts{Offered: 100, Sent: 100, Acked: 100, Consumed: 100 + second}}
+		iv.Groups, iv.Response, iv.times = []GroupInterval{{Consumed: 100}, {Consumed: second}}, new(measure.Summary), new(measure.Set)
+		d.Intervals = append(d.Intervals, iv)
+	}
+	got := Assemble(d, d.Intervals)
+	assert.OK(t, got.Check())
+	assert.Equal(t, got.Totals.Unread, 80, "unread")
+	assert.Equal(t, got.EndToEnd.Censored, 80, "without an end-to-end time")
+}
+
 // The text shows the note, the attachments, and the report's id and hash.
 func TestTextOfEvidence(t *testing.T) {
 	d := sealed(t, measured(3))
