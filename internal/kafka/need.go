@@ -25,8 +25,9 @@ func (Kind) Needs(s protocol.Spec) []protocol.Need {
 	if v.Has("clients-per-topic") {
 		clients = perTopic(clients, v.Int("clients-per-topic"))
 	}
-	wire := v.String("engine") != cluster.EngineClient
+	wire, each := v.String("engine") != cluster.EngineClient, int64(clientBytes)
 	if !wire {
+		each = libraryClientBytes
 		clients.Bytes *= libraryClientBytes / clientBytes
 	}
 	if s.Op == cluster.OpConsume || s.Op == cluster.OpRead {
@@ -36,6 +37,9 @@ func (Kind) Needs(s protocol.Spec) []protocol.Need {
 		return []protocol.Need{clients}
 	}
 	needs := []protocol.Need{clients, {Setting: "payload", Number: 1, Bytes: payload.Held(v.String("payload"))}}
+	if s.Groups > 0 { // each member of a group is a client with its own connections, at least one
+		needs = append(needs, protocol.Need{Setting: "members", Number: int64(max(1, s.Members)), Bytes: each * int64(s.Groups), Files: int64(s.Groups)})
+	}
 	if wire {
 		batch := v.Size("batch-size")
 		needs = append(needs, protocol.Need{Setting: "batch-size", Number: 1, Sizes: []protocol.NeedSize{{Setting: "batch-size", Bytes: batch, Times: batchTimes}}})
