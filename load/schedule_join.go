@@ -120,8 +120,6 @@ func stepName(s Schedule) string {
 		return rateName(x.rate)
 	case *until:
 		return stepName(x.of)
-	case *limit:
-		return stepName(x.of)
 	}
 	return fmt.Sprint(s)
 }
@@ -187,55 +185,7 @@ func (u *until) End() time.Duration { return u.end }
 
 func (u *until) String() string { return fmt.Sprintf("%v:%v", u.of, u.end) }
 
-// Limit returns the first n events of a schedule. It ends when the next event would be
-// due, so that its length fits its rate, but always after its last event. It is Stepped
-// if s is. It panics if n is 0.
-func Limit(s Schedule, n uint64) Schedule {
-	if n == 0 {
-		panic("load: a schedule of no events")
-	}
-	if end := s.End(); end != Never && s.Count(end) <= n {
-		return s
-	}
-	l := &limit{of: s, n: n, end: s.Due(n)}
-	if last := s.Due(n - 1); last == Never {
-		l.end = s.End()
-	} else {
-		l.end = min(max(l.end, last+1), s.End())
-	}
-	if st, ok := s.(Stepped); ok {
-		return cut{l, cutSteps(st.Steps(), l.end)}
-	}
-	return l
-}
-
-type limit struct {
-	of  Schedule
-	n   uint64
-	end time.Duration
-}
-
-func (l *limit) Due(n uint64) time.Duration {
-	if n >= l.n {
-		return Never
-	}
-	return l.of.Due(n)
-}
-
-func (l *limit) Count(t time.Duration) uint64 { return min(l.of.Count(t), l.n) }
-
-func (l *limit) Rate(t time.Duration) float64 {
-	if t >= l.end {
-		return 0
-	}
-	return l.of.Rate(t)
-}
-
-func (l *limit) End() time.Duration { return l.end }
-
-func (l *limit) String() string { return fmt.Sprintf("%v, %d events", l.of, l.n) }
-
-// A cut is a modified schedule that has kept its steps.
+// A cut is a schedule that ends earlier and has kept its steps.
 type cut struct {
 	Schedule
 	steps []Step

@@ -191,17 +191,6 @@ func TestCombinationProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Schedule(Joined(drawSchedule(t, "first"), drawSchedule(t, "second"), drawSchedule(t, "third")))
 		checkSchedule(t, s, Never, nil, 0)
-		if s.Count(Never) > 1 {
-			n := rapid.Uint64Range(1, s.Count(Never)-1).Draw(t, "limit")
-			l := Limit(s, n)
-			checkSchedule(t, l, Never, nil, 0)
-			if got := l.Count(l.End()); got != n {
-				t.Fatalf("limited to %d events, but %d are due until its end", n, got)
-			}
-			if got := l.Due(n); got != Never {
-				t.Fatalf("limited to %d events, but event %d is due at %v", n, n, got)
-			}
-		}
 		end := time.Duration(rapid.Int64Range(1, int64(s.End())).Draw(t, "end"))
 		u := Until(s, end)
 		checkSchedule(t, u, Never, nil, 0)
@@ -211,39 +200,16 @@ func TestCombinationProperties(t *testing.T) {
 	})
 }
 
-func TestLimit(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		s    Schedule
-		n    uint64
-		want time.Duration
-	}{
-		{"constant", Constant(700_000), 7_000_000, 10 * time.Second},
-		{"bursts", Burst(1000, time.Second), 2000, 2 * time.Second},
-		{"part of a burst", Burst(1000, time.Second), 500, 1},
-		{"more than there are", Ramp(10, 10, time.Second), 1000, time.Second},
-		{"as many as there are", Ramp(10, 10, time.Second), 10, time.Second},
-		{"the next is never due", Constant(MinRate), 9_223_372_037, Never},
-	} {
-		assert.Equal(t, Limit(tt.s, tt.n).End(), tt.want, "%s: End", tt.name)
-	}
-}
-
 func TestStepsAreKept(t *testing.T) {
 	s := Steps([]Step{{Rate: 10, End: time.Second}, {Rate: 20, End: time.Second}, {Rate: 30, End: time.Second}})
 	want := []Step{
 		{Name: "10/s", Rate: 10, Start: 0, End: time.Second},
 		{Name: "20/s", Rate: 20, Start: time.Second, End: 1500 * time.Millisecond},
 	}
-	for name, got := range map[string]Schedule{"until": Until(s, 1500*time.Millisecond), "limit": Limit(s, 20)} {
-		st, ok := got.(Stepped)
-		if !ok {
-			t.Errorf("%s: the steps are lost", name)
-			continue
-		}
-		assert.Same(t, st.Steps(), want, "%s", name)
-	}
-	_, ok := Until(Constant(1), time.Second).(Stepped)
+	st, ok := Until(s, 1500*time.Millisecond).(Stepped)
+	assert.Must(t, ok, "the steps are lost")
+	assert.Same(t, st.Steps(), want)
+	_, ok = Until(Constant(1), time.Second).(Stepped)
 	assert.True(t, !ok, "a constant rate has steps")
 }
 

@@ -125,8 +125,6 @@ type encodedRequest struct {
 	busy atomic.Bool
 }
 
-func (r *encodedRequest) events() int { return r.body.Events() }
-
 // setHead puts the head before the body, so that both are one piece to write.
 func (r *encodedRequest) setHead(head []byte) {
 	r.bytes = append(slices.Grow(head, len(r.body.Bytes)), r.body.Bytes...)

@@ -495,7 +495,7 @@ func TestCorpus(t *testing.T) {
 		"recorded ids or times in %s", sent[0])
 	// One event of a request of two, where a phase ends within it.
 	r, err := cycles[0].prepared(2, 1)
-	assert.True(t, err == nil && r.events() == 1 && bytes.Count(r.bytes, []byte("\n")) == 2, "got %q, %v; want one event", r.bytes, err)
+	assert.True(t, err == nil && r.body.Events() == 1 && bytes.Count(r.bytes, []byte("\n")) == 2, "got %q, %v; want one event", r.bytes, err)
 }
 
 // A remainder of a corpus that no recorded request can be cut to is unsent, and a warning says so.

@@ -79,9 +79,6 @@ func (c *remoteClock) RTT() (shortest, longest time.Duration) {
 	return shortest, longest
 }
 
-// Steps returns how often an exchange contradicted those before it.
-func (c *remoteClock) Steps() int { return c.steps }
-
 // bounds returns what the exchanges together say of the offset at a time, if its slope
 // is within rate of slope. If low > high, it cannot be.
 func (c *remoteClock) bounds(at time.Duration, slope, rate float64) (low, high time.Duration) {

@@ -276,7 +276,7 @@ func TestClock(t *testing.T) {
 				exchange()
 			}
 		}
-		assert.Equal(t, c.Steps(), 0, "seed %d: steps of clocks that were not set", seed)
+		assert.Equal(t, c.steps, 0, "seed %d: steps of clocks that were not set", seed)
 	}
 }
 
@@ -308,8 +308,8 @@ func TestClockStep(t *testing.T) {
 		}
 		c.Add(at, theirs, theirs, at+time.Millisecond)
 	}
-	if offset, bound := c.At(20 * time.Second); (offset+time.Minute).Abs() > bound || bound > 2*time.Millisecond || c.Steps() != 1 {
-		t.Errorf("offset %v ± %v after %d steps; want a minute, once", offset, bound, c.Steps())
+	if offset, bound := c.At(20 * time.Second); (offset+time.Minute).Abs() > bound || bound > 2*time.Millisecond || c.steps != 1 {
+		t.Errorf("offset %v ± %v after %d steps; want a minute, once", offset, bound, c.steps)
 	}
 	for _, bad := range [][4]time.Duration{{5, 0, 0, 4}, {0, 5, 4, 10}, {0, 0, 20, 10}, {0, 0, 0, 2 * time.Hour}, {math.MinInt64, 0, 0, math.MaxInt64}} {
 		n := c.Len()

@@ -95,7 +95,7 @@ func TestClientProduce(t *testing.T) {
 				assert.Must(t, r.Partition == 2, "a record is in partition %d", r.Partition)
 			}
 		}},
-		{name: "scheduled", plan: load.Plan{Schedule: load.Limit(load.Constant(20000), events)}},
+		{name: "scheduled", plan: load.Plan{Schedule: load.Constant(20000)}},
 		{name: "concurrency", plan: load.Plan{Concurrency: 4, BatchEvents: 1, MaxInFlight: 4}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -104,9 +104,7 @@ func TestClientProduce(t *testing.T) {
 			maps.Copy(given, tt.given)
 			s := assert.Value(open(t, spec(t, urlOf(c, "t"), given)))(t)
 			plan := tt.plan
-			if plan.Schedule == nil {
-				plan.Measurement.Events = events
-			}
+			plan.Measurement.Events = events
 			var mu sync.Mutex
 			var out []load.Outcome
 			plan.Observe = func(o []load.Outcome) {
@@ -231,7 +229,7 @@ func TestClientTransactions(t *testing.T) {
 	s := assert.Value(open(t, spec(t, urlOf(c, "t"), map[string][]string{
 		"engine": {cluster.EngineClient}, "transactions": {"true"}, "transaction-interval": {"30ms"}, "transaction-abort": {"40%"}, "clients": {"2"},
 	})))(t)
-	res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(5000), 4000)})
+	res := launch(t, s, load.Plan{Schedule: load.Constant(5000), Measurement: load.Limits{Events: 4000}})
 	assert.Equal(t, res.Measurement.Acked, 4000, "acked")
 	assert.OK(t, s.Target().(*franz.Producer).Close()) // ends the last transactions
 	f := s.Facts()["transactions"].(map[string]any)
@@ -255,7 +253,7 @@ func TestClientTransactionsFenced(t *testing.T) {
 	defer other.Close()
 	_, _, err = other.ProducerID(t.Context())
 	assert.OK(t, err)
-	res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(20000), 4000), Measurement: load.Limits{Time: time.Hour}, Drain: time.Hour})
+	res := launch(t, s, load.Plan{Schedule: load.Constant(20000), Measurement: load.Limits{Events: 4000, Time: time.Hour}, Drain: time.Hour})
 	if h := res.Measurement; h.Sent != 4000 || h.Failed+h.Unknown != 4000 || h.Failed == 0 {
 		t.Errorf("got %d sent, %d failed, %d unknown, want 4000 sent and none of them acked", h.Sent, h.Failed, h.Unknown)
 	}

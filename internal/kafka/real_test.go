@@ -188,7 +188,7 @@ func TestRealTransactions(t *testing.T) {
 	s := assert.Value(open(t, spec(t, "kafka://"+c.Bootstrap()+"/"+topic, map[string][]string{
 		"engine": {cluster.EngineClient}, "transactions": {"true"}, "transaction-interval": {"50ms"}, "transaction-abort": {"30%"}, "transactional-id": {topic},
 	})))(t)
-	res := launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(4000), 6000)})
+	res := launch(t, s, load.Plan{Schedule: load.Constant(4000), Measurement: load.Limits{Events: 6000}})
 	assert.Equal(t, res.Measurement.Acked, 6000, "acked")
 	assert.OK(t, s.Target().(*franz.Producer).Close())
 	f := s.Facts()["transactions"].(map[string]any)

@@ -279,7 +279,7 @@ func TestUncommitted(t *testing.T) {
 	})
 	sp.Verify, sp.RunID = true, 7
 	s := assert.Value(open(t, sp))(t)
-	launch(t, s, load.Plan{Schedule: load.Limit(load.Constant(5000), events)})
+	launch(t, s, load.Plan{Schedule: load.Constant(5000), Measurement: load.Limits{Events: events}})
 	txn := s.Capabilities().Transactions
 	txn.EndTransactions()
 	aborted := map[[2]uint64]bool{}

@@ -92,17 +92,6 @@ func (v *joptValues) find(name string) *joptOption {
 // has reports whether an option was given, with a value or without.
 func (v *joptValues) has(name string) bool { _, ok := v.given[name]; return ok }
 
-// names lists the options that were given, in the order of the known options.
-func (v *joptValues) names() []string {
-	var names []string
-	for _, o := range v.options {
-		if v.has(o.name) {
-			names = append(names, o.name)
-		}
-	}
-	return names
-}
-
 // all returns an option's values.
 func (v *joptValues) all(name string) []string { return v.given[name] }
 

@@ -208,7 +208,7 @@ func TestJopt(t *testing.T) {
 			}
 			assert.OK(t, err)
 			got := make(map[string]string)
-			for _, name := range v.names() {
+			for name := range v.given {
 				got[name] = strings.Join(v.all(name), " ")
 				if len(v.all(name)) == 0 {
 					got[name] = "-"
@@ -290,7 +290,7 @@ func FuzzJopt(f *testing.F) {
 			return
 		}
 		n := len(v.rest)
-		for _, name := range v.names() {
+		for name := range v.given {
 			n += len(v.all(name))
 		}
 		assert.True(t, n <= len(args), "%q became %d values", args, n)

@@ -63,7 +63,7 @@ func TestClientAttempts(t *testing.T) {
 			})
 			p := openProducer(t, "kafka://"+c.ListenAddrs()[0]+"/t", map[string][]string{"engine": {cluster.EngineClient}, "idempotent": {"true"}})
 			const events = 200
-			run := assert.Value(load.New(load.Plan{Schedule: load.Limit(load.Constant(2000), events)}, p))(t)
+			run := assert.Value(load.New(load.Plan{Schedule: load.Constant(2000), Measurement: load.Limits{Events: events}}, p))(t)
 			run.Start()
 			assert.Equal(t, assert.Value(run.Wait())(t).Measurement.Acked, events, "events acked")
 			a := &p.attempts

@@ -20,7 +20,7 @@ func testBatch(base int64, n int) []byte {
 	var recs []byte
 	for i := range n {
 		v := fmt.Appendf(nil, "value %d", i)
-		recs = AppendRecord(recs, int32(i), nil, v, AppendHeaders(nil, nil))
+		recs = AppendRecord(recs, int32(i), nil, v, []byte{0})
 	}
 	b := kmsg.RecordBatch{
 		FirstOffset: base, Magic: 2, LastOffsetDelta: int32(n - 1), FirstTimestamp: 1000, MaxTimestamp: 1000,
@@ -198,8 +198,8 @@ func patched(b []byte, i int, with ...byte) []byte {
 
 func TestRecordsMatchKmsg(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		hs := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) RecordHeader {
-			return RecordHeader{rapid.String().Draw(t, "key"), rapid.SliceOf(rapid.Byte()).Draw(t, "value")}
+		hs := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) recordHeader {
+			return recordHeader{rapid.String().Draw(t, "key"), rapid.SliceOf(rapid.Byte()).Draw(t, "value")}
 		}), 0, 3).Draw(t, "headers")
 		key := rapid.OneOf(rapid.Just([]byte(nil)), rapid.SliceOf(rapid.Byte())).Draw(t, "key")
 		value := rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "value")
@@ -211,7 +211,7 @@ func TestRecordsMatchKmsg(t *testing.T) {
 			want.Headers = append(want.Headers, kmsg.Header{Key: h.Key, Value: h.Value})
 			wantBytes += len(h.Key) + len(h.Value)
 		}
-		encoded := AppendHeaders(nil, hs)
+		encoded := (&HeaderEncoder{Source: headerList(hs)}).Encode(0)
 		e := HeaderEncoder{Source: headerList(hs)}
 		most := len(encoded)
 		for i := range hs {
@@ -254,8 +254,14 @@ func TestRecordsMatchKmsg(t *testing.T) {
 	})
 }
 
+// A recordHeader is a key and a value that belong to a record.
+type recordHeader struct {
+	Key   string
+	Value []byte
+}
+
 // A headerList is the headers of every event.
-type headerList []RecordHeader
+type headerList []recordHeader
 
 func (l headerList) NumHeaders() int   { return len(l) }
 func (l headerList) HeadersVary() bool { return len(l)%2 == 0 }
@@ -362,7 +368,7 @@ func FuzzDecompress(f *testing.F) {
 }
 
 func FuzzForEachRecord(f *testing.F) {
-	f.Add(AppendRecord(AppendRecord(nil, 0, []byte("k"), []byte("v"), AppendHeaders(nil, []RecordHeader{{"a", []byte("b")}})), 1, nil, nil, AppendHeaders(nil, nil)), int32(2))
+	f.Add(AppendRecord(AppendRecord(nil, 0, []byte("k"), []byte("v"), (&HeaderEncoder{Source: headerList{{"a", []byte("b")}}}).Encode(0)), 1, nil, nil, []byte{0}), int32(2))
 	f.Add([]byte{2, 0}, int32(1))
 	f.Fuzz(func(t *testing.T, b []byte, n int32) {
 		size := 0

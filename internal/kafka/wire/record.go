@@ -7,12 +7,6 @@ import (
 	"math/bits"
 )
 
-// A RecordHeader is a key and a value that belong to a record.
-type RecordHeader struct {
-	Key   string
-	Value []byte
-}
-
 // A Record is one record of a batch; its slices alias the batch. A nil Key or
 // Value is Kafka's null, which differs from an empty one.
 type Record struct {
@@ -57,23 +51,6 @@ func varintLen(v int64) int {
 }
 
 func appendVarint(dst []byte, v int64) []byte { return binary.AppendVarint(dst, v) }
-
-// AppendHeaders appends a record's headers with their count, for AppendRecord.
-// Headers that are the same for every record need to be encoded only once.
-func AppendHeaders(dst []byte, hs []RecordHeader) []byte {
-	dst = appendVarint(dst, int64(len(hs)))
-	for _, h := range hs {
-		dst = appendVarint(dst, int64(len(h.Key)))
-		dst = append(dst, h.Key...)
-		if h.Value == nil {
-			dst = appendVarint(dst, -1)
-			continue
-		}
-		dst = appendVarint(dst, int64(len(h.Value)))
-		dst = append(dst, h.Value...)
-	}
-	return dst
-}
 
 // A HeaderSource makes the headers of events that do not all have the same.
 type HeaderSource interface {
@@ -170,7 +147,7 @@ func OpenRecord(dst []byte, offsetDelta int32, key []byte, valueLen, headersLen 
 }
 
 // AppendRecord appends a record with a timestamp delta of 0. A nil key is
-// null. headers are encoded by AppendHeaders.
+// null. headers are encoded by a HeaderEncoder.
 func AppendRecord(dst []byte, offsetDelta int32, key, value, headers []byte) []byte {
 	dst = OpenRecord(dst, offsetDelta, key, len(value), len(headers))
 	dst = append(dst, value...)

@@ -224,18 +224,6 @@ func (sh *shard) noteChange() {
 	sh.ordered = nil
 }
 
-// size is the number of events, including expired ones that are not removed yet.
-func (x *index) size() int {
-	n := 0
-	for i := range x.parts {
-		s := &x.parts[i]
-		s.mu.RLock()
-		n += len(s.m)
-		s.mu.RUnlock()
-	}
-	return n
-}
-
 // expire removes the expired events from one part of the index and calls onExpired
 // for each, without the lock.
 func (x *index) expire(part int, now time.Time, onExpired func(host, service string)) {

@@ -177,10 +177,6 @@ func (j *Join) GiveUpRest() {
 	}
 }
 
-// gone returns how many events were acked or sent and are no longer waited for, because
-// too many waited.
-func (j *Join) gone() uint64 { return j.givenUp.Load() }
-
 // Waiting returns how many batches wait, counting parts separately.
 func (j *Join) Waiting() int { return int(j.waiting.Load()) }
 

@@ -173,8 +173,8 @@ func TestJoinPairsEverything(t *testing.T) {
 			}
 		}
 		assert.Must(t, !slices.Contains(seen, false), "an event is not paired")
-		if j.Waiting() != 0 || j.gone() != 0 {
-			t.Fatalf("%d wait and %d are given up, want none", j.Waiting(), j.gone())
+		if j.Waiting() != 0 || j.givenUp.Load() != 0 {
+			t.Fatalf("%d wait and %d are given up, want none", j.Waiting(), j.givenUp.Load())
 		}
 	})
 }
@@ -185,7 +185,7 @@ func TestJoinIsBounded(t *testing.T) {
 	for i := range int64(250) {
 		j.Fired([]load.Outcome{ackedBatch(uint64(i), uint64(i), 1, 10*i)})
 	}
-	assert.True(t, j.Waiting() == 100 && j.gone() == 150, "%d wait and %d are given up, want 100 and 150", j.Waiting(), j.gone())
+	assert.True(t, j.Waiting() == 100 && j.givenUp.Load() == 150, "%d wait and %d are given up, want 100 and 150", j.Waiting(), j.givenUp.Load())
 	for i := range int64(mostReads + 1000) {
 		j.Arrived([]load.Arrival{{Base: 10*i + 5, Events: 1}})
 	}
@@ -202,7 +202,7 @@ func TestJoinOfARecreatedLog(t *testing.T) {
 	j.Arrived([]load.Arrival{{Base: 3, Events: 5, At: 1}})
 	want := []paired{{First: 10, Events: 5, Acked: 5, Place: 3, At: 1, Seq: 2}}
 	assert.Same(t, *got, want)
-	assert.Equal(t, j.gone(), 10, "given up")
+	assert.Equal(t, j.givenUp.Load(), 10, "given up")
 }
 
 func TestJoinConcurrently(t *testing.T) {

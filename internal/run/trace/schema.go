@@ -1,31 +1,5 @@
 package trace
 
-// A Column is a column of the file. The columns are a stable interface: new ones
-// may be added at the end, but none is moved, removed or changed in meaning.
-type Column struct {
-	Name string
-	// Type is the SQL type, BIGINT or VARCHAR.
-	Type     string
-	Optional bool // may be null: did not happen or is not known
-	Help     string
-}
-
-// Columns are all columns, in order. Times are nanoseconds since the start of the
-// run, which the file's metadata contains as carronade.started_at (RFC 3339) and,
-// on Linux, carronade.started_monotonic_ns (CLOCK_MONOTONIC). Events that were due
-// before the run are not in the file.
-func Columns() []Column {
-	out := make([]Column, len(columns))
-	for i := range columns {
-		c := &columns[i]
-		out[i] = Column{Name: c.name, Type: "BIGINT", Optional: c.optional, Help: c.help}
-		if c.text {
-			out[i].Type = "VARCHAR"
-		}
-	}
-	return out
-}
-
 // The columns by index.
 const (
 	colLane = iota
@@ -56,15 +30,20 @@ const (
 	colCount
 )
 
-// A definition is the name and storage of a column.
+// A definition is the name and storage of a column. Text is of the SQL type VARCHAR, all else BIGINT.
 type definition struct {
 	name     string
 	text     bool
 	words    bool // text with few different values, stored in a dictionary
-	optional bool
+	optional bool // may be null: did not happen or is not known
 	help     string
 }
 
+// columns are a stable interface: new ones may be added at the end, but none is moved, removed
+// or changed in meaning. Times are nanoseconds since the start of the run, which the file's
+// metadata contains as carronade.started_at (RFC 3339) and, on Linux,
+// carronade.started_monotonic_ns (CLOCK_MONOTONIC). Events that were due before the run are not
+// in the file.
 var columns = [colCount]definition{
 	colLane:      {name: "connection", help: "the sender: a connection or a client"},
 	colSequence:  {name: "sequence", help: "of the batch within its connection, from 0"},

@@ -77,11 +77,6 @@ type Comparison struct {
 	apart bool // the sides were not measured in turns
 }
 
-// Compare compares two samples, judged alone.
-func Compare(base, candidate []float64, better Direction, o Options) Comparison {
-	return Family([]Row{{Base: base, Candidate: candidate, Better: better}}, o)[0]
-}
-
 // Family compares rows that are judged together: if nothing truly differs, any
 // row is called better or worse in at most Alpha of families.
 //

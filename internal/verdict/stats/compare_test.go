@@ -11,6 +11,11 @@ import (
 	"carronade/test/testkit/assert"
 )
 
+// compareTwo compares two samples, judged alone.
+func compareTwo(base, candidate []float64, better Direction, o Options) Comparison {
+	return Family([]Row{{Base: base, Candidate: candidate, Better: better}}, o)[0]
+}
+
 // around is n values spaced evenly around a level; spread is their range as a share of it.
 func around(n int, level, spread float64) []float64 {
 	out := make([]float64, n)
@@ -55,7 +60,7 @@ func TestCompare(t *testing.T) {
 		{"from zero", make([]float64, 6), around(6, 5, 0.1), Less, Options{}, Worse, Doubt{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := Compare(tt.base, tt.candidate, tt.better, tt.o)
+			c := compareTwo(tt.base, tt.candidate, tt.better, tt.o)
 			c.Doubt.Detects = 0
 			assert.True(t, c.Verdict == tt.want && c.Doubt == tt.doubt,
 				"got %v (%+v), want %v (%+v); %+v", c.Verdict, c.Doubt, tt.want, tt.doubt, c.Difference)
@@ -77,7 +82,7 @@ func TestDifferenceIsThatOfTheMedians(t *testing.T) {
 				}
 			}
 		}
-		c := Compare(a, b, More, Options{})
+		c := compareTwo(a, b, More, Options{})
 		d := c.Difference
 		want := c.Candidate.Median/c.Base.Median - 1
 		assert.Must(t, d.Center == want && d.Lo <= want && d.Hi >= want, "%+v, want %v; of %v and %v", d, want, a, b)
@@ -87,14 +92,14 @@ func TestDifferenceIsThatOfTheMedians(t *testing.T) {
 	// More values of b are larger, and its median is smaller.
 	a := slices.Concat(slices.Repeat([]float64{1}, 49), slices.Repeat([]float64{10}, 51))
 	b := slices.Concat(slices.Repeat([]float64{9}, 51), slices.Repeat([]float64{100}, 49))
-	c := Compare(a, b, More, Options{})
+	c := compareTwo(a, b, More, Options{})
 	assert.True(t, c.P <= 0.05 && c.Verdict == Unknown && c.Difference.straddles(), "got %s, p %v, %+v", c.Verdict, c.P, c.Difference)
 }
 
 // Swapping the sides inverts the verdict and mirrors the difference.
 func TestCompareIsSymmetric(t *testing.T) {
 	a, b := around(7, 100, 0.02), around(9, 108, 0.03)
-	x, y := Compare(a, b, More, Options{}), Compare(b, a, More, Options{})
+	x, y := compareTwo(a, b, More, Options{}), compareTwo(b, a, More, Options{})
 	assert.True(t, x.Verdict == Better && y.Verdict == Worse && math.Abs(x.P-y.P) <= 1e-12,
 		"got %v (%v) and %v (%v)", x.Verdict, x.P, y.Verdict, y.P)
 	got, want := (1+x.Difference.Lo)*(1+y.Difference.Hi), 1.0
@@ -166,7 +171,7 @@ func TestMedian(t *testing.T) {
 // A sample belongs to the caller: no function sorts it.
 func TestSamplesAreNotModified(t *testing.T) {
 	a, b := []float64{3, 1, 2, 6, 5, 4}, []float64{9, 8, 7, 12, 11, 10}
-	Compare(a, b, More, Options{})
+	compareTwo(a, b, More, Options{})
 	Median(a, 0.95)
 	Steps(a, StepDefaults)
 	assert.True(t, slices.Equal(a, []float64{3, 1, 2, 6, 5, 4}) && slices.Equal(b, []float64{9, 8, 7, 12, 11, 10}), "got %v and %v", a, b)
@@ -195,7 +200,7 @@ func TestBest(t *testing.T) {
 
 // Large samples are compared by some of their values, without loss of correctness.
 func TestLargeSamples(t *testing.T) {
-	c := Compare(around(5000, 100, 0.1), around(5000, 110, 0.1), More, Options{})
+	c := compareTwo(around(5000, 100, 0.1), around(5000, 110, 0.1), More, Options{})
 	assert.True(t, c.Verdict == Better && math.Abs(c.Difference.Center-0.1) <= 0.001 && c.Difference.Lo <= 0.1 &&
 		c.Difference.Hi >= 0.1, "got %v by %+v", c.Verdict, c.Difference)
 }
@@ -229,7 +234,7 @@ func TestPredictionIsOfTheMediansThatAreShown(t *testing.T) {
 // 0, and does not include values on both sides of it.
 func TestTies(t *testing.T) {
 	base := []float64{5, 5, 5, 5, 5, 5}
-	c := Compare(base, []float64{5, 6, 6, 6, 6, 6}, Less, Options{})
+	c := compareTwo(base, []float64{5, 6, 6, 6, 6, 6}, Less, Options{})
 	assert.True(t, c.Verdict == Worse && c.Difference.Lo == 0 && c.Difference.Center > 0, "got %v, p %v, %+v", c.Verdict, c.P, c.Difference)
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for range 4000 {
@@ -239,7 +244,7 @@ func TestTies(t *testing.T) {
 		for i := range a {
 			a[i], b[i] = 100+float64(rnd.IntN(values)), 100+math.Floor(rnd.Float64()*float64(values)+shift)
 		}
-		c := Compare(a, b, More, Options{})
+		c := compareTwo(a, b, More, Options{})
 		d := c.Difference
 		assert.Must(t, !(c.P <= 0.05 && d.Lo < 0 && d.Hi > 0 || c.P > 0.05 && (d.Lo > 0 || d.Hi < 0)),
 			"p %v and %+v of %v and %v", c.P, d, a, b)

@@ -314,7 +314,7 @@ func TestFewErrorRates(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(uint64(n), uint64(m)))
 		found := 0.0
 		for range trials {
-			switch Compare(draws(rnd, n, 1, draw), draws(rnd, m, factor, draw), Less, Options{}).Verdict {
+			switch compareTwo(draws(rnd, n, 1, draw), draws(rnd, m, factor, draw), Less, Options{}).Verdict {
 			case Better, Worse:
 				found++
 			}
@@ -378,7 +378,7 @@ func TestIntervalCoverage(t *testing.T) {
 				for i := range candidate {
 					candidate[i] = factor * tt.draw(rnd)
 				}
-				c := Compare(base, candidate, More, Options{})
+				c := compareTwo(base, candidate, More, Options{})
 				d := c.Difference
 				if d.Lo <= factor-1 && factor-1 <= d.Hi {
 					covered++
