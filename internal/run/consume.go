@@ -45,10 +45,7 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 		return out, err
 	}
 	e.abort = e.newAbort(load.Consuming, nil, func() { r.Stop(load.ByLimit) })
-	e.startKeeping(ctx, load.Consuming, false)
-	q := newGaugeReader(e.sources(), plan.Interval, e.Figures)
-	q.before(ctx)
-	e.system.begin(ctx)
+	q := e.startWatching(ctx, load.Consuming, false, plan.Interval)
 	e.watchConnections(e.session.Source().Capabilities().Connected, watchedReading{r}, faults)
 	began := time.Now()
 	r.Start()
@@ -56,28 +53,7 @@ func (e *execution) consume(ctx context.Context) (outcome, error) {
 	faults.begin(ctx, r.Started())
 	q.begin(func() time.Duration { return time.Since(began) })
 	defer e.watchProgress(readingProgress(r, e.session.Source(), plan.Idle > 0))()
-	died, none := e.system.died(), e.unconnected
-	for stop := ctx.Done(); ; {
-		select {
-		case <-died:
-			if died = nil; !e.goesOn() {
-				r.Stop(load.BySystem)
-			}
-			continue
-		case <-none:
-			none = nil
-			r.Stop(load.ByLoss)
-			continue
-		case <-stop:
-			stop = nil
-			r.Stop(whyEnded(ctx))
-			continue
-		case <-e.Abort:
-			r.Abort()
-		case <-r.Done():
-		}
-		break
-	}
+	e.await(ctx, watchedReading{r}, e.system.died())
 	out.result, err = r.Wait()
 	out.problems = append(out.problems, faults.end()...)
 	out.faults = marks.report(out.result)

@@ -43,10 +43,7 @@ func (e *execution) send(ctx context.Context) (out outcome, err error) {
 		return out, err
 	}
 	e.abort = e.newAbort(r.Mode(), &f.plan, func() { r.Stop(load.ByLimit) })
-	e.startKeeping(ctx, r.Mode(), f.plan.Unanswered)
-	q := newGaugeReader(e.sources(), f.plan.Interval, e.Figures)
-	q.before(ctx)
-	e.system.begin(ctx)
+	q := e.startWatching(ctx, r.Mode(), f.plan.Unanswered, f.plan.Interval)
 	f.pipeline.start(r)
 	e.draining.begin(r, &f.plan)
 	e.watchConnections(e.session.Target().Capabilities().Connected, watchedRun{r}, faults)
@@ -232,37 +229,4 @@ func whyEnded(ctx context.Context) load.Reason {
 		return load.ByMemory
 	}
 	return load.Interrupted
-}
-
-// await stops the run when the context ends, or when the system has died or cannot be reached any more, and
-// aborts it on request.
-func (e *execution) await(ctx context.Context, r *load.Run, died <-chan struct{}) {
-	stop, abort, none := ctx.Done(), e.Abort, e.unconnected
-	why := load.BySystem
-	var late <-chan time.Time
-	for {
-		select {
-		case <-stop:
-			stop = nil
-			r.Stop(whyEnded(ctx))
-		case <-died:
-			died = nil
-			if e.goesOn() {
-				continue
-			}
-			late = time.After(lastAnswers)
-			r.Stop(why)
-		case <-none:
-			none, late, why = nil, time.After(lastAnswers), load.ByLoss
-			r.Stop(why)
-		case <-late:
-			r.End(why)
-		case <-abort:
-			r.Abort()
-			<-r.Done()
-			return
-		case <-r.Done():
-			return
-		}
-	}
 }

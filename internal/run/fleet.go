@@ -158,16 +158,13 @@ func (e *execution) runFleet(ctx context.Context) (out outcome, err error) {
 	}
 	plan.Unanswered = unanswered
 	e.abort = e.newAbort(mode, &plan, func() { ask(load.ByLimit) })
-	e.startKeeping(ctx, mode, unanswered)
-	q := newGaugeReader(e.sources(), interval, e.Figures)
-	q.before(ctx)
-	e.system.begin(ctx)
+	q := e.startWatching(ctx, mode, unanswered, interval)
 	began := time.Now()
 	q.begin(func() time.Duration { return time.Since(began) })
 	engine := newMirror(mode)
 	over := make(chan struct{})
 	var watching sync.WaitGroup
-	watching.Go(func() { e.stopFleet(ctx, ask, over) })
+	watching.Go(func() { e.await(ctx, watchedFleet{ask, over}, e.system.died()) })
 	var records func([]byte)
 	if w.Verify() || w.Op == workload.RoundTrip {
 		e.records = newFleetLedger(e, &plan)
@@ -201,23 +198,16 @@ func (e *execution) runFleet(ctx context.Context) (out outcome, err error) {
 	return out, nil
 }
 
-// stopFleet asks the fleet to stop when the context ends or the system has died.
-func (e *execution) stopFleet(ctx context.Context, ask func(load.Reason), over <-chan struct{}) {
-	interrupted, died := ctx.Done(), e.system.died()
-	for {
-		select {
-		case <-interrupted:
-			interrupted = nil
-			ask(whyEnded(ctx))
-		case <-died:
-			if died = nil; !e.goesOn() {
-				ask(load.BySystem)
-			}
-		case <-over:
-			return
-		}
-	}
+// A watchedFleet is a fleet that await asks to stop. It ends itself what it waits for, and is aborted by its order.
+type watchedFleet struct {
+	ask  func(load.Reason)
+	over <-chan struct{}
 }
+
+func (f watchedFleet) Stop(why load.Reason)  { f.ask(why) }
+func (watchedFleet) End(load.Reason)         {}
+func (watchedFleet) Abort()                  {}
+func (f watchedFleet) Done() <-chan struct{} { return f.over }
 
 // modeOf returns the mode of a workload and the length of its intervals.
 func (e *execution) modeOf() (load.Mode, time.Duration, error) {

@@ -413,7 +413,7 @@ func TestEndOfSystem(t *testing.T) {
 			if e.goesOn() {
 				end()
 			}
-			e.stopFleet(t.Context(), func(why load.Reason) { asking <- why; end() }, over)
+			e.await(t.Context(), watchedFleet{func(why load.Reason) { asking <- why; end() }, over}, e.system.died())
 			assert.Equal(t, len(asking) == 0, tt.goesOn, "whether a fleet goes on")
 		})
 	}

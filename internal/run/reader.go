@@ -84,9 +84,7 @@ func (e *execution) read(ctx context.Context) (outcome, error) {
 	}
 	r := load.NewReading(plan, src)
 	keep.early, keep.froze = r.Earliest, r.Frozen
-	e.startKeeping(ctx, load.Consuming, false)
-	q := newGaugeReader(e.sources(), plan.Interval, e.Figures)
-	q.before(ctx)
+	q := e.startWatching(ctx, load.Consuming, false, plan.Interval)
 	began := time.Now()
 	r.Start()
 	q.begin(func() time.Duration { return time.Since(began) })

@@ -25,7 +25,7 @@ func disconnected(connected func() (n int, known bool)) bool {
 
 // A watched is a run whose connections are counted.
 type watched interface {
-	Done() <-chan struct{}
+	stoppable
 	// waiting returns a function that reports whether events have waited for a connection since then, and
 	// the measurement is not over.
 	waiting() func() bool
@@ -41,6 +41,9 @@ func (r watchedRun) waiting() func() bool {
 
 // A watchedReading is a run that reads: what it waits for, only the system knows.
 type watchedReading struct{ *load.Reading }
+
+// End does nothing: a run that reads waits for no answers.
+func (watchedReading) End(load.Reason) {}
 
 func (watchedReading) waiting() func() bool { return func() bool { return true } }
 

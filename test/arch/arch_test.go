@@ -165,6 +165,11 @@ func TestFindings(t *testing.T) {
 			"run/a.go:4: results are listed by workload.Results, and nowhere else: use it",
 			"run/a.go:7: results are listed by workload.Results, and nowhere else: use it",
 		}},
+		{"a second end of a run", "run/a.go", "package run\n\nfunc f() {\n\tselect {\n\tcase <-died:\n\t\tdied = nil\n\t}\n\tq := newGaugeReader(nil, 0, nil)\n}\n", []string{
+			"run/a.go:5: a run begins to watch, and waits for its end, in internal/run/life.go, and nowhere else: use it",
+			"run/a.go:8: a run begins to watch, and waits for its end, in internal/run/life.go, and nowhere else: use it",
+		}},
+		{"a second error with a hint", "run/a.go", "package run\n\ntype portError struct {\n\terr  error\n\thint string\n}\n", []string{"run/a.go:3: an error with a hint is advice.Error, and nowhere else: use it"}},
 		{"a second writer of CSV", "run/a.go", "package run\n\nvar x = csv.NewWriter(w)\n", []string{"run/a.go:3: rows become Markdown and CSV in layout.Table, and nowhere else: use it"}},
 		{"the send delay", "load/times.go", "package load\n\nvar x = p.Sent-max(due, p.Ready)\n", nil},
 		{"others' files", "load/testdata/a.go", "package util\n", nil},
