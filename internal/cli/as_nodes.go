@@ -257,7 +257,7 @@ func (s *session) entry(ctx context.Context, routes fleet.Routes) func() {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		// What happens to the run is the operator's to say.
+		// The operator reports what happens to the run.
 		_ = fleet.Serve(ctx, fleet.AgentConfig{
 			Bus: own, Spool: fleet.NewMemorySpool(), Info: thisProcess(fleet.Info{Name: entryAgent}), Kinds: s.Kinds,
 			Host: host.Describe(), Logf: func(string, ...any) {},

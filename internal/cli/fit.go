@@ -18,7 +18,7 @@ func (s *session) room() *protocol.Room {
 	if s.rules == nil || s.rules.Memory == 0 {
 		return &room
 	}
-	// What runs of this process have taken is of the limit. Of the machine's memory it may be gone already.
+	// Memory that runs of this process have taken counts towards the limit. It may already be missing in the machine's free memory.
 	limit, from := s.rules.Memory, "a job of this server may take %s"
 	if taken := s.taken.Load(); taken > 0 {
 		limit, from = max(1, limit-taken), "the other runs of this job leave it %s"

@@ -109,7 +109,7 @@ func hasFlags(cmd *cobra.Command) (has bool) {
 }
 
 // pick returns the kinds whose options the help shows: that of a target given
-// beside --help, else all.
+// together with --help, else all.
 func (s *session) pick(args []string) []protocol.Kind {
 	for _, a := range args {
 		scheme, _, ok := strings.Cut(a, "://")

@@ -25,7 +25,7 @@ const rulesVariable = "CARRONADE_PERMIT"
 // in its environment, and the command line of that process asks here before it does anything. Nil
 // rules allow everything.
 //
-// What the rules do not allow by name is refused. A new setting whose value is a file, an address
+// The rules refuse everything that they do not allow by name. A new setting whose value is a file, an address
 // or a command is recognized by the word for its value in help.
 type Rules struct {
 	// Everything is set if the server's operator allows everything.

@@ -218,7 +218,7 @@ func TestPointsOfPercentiles(t *testing.T) {
 	assert.True(t, slices.Equal(rows, want), "got %q, want %q", rows, want)
 }
 
-// A fault is shaded until it was mended, or until the limit holds again, and its moments have names.
+// A fault is shaded until it was repaired, or until the limit holds again, and its moments have names.
 func TestFaultMarks(t *testing.T) {
 	d := measured("a", 20, 1)
 	mark := func(kind, name string, at float64) fault.Mark { return fault.Mark{Kind: kind, Name: name, AtS: at} }

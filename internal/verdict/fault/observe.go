@@ -170,7 +170,7 @@ func (o *observation) numbers(v *view) Numbers {
 	n.Back = o.back(v, stay)
 	waits := o.waits(v, stay)
 	n.Drained = o.wellSince(v, stay, func(i int) bool { return waits[i] }, nil)
-	// What comes long after everything was well again is not of this fault.
+	// A failure long after everything was well again does not belong to this fault.
 	last := len(v.Cells)
 	if !n.Back.More && !n.Drained.More {
 		last = min(last, o.over(v, &n)+int(stay/Bin))
