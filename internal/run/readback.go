@@ -372,7 +372,7 @@ func (b *readback) logs() []load.LogResult {
 		if i < len(behind) {
 			r.Lag = behind[i]
 		}
-		if r.Lag >= 0 && i < len(b.lag) { // the newest answer may be old
+		if i < len(behind) && i < len(b.lag) { // the newest answer may be old, and nothing may have been answered
 			r.Lag = b.lag[i]
 		}
 		out = append(out, r)

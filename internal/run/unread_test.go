@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -136,10 +137,14 @@ func TestNeverRead(t *testing.T) {
 // unread, whatever the newest answer said.
 func TestHeldBack(t *testing.T) {
 	const why = "the last stable offset of log-0 stands at 800, because of the open transaction of producer id 7"
-	for _, verify := range []string{"true", "false"} {
-		t.Run("verify "+verify, func(t *testing.T) {
+	for _, tt := range []struct {
+		verify string
+		answer int64 // the lag of the newest answer; -1: there was none
+	}{{"true", 3}, {"false", 3}, {"false", -1}} {
+		verify := tt.verify
+		t.Run(fmt.Sprintf("verify %s, answer %d", verify, tt.answer), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				k := &holdingKind{fakeKind: &fakeKind{perBatch: 1, consumeDelay: 2 * time.Millisecond}, from: 800, blocked: why, lag: []int64{3}}
+				k := &holdingKind{fakeKind: &fakeKind{perBatch: 1, consumeDelay: 2 * time.Millisecond}, from: 800, blocked: why, lag: []int64{tt.answer}}
 				doc := assert.Value(Execute(t.Context(), Job{Portable: true, Workload: hold(t, k, "verify="+verify)}))(t)
 				assert.Equal(t, doc.Logs[0].Lag, 200, "lag")
 				doc.Trust.OK = true // in virtual time it says nothing
