@@ -54,7 +54,7 @@ var storedSettings = map[string][]string{
 	},
 	"otlp": {
 		"attribute-size=16", "attributes=5", "body-size=200", "clients=", "compression=none", "connect-timeout=10s", "corpus=",
-		"events=100", "metric=gauge", "pool=2MiB", "recv-buffer=", "request-timeout=30s", "resource-attributes=4", "retry-after=false",
+		"events=100", "metric=gauge", "pool=512KiB", "recv-buffer=", "request-timeout=30s", "resource-attributes=4", "retry-after=false",
 		"scope-attributes=0", "send-buffer=", "series-per-second=0", "series=1k", "services=4", "severities=info=90,warn=7,error=3",
 		"signal=traces", "span-events=0", "span-links=0", "statuses=unset=97,error=3", "sticky=", "trace-spans=10",
 	},
