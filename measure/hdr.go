@@ -54,8 +54,8 @@ type hdrEncoder struct {
 var hdrEncoders = sync.Pool{New: func() any { return newHDREncoder(hdrLevel) }}
 
 // hdrLevel is the zlib level. The events of a batch have the same time, so counters and the gaps between them repeat:
-// searching well for that takes two thirds off the text of usual runs. It takes longer (BenchmarkEncodeHDR), which a few
-// histograms a second allow.
+// searching well for that more than halves the text of usual runs. It takes longer (BenchmarkEncodeHDR) and 2 MiB, which
+// a few histograms a second allow.
 const hdrLevel = zlib.BestCompression
 
 func newHDREncoder(level int) *hdrEncoder {

@@ -14,10 +14,15 @@ import (
 const mostDocument = 256 << 20
 
 // Encoders are created at the first write, decoders at the first read of a
-// report: a list needs neither. They may be used by several goroutines.
+// report: a list needs neither. Both may be used by several goroutines.
 var (
-	quick   = sync.OnceValue(func() *zstd.Encoder { return newEncoder(zstd.SpeedDefault) })
-	best    = sync.OnceValue(func() *zstd.Encoder { return newEncoder(zstd.SpeedBestCompression) })
+	encoder = sync.OnceValue(func() *zstd.Encoder {
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(zstd.SpeedDefault))
+		if err != nil {
+			panic("sqlite: options of zstd: " + err.Error()) // they are constants
+		}
+		return e
+	})
 	decoder = sync.OnceValue(func() *zstd.Decoder {
 		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(mostDocument))
 		if err != nil {
@@ -27,19 +32,8 @@ var (
 	})
 )
 
-func newEncoder(level zstd.EncoderLevel) *zstd.Encoder {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderLevel(level))
-	if err != nil {
-		panic("sqlite: options of zstd: " + err.Error()) // they are constants
-	}
-	return e
-}
-
 // compress makes a frame with a checksum.
-func compress(b []byte) []byte { return quick().EncodeAll(b, make([]byte, 0, len(b)/3+64)) }
-
-// compressFinished takes longer and makes a smaller frame, for what is not written during a run.
-func compressFinished(b []byte) []byte { return best().EncodeAll(b, make([]byte, 0, len(b)/3+64)) }
+func compress(b []byte) []byte { return encoder().EncodeAll(b, make([]byte, 0, len(b)/3+64)) }
 
 // decompress reads a frame. One that cannot be read is damage.
 func decompress(b []byte) ([]byte, error) {

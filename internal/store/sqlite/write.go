@@ -96,7 +96,7 @@ func (s *Store) encodeReport(d *report.Document) (*encodedReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &encodedReport{id: d.ID, hash: d.Hash, head: compressFinished(head), row: store.RowOf(d)}
+	p := &encodedReport{id: d.ID, hash: d.Hash, head: compress(head), row: store.RowOf(d)}
 	return p, nil
 }
 
@@ -114,7 +114,7 @@ func (p *encodedReport) encodeIntervals(d *report.Document) error {
 		}
 		text = append(append(text, e.JSON...), '\n')
 		if len(text) >= blockSize || i == len(d.Intervals)-1 {
-			p.series = append(p.series, encodedBlock{float64(first), sha256.Sum256(text), compressFinished(text)})
+			p.series = append(p.series, encodedBlock{float64(first), sha256.Sum256(text), compress(text)})
 			text, first = text[:0], i+1
 		}
 	}
