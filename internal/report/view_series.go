@@ -50,7 +50,11 @@ func (d *Document) lines(rows []Interval) []Line {
 		}
 	}
 	count := func(v float64) string { return units.FormatCountShort(uint64(v)) }
-	least := leastLasts(rows)
+	lengths := make([]float64, len(rows))
+	for i := range rows {
+		lengths[i] = rows[i].EndS - rows[i].StartS
+	}
+	least := LeastLength(lengths)
 	out := []Line{{Label: d.Totals.RateOf, Brief: true, show: units.FormatRate, of: func(iv *Interval) float64 {
 		if iv.Lasts() < least {
 			return math.NaN()
@@ -97,16 +101,14 @@ func (iv *Interval) Lasts() float64 {
 	return iv.EndS - iv.StartS // of a report of an older version
 }
 
-// leastLasts is how much of an interval must lie in its phase for its rate to be a number of the series: half of one.
+// LeastLength is the length from which on a row has a rate: half of the usual length of rows, whose lengths are given.
 // In the last 2 ms of a run, a single event would be 500 in a second.
-func leastLasts(rows []Interval) float64 {
-	least := 0.0
-	for i := range rows[:max(0, len(rows)-1)] { // the last may be cut
-		if length := (rows[i].EndS - rows[i].StartS) / 2; i == 0 || length < least {
-			least = length
-		}
+func LeastLength(lengths []float64) float64 {
+	if len(lengths) == 0 {
+		return 0
 	}
-	return least
+	slices.Sort(lengths)
+	return lengths[len(lengths)/2] / 2
 }
 
 // AddRate adds the row of another step for the same interval to the rate.

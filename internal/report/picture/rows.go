@@ -138,11 +138,7 @@ func (r *run) rateRows() []row {
 	for i := range r.rows {
 		lengths = append(lengths, r.rows[i].length())
 	}
-	slices.Sort(lengths)
-	if len(lengths) == 0 {
-		return nil
-	}
-	short := lengths[len(lengths)/2] / 2
+	short := report.LeastLength(lengths)
 	var out []row
 	for _, x := range r.rows {
 		if n := len(out); n > 0 && x.length() < short {
