@@ -21,14 +21,13 @@ const (
 // each, at least one.
 func (Kind) Needs(s protocol.Spec) []protocol.Need {
 	v := s.Options
-	clients := protocol.Need{Setting: "clients", Number: int64(s.Portion.Clients(max(1, s.Clients, v.Int("clients")))), Bytes: clientBytes, Files: 1}
-	if v.Has("clients-per-topic") {
-		clients = perTopic(clients, v.Int("clients-per-topic"))
-	}
 	wire, each := v.String("engine") != cluster.EngineClient, int64(clientBytes)
 	if !wire {
 		each = libraryClientBytes
-		clients.Bytes *= libraryClientBytes / clientBytes
+	}
+	clients := protocol.Need{Setting: "clients", Number: int64(s.Portion.Clients(max(1, s.Clients, v.Int("clients")))), Bytes: each, Files: 1}
+	if v.Has("clients-per-topic") {
+		clients = perTopic(clients, v.Int("clients-per-topic"))
 	}
 	if s.Op == cluster.OpConsume || s.Op == cluster.OpRead {
 		if wire { // a partition has one reader
