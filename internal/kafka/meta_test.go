@@ -157,7 +157,7 @@ func TestBackoff(t *testing.T) {
 }
 
 // waitingSender returns a sender with a partition that waits for an answer and ten batches of one without a leader.
-// Its lanes are none: whoever looks at one panics.
+// All its lanes are nil: code that looks at one panics.
 func waitingSender(partitions, lanes int) *sender {
 	s := &sender{routes: make([]atomic.Pointer[lane], partitions), partitions: make([]partitionState, partitions), lanes: make([]*lane, lanes)}
 	s.partitions[0].inFlight = 1

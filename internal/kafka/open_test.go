@@ -34,7 +34,7 @@ func urlOf(c *kfake.Cluster, topic string) string {
 	return "kafka://" + strings.Join(c.ListenAddrs(), ",") + "/" + topic
 }
 
-// TestFakeCluster: what is no request of Kafka ends its connection, and the cluster goes on.
+// TestFakeCluster: bytes that are not a Kafka request end their connection, and the cluster still works.
 func TestFakeCluster(t *testing.T) {
 	c := fakeCluster(t, kfake.SeedTopics(1, "t"))
 	for _, text := range []string{"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "\x00\x00\x00\x08\x7f\xff\x00\x00", "\x00\x00\x00\x01\x00\x03\x00\x00"} {

@@ -198,7 +198,8 @@ func (e *execution) runFleet(ctx context.Context) (out outcome, err error) {
 	return out, nil
 }
 
-// A watchedFleet is a fleet that await asks to stop. It ends itself what it waits for, and is aborted by its order.
+// A watchedFleet is a fleet that await asks to stop. The order of the fleet sets how long it waits for answers, and
+// handles an abort.
 type watchedFleet struct {
 	ask  func(load.Reason)
 	over <-chan struct{}

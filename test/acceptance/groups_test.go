@@ -98,7 +98,7 @@ func TestGroupsMemberLeaves(t *testing.T) {
 			read := joinFor(t, broker, 6*time.Second, prefix+"-1", topic, protocol)
 			assert.True(t, read > 0, "the other member got no events: nothing moved")
 			groups := checkGroups(t, s.wait(runTimeout).wantOneOf(t, 0, 3), 2).Ledger.Groups
-			assert.Equal(t, groups[1].Duplicated, 0, "%s: nobody joined it", groups[1].Group)
+			assert.Equal(t, groups[1].Duplicated, 0, "%s: no member joined it", groups[1].Group)
 		})
 	}
 }

@@ -19,7 +19,7 @@ const (
 	FormCount               // eight bytes: milliseconds since the run started times Val
 	FormSum                 // the same as a floating-point number
 	FormSeries              // SeriesDigits decimal digits: the series of data point Val of the request
-	forms
+	forms                   // how many there are
 )
 
 // SeriesDigits are the digits of a series' number.

@@ -13,9 +13,9 @@ import (
 	"carronade/test/testkit/assert"
 )
 
-// Fake starts a cluster of kfake with one broker, which ends with t. kfake panics at bytes that are no
-// request, such as those of another test's client that connects to an address again which was its
-// server's. Here they end only their connection.
+// Fake starts a cluster of kfake with one broker, which ends with t. kfake panics at bytes that are not a
+// request. A client of another test may send some: it connects again to the port of its own server, which
+// has ended, and finds this cluster. Here such bytes end only their connection.
 func Fake(t testing.TB, opts ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
 	listen := kfake.ListenFn(func(network, address string) (net.Listener, error) {
