@@ -229,7 +229,7 @@ func TestMetricsLinger(t *testing.T) {
 			p.until(t, "the last metrics stay at ")
 			_, rest, _ := strings.Cut(p.said.String(), "the last metrics stay at ")
 			url, _, _ := strings.Cut(rest, " ")
-			resp := assert.Value(http.Get(url))(t)
+			resp := assert.Value(http.Get(url))(t) //nolint:bodyclose // it is closed below
 			defer resp.Body.Close()
 			body, err := io.ReadAll(resp.Body)
 			assert.True(t, err == nil && strings.Contains(string(body), tt.series+"\n"), "want %s, got %v\n%s", tt.series, err, body)

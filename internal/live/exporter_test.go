@@ -67,7 +67,7 @@ func scrape(t *testing.T, addr, accept string) map[string]*dto.MetricFamily {
 	t.Helper()
 	r, _ := http.NewRequest(http.MethodGet, "http://"+addr+"/metrics", nil)
 	r.Header.Set("Accept", accept)
-	resp := assert.Value(http.DefaultClient.Do(r))(t)
+	resp := assert.Value(http.DefaultClient.Do(r))(t) //nolint:bodyclose // it is closed below
 	defer resp.Body.Close()
 	out := make(map[string]*dto.MetricFamily)
 	d := expfmt.NewDecoder(resp.Body, expfmt.ResponseFormat(resp.Header))

@@ -52,7 +52,7 @@ func TestMarks(t *testing.T) {
 		if origin != "" {
 			r.Header.Set("Origin", origin)
 		}
-		res := assert.Value(http.DefaultClient.Do(r))(t)
+		res := assert.Value(http.DefaultClient.Do(r))(t) //nolint:bodyclose // it is closed below
 		defer res.Body.Close()
 		text := assert.Value(io.ReadAll(res.Body))(t)
 		return res.StatusCode, string(text)

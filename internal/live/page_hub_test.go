@@ -267,7 +267,7 @@ func TestPage(t *testing.T) {
 		if change != nil {
 			change(q)
 		}
-		a := assert.Value(client.Do(q))(t)
+		a := assert.Value(client.Do(q))(t) //nolint:bodyclose // it is closed below
 		defer a.Body.Close()
 		b := assert.Value(io.ReadAll(a.Body))(t)
 		return answer{a.StatusCode, a.Header}, string(b)
@@ -317,7 +317,7 @@ func TestCloseWithOpenPages(t *testing.T) {
 	base, token, _ := strings.Cut(s.URL(), "#token=")
 	q, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"api/runs/a/events", nil)
 	q.Header.Set("Authorization", "Bearer "+token)
-	a := assert.Value(http.DefaultClient.Do(q))(t)
+	a := assert.Value(http.DefaultClient.Do(q))(t) //nolint:bodyclose // it is closed below
 	defer a.Body.Close()
 	lines := bufio.NewReader(a.Body)
 	for {

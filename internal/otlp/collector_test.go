@@ -272,7 +272,7 @@ func mutated(rng *rand.Rand, b []byte) []byte {
 
 // post posts a request, and returns the status of the answer.
 func post(t testing.TB, url string, b []byte) int {
-	res := assert.Value(http.Post(url, "application/x-protobuf", bytes.NewReader(b)))(t)
+	res := assert.Value(http.Post(url, "application/x-protobuf", bytes.NewReader(b)))(t) //nolint:bodyclose // it is closed below
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, res.Body)
 	return res.StatusCode
@@ -284,7 +284,7 @@ func codeOf(t testing.TB, client *http.Client, addr string, s wire.Signal, b []b
 	req := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr+s.Method(), bytes.NewReader(message)))(t)
 	req.Header.Set("Content-Type", "application/grpc")
 	req.Header.Set("Te", "trailers")
-	res := assert.Value(client.Do(req))(t)
+	res := assert.Value(client.Do(req))(t) //nolint:bodyclose // it is closed below
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, res.Body)
 	return res.Header.Get("Grpc-Status") + res.Trailer.Get("Grpc-Status")

@@ -129,7 +129,7 @@ func (s *testSite) do(method, path, body string, change ...func(*http.Request)) 
 	for _, f := range change {
 		f(r)
 	}
-	answer := assert.Value(http.DefaultTransport.RoundTrip(r))(s.t)
+	answer := assert.Value(http.DefaultTransport.RoundTrip(r))(s.t) //nolint:bodyclose // it is closed below
 	defer answer.Body.Close()
 	text := assert.Value(io.ReadAll(answer.Body))(s.t)
 	return answer.StatusCode, string(text)
@@ -380,7 +380,7 @@ func TestSession(t *testing.T) {
 		if origin != "" {
 			r.Header.Set("Origin", origin)
 		}
-		answer := assert.Value(client.Do(r))(t)
+		answer := assert.Value(client.Do(r))(t) //nolint:bodyclose // it is closed below
 		answer.Body.Close()
 		return answer.StatusCode
 	}
@@ -401,7 +401,7 @@ func TestEndWithReader(t *testing.T) {
 	id := s.submit("run", "null://", "wait")
 	r := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("%s/api/v1/jobs/%d/output?follow=1", s.url, id), http.NoBody))(t)
 	r.Header.Set("Authorization", "Bearer "+s.secret)
-	answer := assert.Value(http.DefaultTransport.RoundTrip(r))(t)
+	answer := assert.Value(http.DefaultTransport.RoundTrip(r))(t) //nolint:bodyclose // it is closed below
 	defer answer.Body.Close()
 	s.stop()
 	if _, err := io.ReadAll(answer.Body); err == nil {

@@ -409,7 +409,7 @@ func TestSlowReader(t *testing.T) {
 	id := s.submit("run", "null://", "print")
 	r := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("%s/api/v1/jobs/%d/output?follow=1", s.url, id), http.NoBody))(t)
 	r.Header.Set("Authorization", "Bearer "+s.secret)
-	a := assert.Value(http.DefaultTransport.RoundTrip(r))(t)
+	a := assert.Value(http.DefaultTransport.RoundTrip(r))(t) //nolint:bodyclose // it is closed below
 	defer a.Body.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

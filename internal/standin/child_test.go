@@ -71,7 +71,7 @@ func TestSpawnAPM(t *testing.T) {
 	r := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+child.Addr()+"/intake/v2/events", strings.NewReader(
 		`{"metadata":{"service":{"name":"a","agent":{"name":"b","version":"1"}}}}`+"\n"+`{"metricset":{"samples":{"a":{"value":1}},"timestamp":1}}`+"\n")))(t)
 	r.Header.Set("Authorization", "Bearer sesame")
-	resp := assert.Value(http.DefaultClient.Do(r))(t)
+	resp := assert.Value(http.DefaultClient.Do(r))(t) //nolint:bodyclose // it is closed below
 	resp.Body.Close()
 	assert.Equal(t, resp.StatusCode, http.StatusBadRequest)
 	if err := child.Stop(); err != nil {

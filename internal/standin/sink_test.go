@@ -62,7 +62,7 @@ func testSink(t *testing.T, d *Sink, addr string) {
 		for i := 0; i < len(fields); i += 2 {
 			r.Header.Set(fields[i], fields[i+1])
 		}
-		resp := assert.Value(http.DefaultClient.Do(r))(t)
+		resp := assert.Value(http.DefaultClient.Do(r))(t) //nolint:bodyclose // it is closed below
 		resp.Body.Close()
 		assert.Equal(t, resp.StatusCode, http.StatusAccepted, "status")
 	}

@@ -157,7 +157,7 @@ func start(t testing.TB, spec Spec) *System {
 // get sends a request to the system.
 func get(t testing.TB, addr, path string) {
 	t.Helper()
-	res := assert.Value(http.Get("http://" + addr + path))(t)
+	res := assert.Value(http.Get("http://" + addr + path))(t) //nolint:bodyclose // it is closed below
 	res.Body.Close()
 }
 

@@ -121,7 +121,7 @@ func TestAPMIndexed(t *testing.T) {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, node.URL+"/traces-apm-default/_settings", strings.NewReader(`{"index.blocks.write":`+strconv.FormatBool(on)+`}`))
 			assert.OK(t, err)
 			req.Header.Set("Content-Type", "application/json")
-			res := assert.Value(http.DefaultClient.Do(req))(t)
+			res := assert.Value(http.DefaultClient.Do(req))(t) //nolint:bodyclose // it is closed below
 			res.Body.Close()
 			assert.Must(t, res.StatusCode == http.StatusOK, "block writes: %s", res.Status)
 		}

@@ -266,7 +266,7 @@ func (n *mongooseNode) ask(method, path, id string, parts map[string]string) api
 	if id != "" {
 		r.Header.Set("If-Match", id)
 	}
-	a := assert.Value(http.DefaultClient.Do(r))(n.t)
+	a := assert.Value(http.DefaultClient.Do(r))(n.t) //nolint:bodyclose // it is closed below
 	defer a.Body.Close()
 	text := assert.Value(io.ReadAll(a.Body))(n.t)
 	return apiAnswer{a.StatusCode, a.Header.Get("ETag"), string(text)}

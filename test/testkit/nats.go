@@ -49,7 +49,7 @@ func NATSServer(t testing.TB, config string) (addr string) {
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended
-		_ = <-ended
+		<-ended                //nolint:errcheck // it was killed
 	})
 	Until(t, "the NATS server listens", func() bool {
 		select {

@@ -36,7 +36,7 @@ func pipeline(t *testing.T, s *Server, requests ...string) *bufio.Reader {
 
 func receive(t *testing.T, in *bufio.Reader) (status int, a answer) {
 	t.Helper()
-	resp := assert.Value(http.ReadResponse(in, nil))(t)
+	resp := assert.Value(http.ReadResponse(in, nil))(t) //nolint:bodyclose // it is closed below
 	defer resp.Body.Close()
 	assert.OK(t, json.NewDecoder(resp.Body).Decode(&a))
 	return resp.StatusCode, a
@@ -69,7 +69,7 @@ func TestServerAnswersWhenServed(t *testing.T) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.Addr()+"/intake/v2/events", strings.NewReader(meta+strings.Repeat(goodSpan, 6)))
 		assert.OK(t, err)
 		r.Header.Set("Content-Type", "application/x-ndjson")
-		resp := assert.Value(cl.Do(r))(t)
+		resp := assert.Value(cl.Do(r))(t) //nolint:bodyclose // it is closed below
 		resp.Body.Close()
 		if got := time.Since(begin); resp.StatusCode != http.StatusAccepted || resp.ProtoMajor != 2 || got < 600*time.Millisecond {
 			t.Errorf("got %s over %s after %v, want 202 after 600ms at least", resp.Status, resp.Proto, got)
@@ -192,7 +192,7 @@ func TestProtocolsOfHTTP(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			defer tt.tr.CloseIdleConnections()
 			r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, tt.url+"/intake/v2/events", strings.NewReader(meta+goodSpan))
-			resp := assert.Value((&http.Client{Transport: tt.tr}).Do(r))(t)
+			resp := assert.Value((&http.Client{Transport: tt.tr}).Do(r))(t) //nolint:bodyclose // it is closed below
 			resp.Body.Close()
 			assert.True(t, resp.StatusCode == http.StatusAccepted && resp.ProtoMajor == tt.major,
 				"got %d by HTTP/%d, want 202 by %d", resp.StatusCode, resp.ProtoMajor, tt.major)

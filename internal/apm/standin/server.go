@@ -6,7 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"errors"
-	"fmt" //nolint:depguard // http.Server logs only to this type
+	"fmt"
 	"net"
 	"net/http"
 	"slices"

@@ -48,7 +48,7 @@ func post(t testing.TB, url string, body []byte, headers ...string) (int, string
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	resp := assert.Value(http.DefaultClient.Do(r))(t)
+	resp := assert.Value(http.DefaultClient.Do(r))(t) //nolint:bodyclose // it is closed below
 	defer resp.Body.Close()
 	text := assert.Value(io.ReadAll(resp.Body))(t)
 	return resp.StatusCode, strings.TrimSpace(string(text))
@@ -266,7 +266,7 @@ func TestBodyWithoutEnd(t *testing.T) {
 				}()
 			}
 			_ = c.SetReadDeadline(time.Now().Add(time.Minute))
-			resp := assert.Value(http.ReadResponse(bufio.NewReader(c), nil))(t, "flood %v", flood)
+			resp := assert.Value(http.ReadResponse(bufio.NewReader(c), nil))(t, "flood %v", flood) //nolint:bodyclose // it is closed below
 			resp.Body.Close()
 			assert.True(t, resp.StatusCode >= 400, "flood %v: got %d, want an error", flood, resp.StatusCode)
 			got := s.Counts().Bytes
@@ -345,7 +345,7 @@ func TestCredentials(t *testing.T) {
 			assert.True(t, (got == 1) == (code > 400), "got %d unauthorized", got)
 			r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr()+"/", nil)
 			r.Header.Set("Authorization", tt.auth)
-			resp := assert.Value(http.DefaultClient.Do(r))(t)
+			resp := assert.Value(http.DefaultClient.Do(r))(t) //nolint:bodyclose // it is closed below
 			about, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			known := strings.HasSuffix(tt.auth, "token") || tt.auth == key || tt.name == "RUM refused"

@@ -25,7 +25,7 @@ type link struct {
 	startedAt   time.Duration // when the link came up
 }
 
-// ErrServerClosed: the server closed a connection without saying why.
+// ErrServerClosed says that the server closed a connection without a reason.
 var ErrServerClosed = errors.New(load.TextConnectionClosed)
 
 var (

@@ -17,8 +17,8 @@ import (
 // Quantiles are as HdrHistogram's iterator with 100 steps in each half has them: worked out by hand.
 func TestQuantiles(t *testing.T) {
 	h := measure.NewHistogram()
-	for _, us := range []time.Duration{10, 20, 30} {
-		h.RecordN(us*time.Microsecond, 300)
+	for _, d := range []time.Duration{10 * time.Microsecond, 20 * time.Microsecond, 30 * time.Microsecond} {
+		h.RecordN(d, 300)
 	}
 	h.RecordN(40*time.Microsecond, 99)
 	h.Record(50 * time.Microsecond)

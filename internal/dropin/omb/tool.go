@@ -144,7 +144,7 @@ func (s *session) runAll(ctx context.Context, pairs []*pair) (int, error) {
 		}
 		code = host.WorseExit(code, one)
 		if ctx.Err() != nil {
-			return host.ExitInterrupted, nil
+			return host.ExitInterrupted, nil //nolint:nilerr // an interrupt is not an error
 		}
 	}
 	if s.p.Strict {

@@ -3,7 +3,7 @@ package standin
 import (
 	"context"
 	"errors"
-	"fmt" //nolint:depguard // http.Server logs only to this type
+	"fmt"
 	"net"
 	"net/http"
 	"sync"

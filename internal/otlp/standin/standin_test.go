@@ -141,7 +141,7 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	s := begin(t, Options{})
 	_, _, _ = ask(t, "http://"+s.Addr()+"/v1/logs", typeProto, request())
-	res := assert.Value(http.Get("http://" + s.Addr() + "/metrics"))(t)
+	res := assert.Value(http.Get("http://" + s.Addr() + "/metrics"))(t) //nolint:bodyclose // it is closed below
 	defer res.Body.Close()
 	text := assert.Value(io.ReadAll(res.Body))(t)
 	assert.True(t, strings.Contains(string(text), "otelcol_receiver_accepted_log_records 3\n"), "%s", text)

@@ -76,7 +76,7 @@ func TestEventLines(t *testing.T) {
 	body, in := io.Pipe()
 	req := assert.Value(http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.AddrOf("ws")+"/events", body))(t)
 	go io.WriteString(in, "{\"service\":\"a\"}\n\n{\"service\":\"b\"}\n")
-	resp := assert.Value(http.DefaultClient.Do(req))(t)
+	resp := assert.Value(http.DefaultClient.Do(req))(t) //nolint:bodyclose // it is closed below
 	defer resp.Body.Close()
 	answers := bufio.NewScanner(resp.Body)
 	next := func(want string) {
@@ -114,7 +114,7 @@ func TestWebRefusals(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			req := assert.Value(http.NewRequestWithContext(t.Context(), test.method, "http://"+s.AddrOf("ws")+test.path, strings.NewReader(test.body)))(t)
-			resp := assert.Value(http.DefaultClient.Do(req))(t)
+			resp := assert.Value(http.DefaultClient.Do(req))(t) //nolint:bodyclose // it is closed below
 			defer resp.Body.Close()
 			b, err := io.ReadAll(resp.Body)
 			assert.True(t, err == nil && resp.StatusCode == test.code && strings.Contains(string(b), test.want),
@@ -150,7 +150,7 @@ func TestSubscribe(t *testing.T) {
 	more, ctx := socket(t, s, "/index"+query+"&subscribe=true")
 	assert.Equal(t, service(t, receive(ctx, t, more)), "there")
 	req := assert.Value(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.AddrOf("ws")+"/index"+query, http.NoBody))(t)
-	resp := assert.Value(http.DefaultClient.Do(req))(t)
+	resp := assert.Value(http.DefaultClient.Do(req))(t) //nolint:bodyclose // it is closed below
 	defer resp.Body.Close()
 	assert.Equal(t, resp.Header.Get("Content-Type"), "text/event-stream", "content type")
 	lines := bufio.NewScanner(resp.Body)
@@ -237,8 +237,8 @@ func TestServerAnswersWhenServed(t *testing.T) {
 			begin := time.Now()
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+s.AddrOf("ws")+"/events", strings.NewReader(strings.Repeat("{\"service\":\"c\"}\n", 8)))
 			assert.OK(t, err)
-			r.Close = last // the connection must not end before the answer left
-			resp := assert.Value(http.DefaultClient.Do(r))(t)
+			r.Close = last                                    // the connection must not end before the answer left
+			resp := assert.Value(http.DefaultClient.Do(r))(t) //nolint:bodyclose // it is closed below
 			all, err := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			assert.True(t, err == nil && string(all) == strings.Repeat("{}\n", 8), "got %q, %v", all, err)

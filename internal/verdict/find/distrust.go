@@ -81,7 +81,8 @@ func (s *search) tooBusy(rate float64, last *Outcome) bool {
 
 // busyText says that no trial of a rate could be judged, why, and what to do.
 func busyText(o *Outcome, v *Verdict) string {
-	use, most := "", Use{Used: o.OthersMost, Bound: o.Others.Bound}
+	var use string
+	most := Use{Used: o.OthersMost, Bound: o.Others.Bound}
 	switch least := worthNaming * most.Bound; {
 	case most.Bound > 0 && o.Others.Used >= least:
 		use = "use " + o.Others.ofProcessors()
